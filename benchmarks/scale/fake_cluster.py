@@ -27,7 +27,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import Scalar
-from sframe_spark.storage.parquet.footer import SoundColumns
+from sframe_spark.storage.parquet.footer import VerifiedColumns
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 
 # Rows of which a task makes the part that it answers with.
@@ -123,7 +123,7 @@ class FakeCluster:
                 f"{engine}.planning.gathered.MAX_PIECES": 0,
                 f"{engine}.datasets.new_datasets.require_writable": lambda directory: None,
                 # Nothing is known of the files from other simulations.
-                "sframe_spark.storage.parquet.checksums.SOUND_COLUMNS": SoundColumns(),
+                "sframe_spark.storage.parquet.checksums.VERIFIED_COLUMNS": VerifiedColumns(),
                 "sframe_spark.storage.segments.pruning.segment_footer": self.footer,
             }.items():
                 stack.enter_context(mock.patch(name, value))

@@ -18,12 +18,12 @@ from sframe_spark.message_text import in_words
 from sframe_spark.session.progress import ProgressBar, default_canvas, shows_progress
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.filesystem.file_kind import ARCHIVE_FILE, MANIFEST_FILE, is_archive
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import sizes_below
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.turicreate.archive import STRICT, Archive, open_archive
-from sframe_spark.turicreate.convert import convert_archive, is_beside, require_same_rows
+from sframe_spark.turicreate.convert import are_disjoint, convert_archive, require_same_rows
 
 ALL_CONVERTED, NOT_ALL = 0, 1
 CONVERTED, REFUSED, LEFT_OUT = "converted", "refused", "left out"
@@ -148,7 +148,7 @@ def pairs_of(old: str, new: str) -> list[tuple[str, str]]:
     StorageError
         If there is none, or one place is within the other.
     """
-    if not is_beside(new, old):
+    if not are_disjoint(new, old):
         raise StorageError(f"{new} and {old} are within each other: choose a place beside it")
     if is_archive(old):
         return [(old, new)]
@@ -166,7 +166,7 @@ def _archives_below(directory: str) -> Iterator[str]:
     waiting = [directory]
     while waiting:
         place = waiting.pop()
-        with telling("list", place), os.scandir(place) as scan:
+        with translate_os_errors("list", place), os.scandir(place) as scan:
             entries = list(scan)
         if any(entry.name == ARCHIVE_FILE for entry in entries):
             yield place
@@ -210,6 +210,6 @@ def _with_progress(archive: Archive, target: str) -> Manifest:
 def _write_report(path: str, found: Sequence[ConvertedArchive]) -> None:
     """Tell what became of each archive as JSON."""
     told: list[dict[str, Any]] = [attrs.asdict(one) for one in found]
-    with telling("write", path), open(normalised(path), "w", encoding="utf-8", errors="backslashreplace") as stream:
+    with translate_os_errors("write", path), open(normalised(path), "w", encoding="utf-8", errors="backslashreplace") as stream:
         json.dump(told, stream, indent=1, ensure_ascii=False)
         stream.write("\n")

@@ -26,13 +26,13 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.inference import known_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
 from sframe_spark.storage.parquet.footer import footer_of
-from sframe_spark.storage.parquet.open_file import WantedChunks, opened
+from sframe_spark.storage.parquet.open_file import RequestedChunks, opened
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.statistics import StatisticsCollector, compare_scalars
 from sframe_spark.types import ColumnType
@@ -331,7 +331,10 @@ def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int)
     location = join(manifest.directory, entry.file)
     expected = _first_key(entry)
     footer = footer_of(location, entry.size, entry.tail)
-    with telling("read", location), opened(location, footer, wanted=WantedChunks(range(len(footer.starts) - 1), (KEY_NAME,))) as file:
+    with (
+        translate_os_errors("read", location),
+        opened(location, footer, requested=RequestedChunks(range(len(footer.starts) - 1), (KEY_NAME,))) as file,
+    ):
         for batch in file.iter_batches(batch_size=batch_rows, columns=[KEY_NAME]):
             keys = batch.column(0).to_numpy()
             if (keys != np.arange(expected, expected + len(keys))).any():

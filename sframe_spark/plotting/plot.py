@@ -160,7 +160,7 @@ class Plot:
         # All is made before the file is touched, and stands there whole or not at all.
         content = writers[ending]()
         with staged_text(path) as (staging, parts):
-            parts.append(write_text_part(staging.here, path, [content]))
+            parts.append(write_text_part(staging.local, path, [content]))
 
     def show(self) -> None:
         """Show the chart: in a notebook below the cell, elsewhere in a browser; see ``visualization.set_target``.

@@ -24,9 +24,9 @@ from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.datasets.commit import flush_directory
 from sframe_spark.storage.datasets.load import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import checksums_of, move, put_in_place, refuse_what_no_directory_replaces, staged
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import names_in
-from sframe_spark.storage.filesystem.object_store import listed, place_at, place_within, put_whole, remove, require_bucket, upload
+from sframe_spark.storage.filesystem.object_store import listed, place_within, put_whole, remote_entry, remove, require_bucket, upload
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 
@@ -47,20 +47,20 @@ class Staging:
         Whether there may be something in the one elsewhere.
     """
 
-    here: str
-    beside: str
+    local: str
+    remote: str
     is_used: bool = False
 
-    def for_tasks(self, are_here: bool) -> str:
-        """Return the directory in which tasks write, ``are_here`` if they all see the files of this process."""
-        if are_here or is_private(self.beside):
-            return self.here
+    def for_tasks(self, see_local_files: bool) -> str:
+        """Return the directory in which tasks write, ``see_local_files`` if they all see the files of this process."""
+        if see_local_files or is_private(self.remote):
+            return self.local
         self.is_used = True
-        return self.beside
+        return self.remote
 
 
 @contextlib.contextmanager
-def staged_elsewhere(target: str) -> Iterator[Staging]:
+def staged_remotely(target: str) -> Iterator[Staging]:
     """Directories for the parts of an export elsewhere, which go when the block ends."""
     handle = scratch_store().new_dataset()
     staging = Staging(handle.directory, join(target.rpartition("/")[0], HIDDEN + new_name()))
@@ -71,7 +71,7 @@ def staged_elsewhere(target: str) -> Iterator[Staging]:
         if staging.is_used:
             # What was exported is there, or an error tells why it is not; what may not be removed stays under names that nobody reads.
             with contextlib.suppress(StorageError):
-                remove_files([file.uri for file in listed(staging.beside, below=True)])
+                remove_files([file.uri for file in listed(staging.remote, below=True)])
 
 
 def remove_files(uris: list[str]) -> None:
@@ -83,7 +83,7 @@ def remove_files(uris: list[str]) -> None:
 # Directories of parts elsewhere, where no two change places: all parts are there before the first is seen, and part 0 comes last.
 
 
-def require_nothing_elsewhere(target: str) -> None:
+def require_nothing_remote(target: str) -> None:
     """Make sure, before any work, that a directory can be made elsewhere without a reader seeing parts of two.
 
     Raises
@@ -91,17 +91,17 @@ def require_nothing_elsewhere(target: str) -> None:
     StorageError
         If there is something, or no bucket.
     """
-    found = place_at(target)
-    if not found.names:
+    matches = remote_entry(target)
+    if not matches.names:
         require_bucket(target)
-    if found.is_file:
+    if matches.is_file:
         raise StorageError(f"{target} is a file, not a directory: choose another path, or remove it first")
-    if found.names:
+    if matches.names:
         reason = "directories elsewhere do not change places at one stroke"
-        raise StorageError(f"{target} holds {visible(found.names[0])}, and {reason}: choose another path, or remove it first")
+        raise StorageError(f"{target} holds {visible(matches.names[0])}, and {reason}: choose another path, or remove it first")
 
 
-def publish_elsewhere(staging: Staging, files: Sequence[str], target: str, names: Sequence[str]) -> None:
+def publish_remotely(staging: Staging, files: Sequence[str], target: str, names: Sequence[str]) -> None:
     """Give parts, in row order, their names in a directory: one part by one request, several by copies that the file system makes.
 
     Raises
@@ -112,7 +112,7 @@ def publish_elsewhere(staging: Staging, files: Sequence[str], target: str, names
     places = [join(target, name) for name in names]
     if len(files) > 1:
         staging.is_used = True
-        files = in_threads(lambda file: _beside(file, staging, target), files, available_cores())
+        files = in_threads(lambda file: _staged_remotely(file, staging, target), files, available_cores())
     try:
         with interrupts_deferred():
             # Who finds parts and none of number 0 knows that they are not all.
@@ -126,11 +126,11 @@ def publish_elsewhere(staging: Staging, files: Sequence[str], target: str, names
         raise
 
 
-def _beside(file: str, staging: Staging, target: str) -> str:
+def _staged_remotely(file: str, staging: Staging, target: str) -> str:
     """Where a part is on the file system of the target, under a name that nobody reads."""
     if is_remote_location(file):
         return file
-    place = join(staging.beside, os.path.basename(file))
+    place = join(staging.remote, os.path.basename(file))
     upload(file, place, target)
     return place
 
@@ -143,7 +143,7 @@ def _place(file: str, place: str) -> None:
 
 
 def _require_alone(target: str, names: Sequence[str]) -> None:
-    strange = sorted(set(place_at(target).names) - set(names))
+    strange = sorted(set(remote_entry(target).names) - set(names))
     if strange:
         raise StorageError(f"somebody else wrote {visible(strange[0])} to {target} meanwhile: nothing of theirs was changed; choose another path")
 
@@ -174,8 +174,8 @@ def exporting(path: str | os.PathLike[str]) -> Iterator[Export]:
     """
     target = location_of(path)
     if is_remote_location(target):
-        require_nothing_elsewhere(target)
-        with staged_elsewhere(target) as staging:
+        require_nothing_remote(target)
+        with staged_remotely(target) as staging:
             yield Export(staging, target)
         return
     require_export(target)
@@ -202,9 +202,9 @@ class Export:
         """Give the files that tasks wrote, in row order, the names of parts, and remove all others, which are of lost attempts."""
         names = part_names(len(files), ending)
         if is_remote_location(self.directory):
-            publish_elsewhere(self.staging, files, self.directory, names)
+            publish_remotely(self.staging, files, self.directory, names)
             return
-        with telling("write", self.directory):
+        with translate_os_errors("write", self.directory):
             for file, name in zip(files, names, strict=True):
                 os.rename(file, join(self.directory, name))
             for name in set(names_in(self.directory)) - set(names):
@@ -226,11 +226,11 @@ def require_export(location: str) -> None:
     if not names:
         return
     checksums = {checksums_of(name) for name in names if _PART.fullmatch(name)}
-    found = {name: _PART.fullmatch(name) for name in names if name not in checksums}
-    parts = [part for part in found.values() if part is not None]
+    matches = {name: _PART.fullmatch(name) for name in names if name not in checksums}
+    parts = [part for part in matches.values() if part is not None]
     if not parts:
         raise StorageError(f"{location} exists and was not written by sframe_spark: choose another path, or remove it first")
-    strange = next((name for name, part in found.items() if part is None or part[2] != parts[0][2]), None)
+    strange = next((name for name, part in matches.items() if part is None or part[2] != parts[0][2]), None)
     if strange is not None:
         raise StorageError(f"{location} holds {strange}, which writing would delete: move it away, or choose another path")
     if sorted(int(part[1]) for part in parts) != list(range(len(parts))):
@@ -242,7 +242,7 @@ def require_export(location: str) -> None:
 def _swap(staging: str, target: str) -> None:
     """Put a complete directory in the place of an older one."""
     require_export(target)
-    with telling("write", target):
+    with translate_os_errors("write", target):
         OPEN_DATASETS.replace(target, staging, lambda new, old: put_in_place(new, old, _switch_by_files))
         flush_directory(os.path.dirname(target))
 

@@ -21,12 +21,21 @@ from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.leases import Holder, own_hidden_directory, remove_orphans, remove_own
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.datasets.commit import flush_directory
-from sframe_spark.storage.export_directories import Staging, staged_elsewhere
+from sframe_spark.storage.export_directories import Staging, staged_remotely
 from sframe_spark.storage.filesystem.compression import Compression, new_member, packing_of, require_writable_name
-from sframe_spark.storage.filesystem.io_errors import telling
-from sframe_spark.storage.filesystem.object_store import download, listed, merged_within, place_at, place_within, put_whole, require_bucket, upload
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
+from sframe_spark.storage.filesystem.object_store import (
+    download,
+    listed,
+    merged_within,
+    place_within,
+    put_whole,
+    remote_entry,
+    require_bucket,
+    upload,
+)
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.temporary_datasets import written_here
+from sframe_spark.storage.filesystem.temporary_datasets import local_directory_for
 from sframe_spark.storage.hybrid_calendar import instants_to_hybrid
 from sframe_spark.storage.segments.writer import BYTES_PER_GROUP, ROWS_PER_GROUP
 from sframe_spark.types import ColumnType
@@ -68,23 +77,23 @@ def write_part(directory: str, form: PartForm, runs: Iterable[Sequence[pa.Array]
     An error leaves no file.
     """
     file = f".part-{uuid.uuid4().hex}.{form.ending}"
-    with written_here(directory) as here:
-        rows = _write(join(here, file), form, runs)
+    with local_directory_for(directory) as local:
+        rows = _write(join(local, file), form, runs)
     return join(directory, file), rows
 
 
 def _write(location: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> int:
     rows = 0
     try:
-        with telling("write", location):
+        with translate_os_errors("write", location):
             sink = open(location, "xb", buffering=0)  # noqa: SIM115  # closed below
         with sink, _WRITERS[form.ending](sink, form.schema) as writer:
             for table in groups(form, runs):
                 raise_if_cancelled()
-                with telling("write", location):
+                with translate_os_errors("write", location):
                     writer.write(table)
                 rows += table.num_rows
-        with telling("write", location), open(location, "rb") as written:
+        with translate_os_errors("write", location), open(location, "rb") as written:
             # The directory's name must never be on the disk before the rows are.
             os.fsync(written.fileno())
     except BaseException:
@@ -175,21 +184,21 @@ def staged_text(target: str) -> Iterator[tuple[Staging, list[str]]]:
     parts: list[str] = []
     if is_remote_location(target):
         _require_place_of_file(target)
-        with staged_elsewhere(target) as staging:
+        with staged_remotely(target) as staging:
             yield staging, parts
-            _put_together(parts, staging, target)
+            _combine_remotely(parts, staging, target)
     else:
-        with _staged_here(target, parts) as directory:
+        with _staged_locally(target, parts) as directory:
             yield Staging(directory, directory), parts
 
 
 @contextlib.contextmanager
-def _staged_here(target: str, parts: list[str]) -> Iterator[str]:
+def _staged_locally(target: str, parts: list[str]) -> Iterator[str]:
     place = os.path.realpath(target)
     rights, holder, staging = _rights_of_replaced(target), Holder(), None
     _require_no_descriptor(target)
     try:
-        with telling("write", target):
+        with translate_os_errors("write", target):
             remove_orphans(os.path.dirname(place))
             with interrupts_deferred():
                 staging = own_hidden_directory(os.path.dirname(place), holder)
@@ -197,7 +206,7 @@ def _staged_here(target: str, parts: list[str]) -> Iterator[str]:
                 # Nobody sees parts who may not see the file.
                 os.chmod(staging, 0o700)
         yield staging
-        with telling("write", target):
+        with translate_os_errors("write", target):
             whole = _joined(parts, packing_of(target))
             if rights is not None:
                 os.chmod(whole, rights)
@@ -218,7 +227,7 @@ def _require_place_of_file(target: str) -> None:
     """
     if not target.partition("://")[2].strip("/").partition("/")[2] and target.partition(":")[0] in BUCKETS:
         raise StorageError(f"{target} names a bucket, not a file: add the name of a file")
-    found = place_at(target)
+    found = remote_entry(target)
     if found.names:
         raise StorageError(f"{target} is a directory: choose the name of a file")
     # Who may not ask is told so before, as some only say then that there is none.
@@ -226,23 +235,23 @@ def _require_place_of_file(target: str) -> None:
         require_bucket(target)
 
 
-def _put_together(parts: Sequence[str], staging: Staging, target: str) -> None:
+def _combine_remotely(parts: Sequence[str], staging: Staging, target: str) -> None:
     """Make one file elsewhere of parts here and there; large ones that are there are not fetched where the file system can put them together."""
-    there = {file.uri: file for file in listed(staging.beside)} if staging.is_used else {}
+    there = {file.uri: file for file in listed(staging.remote)} if staging.is_used else {}
     last, packing = parts[-1], packing_of(target)
     are_final = packing is None or packing.has_members
     if are_final and all(part in there for part in parts[:-1]) and there:
         if last not in there:
-            upload(last, join(staging.beside, os.path.basename(last)), target)
-            there = {file.uri: file for file in listed(staging.beside)}
-            last = join(staging.beside, os.path.basename(last))
+            upload(last, join(staging.remote, os.path.basename(last)), target)
+            there = {file.uri: file for file in listed(staging.remote)}
+            last = join(staging.remote, os.path.basename(last))
         origins = [there[part] for part in (*parts[:-1], last)]
         if len(origins) == 1:
             place_within(origins[0].uri, target)
             return
         if merged_within(origins, target):
             return
-    with telling("write", target):
+    with translate_os_errors("write", target):
         put_whole(_joined([_fetched(part, staging) for part in parts], packing), target)
 
 
@@ -250,7 +259,7 @@ def _fetched(part: str, staging: Staging) -> str:
     """The path of a part, of which there is a copy here if it is elsewhere."""
     if not is_remote_location(part):
         return part
-    place = join(staging.here, os.path.basename(part))
+    place = join(staging.local, os.path.basename(part))
     download(part, place)
     return place
 
@@ -292,15 +301,15 @@ def write_text_part(directory: str, target: str, blocks: Iterable[bytes | memory
     What goes wrong while the blocks are made is not told as a failure to write.
     """
     name = f"part-{uuid.uuid4().hex}"
-    with written_here(directory) as here, contextlib.ExitStack() as stack:
-        with telling("write", target):
-            raw = stack.enter_context(open(join(here, name), "xb"))
+    with local_directory_for(directory) as local, contextlib.ExitStack() as stack:
+        with translate_os_errors("write", target):
+            raw = stack.enter_context(open(join(local, name), "xb"))
             file = stack.enter_context(new_member(raw, packing_of(target)))
         for block in blocks:
             raise_if_cancelled()
-            with telling("write", target):
+            with translate_os_errors("write", target):
                 file.write(block)
-        with telling("write", target):
+        with translate_os_errors("write", target):
             stack.close()
     return join(directory, name)
 
@@ -313,7 +322,7 @@ def _rights_of_replaced(target: str) -> int | None:
     StorageError
         If there is something else, which a file must not take the place of.
     """
-    with telling("write", target):
+    with translate_os_errors("write", target):
         try:
             mode = os.stat(target).st_mode
         except FileNotFoundError:

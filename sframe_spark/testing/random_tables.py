@@ -28,7 +28,7 @@ from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.turicreate.archive import open_archive
 from sframe_spark.turicreate.block import COMPRESSED, EXTENDED, TYPED
 from sframe_spark.turicreate.number_decoding import GROUP, NEWER, NO_ZONE, OFFSET, WIDTHS
-from sframe_spark.turicreate.object_decoding import DICTIONARY, INTEGER, LIST, MISSING, MOMENT, NEWER_TAGS, REAL, TEXT, VECTOR
+from sframe_spark.turicreate.object_decoding import DICTIONARY, INTEGER, LIST, MISSING, NEWER_TAGS, REAL, TEXT, TIMESTAMP, VECTOR
 from sframe_spark.turicreate.source import archive_source
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.datetimes import SECOND, to_microseconds
@@ -41,7 +41,7 @@ KINDS: dict[ColumnType, int] = {
     ARRAY: VECTOR,
     ENCODED_LIST: LIST,
     ENCODED_DICT: DICTIONARY,
-    ZONED_DATETIME: MOMENT,
+    ZONED_DATETIME: TIMESTAMP,
 }
 ALL_BITS = (1 << 64) - 1
 
@@ -135,7 +135,7 @@ def tagged(value: Any) -> bytes:
 
 
 def _kind_of(value: Any) -> int:
-    kinds = {int: INTEGER, float: REAL, str: TEXT, array.array: VECTOR, list: LIST, tuple: LIST, dict: DICTIONARY, datetime.datetime: MOMENT}
+    kinds = {int: INTEGER, float: REAL, str: TEXT, array.array: VECTOR, list: LIST, tuple: LIST, dict: DICTIONARY, datetime.datetime: TIMESTAMP}
     return MISSING if value is None else kinds[type(value)]
 
 
@@ -154,7 +154,7 @@ def content(kind: int, value: Any) -> bytes:
         return struct.pack("<Q", len(value)) + b"".join(map(tagged, value))
     if kind == DICTIONARY:
         return struct.pack("<Q", len(value)) + b"".join(tagged(key) + tagged(item) for key, item in value.items())
-    return moment_bytes(value) if kind == MOMENT else b""
+    return moment_bytes(value) if kind == TIMESTAMP else b""
 
 
 def moment_bytes(value: datetime.datetime) -> bytes:

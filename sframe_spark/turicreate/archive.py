@@ -23,7 +23,7 @@ from sframe_spark.locations import normalised
 from sframe_spark.message_text import visible
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.filesystem.file_kind import ARCHIVE_FILE, ARCHIVE_INDEXES, ARRAY_INDEX, FRAME_INDEX
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import wait_for_tick
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
@@ -78,19 +78,19 @@ def named(found: Sequence[bytes], decode: Callable[[bytes], str], location: str)
     blanks = BLANKS.decode()
     counts = Counter(text.strip(blanks) for text in texts)
     # For each name that is taken the number that is tried next.
-    taken: dict[str, int] = {}
+    used: dict[str, int] = {}
     for text in texts:
         stripped = text.strip(blanks)
-        name = _free(stripped if counts[stripped] == 1 else text, taken)
-        taken[name] = 1
-    return list(taken)
+        name = _free(stripped if counts[stripped] == 1 else text, used)
+        used[name] = 1
+    return list(used)
 
 
-def _free(name: str, taken: dict[str, int]) -> str:
+def _free(name: str, used: dict[str, int]) -> str:
     candidate = name
-    while candidate in taken:
-        candidate = f"{name}.{taken[name]}"
-        taken[name] += 1
+    while candidate in used:
+        candidate = f"{name}.{used[name]}"
+        used[name] += 1
     return candidate
 
 
@@ -291,7 +291,7 @@ def archive_kind(location: str) -> str:
     """
     if location.endswith(ARCHIVE_INDEXES):
         return SFRAME if location.endswith(FRAME_INDEX) else SARRAY
-    with telling("read", location):
+    with translate_os_errors("read", location):
         return _first_index(location, IndexReader(Allowed.of(location, ())))[0]
 
 
@@ -320,7 +320,7 @@ def open_archive(location: str, references: Sequence[str] = (), encoding_errors:
     is_index = location.endswith(ARCHIVE_INDEXES)
     directory = os.path.dirname(location) if is_index else location
     reader = IndexReader(Allowed.of(directory, places))
-    with telling("read", location):
+    with translate_os_errors("read", location):
         kind, frame = _index(NamedFile(location, os.path.realpath(location)), reader) if is_index else _indexes_in(location, reader)
     archive = Archive(location, places, encoding_errors)
     return attrs.evolve(archive, contents=_contents(archive, kind, frame, reader))
@@ -347,7 +347,7 @@ def _index(file: NamedFile, reader: IndexReader) -> tuple[str, IndexedFrame]:
 def _contents(archive: Archive, kind: str, frame: IndexedFrame, reader: IndexReader) -> Contents:
     paths = list(dict.fromkeys(path for column in frame.columns for path, _, _ in column.parts))
     files = tuple(ArchiveFile(path, state_of(path)) for path in paths)
-    with telling("read", archive.location):
+    with translate_os_errors("read", archive.location):
         wait_for_tick([*reader.read, *paths])
     numbers = {path: number for number, path in enumerate(paths)}
     names = named(frame.names, functools.partial(decoded, errors=archive.encoding_errors), archive.location)
@@ -398,7 +398,7 @@ def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[Archiv
 # So many files are open at a time.
 MAX_OPEN = 32
 # What is looked up in a block takes no more than so many times its bytes, of blocks that a writer makes.
-USUAL_TIMES = 8
+MAX_GROWTH = 8
 # The column, its part and the block.
 BlockKey = tuple[int, int, int]
 CountedColumns = tuple[int, list[pa.ChunkedArray]]
@@ -419,7 +419,7 @@ class ArchiveReader:
         self.archive = archive
         self._max_bytes = config.batch_bytes if max_bytes is None else max_bytes
         # In the order in which they were asked for last.
-        self._kept: dict[BlockKey, Block] = {}
+        self._cached: dict[BlockKey, Block] = {}
         self._size = self._payloads = 0
 
     def read(self, positions: Sequence[int], first: int, last: int) -> list[pa.ChunkedArray]:
@@ -430,13 +430,13 @@ class ArchiveReader:
         StorageError
             If a file is damaged, gone or another one, or a value is nothing that a column holds; the message names file, column and block.
         """
-        with self._keeping() as asked, _OpenFiles(self.archive) as files:
-            return [self._column(position, first, last, files, asked) for position in positions]
+        with self._keeping() as requested, _OpenFiles(self.archive) as files:
+            return [self._column(position, first, last, files, requested) for position in positions]
 
     def bytes_between(self, positions: Sequence[int], first: int, last: int) -> list[float]:
         """Return about how many bytes rows ``first`` to ``last`` of each column take in memory; their blocks are read for that, and kept."""
-        with self._keeping() as asked, _OpenFiles(self.archive) as files:
-            return [self._bytes(position, first, last, files, asked) for position in positions]
+        with self._keeping() as requested, _OpenFiles(self.archive) as files:
+            return [self._bytes(position, first, last, files, requested) for position in positions]
 
     def batches(self, positions: Sequence[int], first: int, last: int, max_rows: int, max_bytes: float) -> Iterator[CountedColumns]:
         """Yield rows ``first`` to ``last`` some at a time, with how many they are: at most so many, of long ones no more than take so many bytes."""
@@ -449,23 +449,23 @@ class ArchiveReader:
 
     def close(self) -> None:
         """Keep no blocks."""
-        self._kept.clear()
+        self._cached.clear()
         self._size = self._payloads = 0
 
-    def _column(self, position: int, first: int, last: int, files: _OpenFiles, asked: set[BlockKey]) -> pa.ChunkedArray:
+    def _column(self, position: int, first: int, last: int, files: _OpenFiles, requested: set[BlockKey]) -> pa.ChunkedArray:
         column, found = self.archive.contents.columns[position], []
         for key, blocks, low, high in self._blocks(column, position, first, last):
-            with _telling(column, key, blocks):
-                block = self._block(key, blocks, files, asked)
-                with _telling_rows(column, key, blocks, block, low, high):
+            with _name_block_in_errors(column, key, blocks):
+                block = self._block(key, blocks, files, requested)
+                with _name_row_in_errors(column, key, blocks, block, low, high):
                     found.append(block.values(low, high))
         return pa.chunked_array(found, column.column_type.physical)
 
-    def _bytes(self, position: int, first: int, last: int, files: _OpenFiles, asked: set[BlockKey]) -> float:
+    def _bytes(self, position: int, first: int, last: int, files: _OpenFiles, requested: set[BlockKey]) -> float:
         column, found = self.archive.contents.columns[position], 0.0
         for key, blocks, low, high in self._blocks(column, position, first, last):
-            with _telling(column, key, blocks):
-                found += self._block(key, blocks, files, asked).bytes_between(low, high)
+            with _name_block_in_errors(column, key, blocks):
+                found += self._block(key, blocks, files, requested).bytes_between(low, high)
         return found
 
     def _blocks(self, column: ArchiveColumn, position: int, first: int, last: int) -> Iterator[tuple[BlockKey, ColumnBlocks, int, int]]:
@@ -477,9 +477,9 @@ class ArchiveReader:
                 raise_if_cancelled()
                 yield (position, number, block), blocks, start, stop
 
-    def _block(self, key: BlockKey, blocks: ColumnBlocks, files: _OpenFiles, asked: set[BlockKey]) -> Block:
-        asked.add(key)
-        block = self._kept.get(key)
+    def _block(self, key: BlockKey, blocks: ColumnBlocks, files: _OpenFiles, requested: set[BlockKey]) -> Block:
+        requested.add(key)
+        block = self._cached.get(key)
         if block is not None:
             self._let_go(key)
         else:
@@ -493,28 +493,28 @@ class ArchiveReader:
     @contextlib.contextmanager
     def _keeping(self) -> Iterator[set[BlockKey]]:
         """Let go of the blocks that nobody has asked for longest; what the block asks for stays."""
-        asked: set[BlockKey] = set()
-        yield asked
-        left = self._size - max(self._max_bytes, sum(self._kept[key].size for key in asked if key in self._kept))
-        for key in list(self._kept):
+        requested: set[BlockKey] = set()
+        yield requested
+        left = self._size - max(self._max_bytes, sum(self._cached[key].size for key in requested if key in self._cached))
+        for key in list(self._cached):
             if left <= 0:
                 break
-            if key not in asked:
-                left -= self._kept[key].size
+            if key not in requested:
+                left -= self._cached[key].size
                 self._let_go(key)
 
     def _keep(self, key: BlockKey, block: Block) -> None:
         """Keep a block, and no others that are much longer in memory than they are in their payloads, as nobody writes them."""
-        self._kept[key] = block
+        self._cached[key] = block
         self._size += block.size
         self._payloads += block.payload_size
-        for other in list(self._kept):
-            if other == key or self._size <= max(self._max_bytes, USUAL_TIMES * self._payloads):
+        for other in list(self._cached):
+            if other == key or self._size <= max(self._max_bytes, MAX_GROWTH * self._payloads):
                 break
             self._let_go(other)
 
     def _let_go(self, key: BlockKey) -> None:
-        block = self._kept.pop(key)
+        block = self._cached.pop(key)
         self._size -= block.size
         self._payloads -= block.payload_size
 
@@ -544,7 +544,7 @@ class _OpenFiles:
 
 
 @contextlib.contextmanager
-def _telling(column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks) -> Iterator[None]:
+def _name_block_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks) -> Iterator[None]:
     """Tell which block is damaged."""
     try:
         yield
@@ -560,7 +560,7 @@ def _telling(column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks) -> Iter
 
 
 @contextlib.contextmanager
-def _telling_rows(column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks, block: Block, low: int, high: int) -> Iterator[None]:
+def _name_row_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks, block: Block, low: int, high: int) -> Iterator[None]:
     """Tell which row holds what no column does."""
     try:
         yield
@@ -583,7 +583,7 @@ Result = TypeVar("Result")
 # Types of archives that others of their kind are narrower than.
 WIDE = (ENCODED_LIST, ENCODED_DICT, ZONED_DATETIME)
 # So many rows at so many places suggest a type.
-PLACES, ROWS_LOOKED_AT = 8, 100
+PLACES, SAMPLE_ROWS = 8, 100
 
 
 def suggested_types(archive: Archive, positions: Sequence[int]) -> dict[int, ColumnType]:
@@ -592,19 +592,19 @@ def suggested_types(archive: Archive, positions: Sequence[int]) -> dict[int, Col
     for position in positions:
         column_type = archive.contents.columns[position].column_type
         if column_type in WIDE:
-            values = [value for part in _looks(archive, position) for value in part]
+            values = [value for part in _samples(archive, position) for value in part]
             narrow = encoding_for(values, column_type) if any(value is not None for value in values) else column_type
             if narrow != column_type and narrow.kind == column_type.kind:
                 found[position] = narrow
     return found
 
 
-def _looks(archive: Archive, position: int) -> Iterator[list[object]]:
+def _samples(archive: Archive, position: int) -> Iterator[list[object]]:
     reader, column_type = ArchiveReader(archive), archive.contents.columns[position].column_type
     places = sorted({archive.rows * place // PLACES for place in range(PLACES)})
     try:
         for first in places:
-            (values,) = reader.read([position], first, min(first + ROWS_LOOKED_AT, archive.rows))
+            (values,) = reader.read([position], first, min(first + SAMPLE_ROWS, archive.rows))
             yield decode(values, column_type)
     except StorageError:
         # Who reads all rows is told of it.

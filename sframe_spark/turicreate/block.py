@@ -10,17 +10,17 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.turicreate.number_decoding import Cells, Floats, Integers, MomentCells, Payload, Vectors, are_alike
+from sframe_spark.turicreate.number_decoding import Cells, DatetimeCells, Floats, Integers, Payload, Vectors, are_alike
 from sframe_spark.turicreate.object_decoding import (
     DICTIONARY,
     IMAGE,
     INTEGER,
     LIST,
     MISSING,
-    MOMENT,
     REAL,
     TENSOR,
     TEXT,
+    TIMESTAMP,
     VECTOR,
     Decode,
     RepeatedTexts,
@@ -46,7 +46,7 @@ COLUMN_TYPES: dict[int, ColumnType] = {
     VECTOR: ARRAY,
     LIST: ENCODED_LIST,
     DICTIONARY: ENCODED_DICT,
-    MOMENT: ZONED_DATETIME,
+    TIMESTAMP: ZONED_DATETIME,
     IMAGE: ENCODED_DICT,
     TENSOR: ENCODED_LIST,
 }
@@ -121,8 +121,8 @@ class Block:
             payload.end()
         self.payload_size = len(content)
         # What stays of lists and dicts are their texts, which most of their items do not take.
-        kept = self._cells.kept if isinstance(self._cells, WrittenCells) else payload.allowance.taken
-        self.size += kept
+        decoded_bytes = self._cells.used_bytes if isinstance(self._cells, WrittenCells) else payload.allowance.used
+        self.size += decoded_bytes
 
     def _read(self, payload: Payload, flags: int) -> None:
         kinds = payload.byte("how many types a block has")
@@ -208,12 +208,12 @@ def cells_of(payload: Payload, kind: int, count: int, flags: int, form: BlockFor
     """
     if kind not in COLUMN_TYPES:
         raise payload.broken(f"its values have the unknown type {kind}")
-    own, wanted = COLUMN_TYPES[kind].kind, form.column_type.kind
-    if own != wanted and (own, wanted) not in _WIDENED:
-        raise payload.broken(f"it holds values of type {own}, and its column is of type {wanted}")
-    if own == wanted:
+    own, expected = COLUMN_TYPES[kind].kind, form.column_type.kind
+    if own != expected and (own, expected) not in _WIDENED:
+        raise payload.broken(f"it holds values of type {own}, and its column is of type {expected}")
+    if own == expected:
         return _of_kind(payload, kind, count, bool(flags & EXTENDED), form)
-    widen, times = _WIDENED[own, wanted]
+    widen, times = _WIDENED[own, expected]
     cells = _of_kind(payload, kind, count, bool(flags & EXTENDED), BlockForm(COLUMN_TYPES[kind], form.decode))
     return WidenedCells(cells, lambda values: widen(values, form.column_type), times)
 
@@ -229,8 +229,8 @@ def _of_kind(payload: Payload, kind: int, count: int, extended: bool, form: Bloc
         return Vectors(payload, count, extended)
     if kind == TENSOR:
         return Tensors(payload, count, form.column_type)
-    if kind == MOMENT and are_alike(payload, count):
-        return MomentCells(payload, count, form.column_type)
+    if kind == TIMESTAMP and are_alike(payload, count):
+        return DatetimeCells(payload, count, form.column_type)
     tagged = TaggedReader(payload, form.decode)
     return WrittenCells((tagged.content(kind) for _ in range(count)), form.column_type)
 

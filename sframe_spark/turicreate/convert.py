@@ -29,7 +29,7 @@ from sframe_spark.values.from_arrow import zoned_array
 OnRows = Callable[[int], None]
 
 
-def nobody_waits(rows: int) -> None:
+def ignore_progress(rows: int) -> None:
     """Tell nobody."""
 
 
@@ -39,7 +39,7 @@ def convert_archive(
     names: Sequence[str] | None = None,
     positions: Sequence[int] | None = None,
     rows: tuple[int, int] | None = None,
-    on_rows: OnRows = nobody_waits,
+    on_rows: OnRows = ignore_progress,
 ) -> Manifest:
     """Save an archive, or some of it, as the frame or the column that it is: whole, or not at all.
 
@@ -69,13 +69,13 @@ def convert_archive(
         types = tuple(narrowed.contents.columns[position].column_type for position in columns)
         written: list[int] = []
 
-        def tell(count: int) -> None:
+        def report(count: int) -> None:
             written.append(count)
             on_rows(count)
 
         try:
             with saving_directory(target) as pending:
-                entries = archive_segments(narrowed, columns, rows or (0, archive.rows), pending.directory, tell)
+                entries = archive_segments(narrowed, columns, rows or (0, archive.rows), pending.directory, report)
                 archive.require_unchanged()
                 return pending.commit(Manifest(types, tuple(entries), pending.directory), chosen[: len(types)], archive.contents.kind)
         except NarrowTypeError:
@@ -86,7 +86,7 @@ def convert_archive(
 
 
 def archive_segments(
-    archive: Archive, positions: Sequence[int], rows: tuple[int, int], directory: str, on_rows: OnRows = nobody_waits
+    archive: Archive, positions: Sequence[int], rows: tuple[int, int], directory: str, on_rows: OnRows = ignore_progress
 ) -> list[SegmentEntry]:
     """Write rows of an archive as segments into a directory, some side by side, and return their entries in row order."""
     first, last = rows
@@ -113,7 +113,7 @@ def _runs(archive: Archive, positions: Sequence[int], bounds: tuple[int, int], o
         on_rows(rows)
 
 
-def is_beside(target: str, location: str) -> bool:
+def are_disjoint(target: str, location: str) -> bool:
     """Say whether neither of two places is in the other, or is the other."""
     first, second = (os.path.join(os.path.realpath(place), "") for place in (target, location))
     return not first.startswith(second) and not second.startswith(first)

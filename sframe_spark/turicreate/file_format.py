@@ -19,7 +19,7 @@ import pyarrow as pa
 from sframe_spark.errors import BrokenPayload, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.message_text import in_words, visible
-from sframe_spark.storage.filesystem.io_errors import missing, telling
+from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
 from sframe_spark.storage.manifest.manifest_json import check_length, read_text
@@ -199,7 +199,7 @@ class Allowed:
             raise StorageError(f"{visible(holder)} is damaged: it names a file without a name; restore the archive from a copy")
         if _URL.match(text):
             raise StorageError(f"{visible(holder)} names {visible(text)!r:.200}, which is not on a disk of this machine: copy it into the archive")
-        with telling("read", holder):
+        with translate_os_errors("read", holder):
             place = os.path.join(os.path.dirname(holder), text)
             path = os.path.realpath(place)
         if not any(is_below(path, directory) for directory in self.directories):
@@ -248,7 +248,7 @@ KNOWN_FLAGS = COMPRESSED | TYPED | MIXED | EXTENDED
 # The engine writes no more than 2**18 rows to a block; none holds more bytes than an array of Arrow's, and no footer more than 1.4 million blocks.
 MAX_ROWS, MAX_BYTES, MAX_FOOTER_BYTES = 1 << 24, (1 << 31) - 1, 64 << 20
 # LZ4 makes no more of a byte than this, and of nothing these.
-MAX_TIMES, MAX_BESIDES = 255, 64
+MAX_TIMES, MAX_EXTRA = 255, 64
 REMEMBERED_FOOTERS = 32
 # Links are not followed, and who opens a named pipe does not wait for somebody who writes to it.
 READING = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -290,8 +290,8 @@ class SegmentFooter:
             place, count = self.places[column]
             records = np.frombuffer(self.content, RECORD, count, place)
             if count and int(records["rows"].max()) > MAX_ROWS:
-                number, most = int(records["rows"].argmax()), int(records["rows"].max())
-                raise damaged_file(self.path, f"column {name!r}, block {number}: it has {most} rows, and no more than {MAX_ROWS} are read")
+                number, rows_of_block = int(records["rows"].argmax()), int(records["rows"].max())
+                raise damaged_file(self.path, f"column {name!r}, block {number}: it has {rows_of_block} rows, and no more than {MAX_ROWS} are read")
             starts = np.zeros(count + 1, np.int64)
             np.cumsum(records["rows"].astype(np.int64), out=starts[1:])
             self.known[column] = ColumnBlocks(self.path, self.start, records, starts)
@@ -352,7 +352,7 @@ class ColumnBlocks:
             raise BrokenPayload(f"its record says that it has {length} bytes from byte {offset} on, and {size} when it is unpacked, which cannot be")
         if not flags & COMPRESSED and size != length:
             raise BrokenPayload(f"it is not packed, and its record says that {length} bytes are {size}")
-        if flags & COMPRESSED and (size > MAX_TIMES * length + MAX_BESIDES or not size):
+        if flags & COMPRESSED and (size > MAX_TIMES * length + MAX_EXTRA or not size):
             raise BrokenPayload(f"its record says that {length} packed bytes are {in_words(size)}, which cannot be")
         return BlockRecord(offset, length, size, rows, flags)
 
@@ -382,7 +382,7 @@ def opened(file: ArchiveFile) -> Iterator[int]:
     StorageError
         If it is gone, was changed, or is no regular file any more.
     """
-    with telling("read", file.path):
+    with translate_os_errors("read", file.path):
         try:
             descriptor = os.open(file.path, READING)
         except FileNotFoundError:
@@ -396,7 +396,7 @@ def opened(file: ArchiveFile) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def opened_anew(path: str) -> Iterator[tuple[BinaryIO, os.stat_result]]:
+def opened_regular(path: str) -> Iterator[tuple[BinaryIO, os.stat_result]]:
     """Open a file of an archive that nobody has looked at yet, and what the system says of it.
 
     Raises
@@ -404,7 +404,7 @@ def opened_anew(path: str) -> Iterator[tuple[BinaryIO, os.stat_result]]:
     StorageError
         If there is none, or no regular file.
     """
-    with telling("read", path):
+    with translate_os_errors("read", path):
         try:
             descriptor = os.open(path, READING)
         except FileNotFoundError:
@@ -432,7 +432,7 @@ def state_of(path: str) -> FileState:
     StorageError
         If there is none, or no regular file.
     """
-    with telling("read", path):
+    with translate_os_errors("read", path):
         try:
             status = os.lstat(path)
         except FileNotFoundError:
@@ -450,7 +450,7 @@ def require_unchanged(file: ArchiveFile) -> None:
     StorageError
         If it is not.
     """
-    with telling("read", file.path):
+    with translate_os_errors("read", file.path):
         try:
             status = os.lstat(file.path)
         except FileNotFoundError:
@@ -622,7 +622,7 @@ class IndexReader:
         StorageError
             If there is none, or it is no regular file, no text, or too long.
         """
-        with opened_anew(file.path) as (stream, status):
+        with opened_regular(file.path) as (stream, status):
             found = _text(file.path, stream, status.st_size)
         self.read[file.path] = FileState.of(status)
         return found

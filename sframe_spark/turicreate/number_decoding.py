@@ -54,7 +54,7 @@ class Allowance:
         self._all = self.left = min(ALLOWED_BYTES + ALLOWED_FOR_EACH * stored, MAX_ALLOWED)
 
     @property
-    def taken(self) -> int:
+    def used(self) -> int:
         """How much was taken."""
         return self._all - self.left
 
@@ -371,7 +371,7 @@ def minutes_of(code: int) -> int | None:
     return 15 * quarters
 
 
-def read_moment(payload: Payload) -> datetime.datetime:
+def read_datetime(payload: Payload) -> datetime.datetime:
     """Read a date-time.
 
     Raises
@@ -392,7 +392,7 @@ def read_moment(payload: Payload) -> datetime.datetime:
     return from_microseconds(seconds * SECOND + fraction, minutes_of(code))
 
 
-class MomentRun:
+class DatetimeRun:
     """Date-times that follow each other in a payload, all of one length.
 
     Parameters
@@ -450,7 +450,7 @@ def are_alike(payload: Payload, count: int) -> bool:
     return payload.left in (count * NEWER_BYTES, count * OLDER_BYTES)
 
 
-def moment_array(microseconds: np.ndarray, minutes: np.ndarray, naive: np.ndarray) -> pa.Array:
+def datetime_array(microseconds: np.ndarray, minutes: np.ndarray, naive: np.ndarray) -> pa.Array:
     """Return date-times in the form of a column."""
     instants = pa.array(microseconds).view(DATETIME.physical)
     return pa.StructArray.from_arrays([instants, pa.array(minutes.astype(np.int32), mask=naive)], fields=list(ZONED_PHYSICAL))
@@ -552,18 +552,18 @@ class Floats:
         return 8.0 * (last - first)
 
 
-class MomentCells:
+class DatetimeCells:
     """Date-times that have one length, as a column with or without offsets holds them."""
 
     def __init__(self, payload: Payload, count: int, column_type: ColumnType) -> None:
-        self._run = MomentRun(payload, count)
+        self._run = DatetimeRun(payload, count)
         self._is_zoned = column_type.is_zoned
 
     def rows(self, first: int, last: int) -> pa.Array:
         """Return some as date-times."""
         microseconds, minutes, naive = self._run.values(first, last)
         if self._is_zoned:
-            return moment_array(microseconds, minutes, naive)
+            return datetime_array(microseconds, minutes, naive)
         if not naive.all():
             raise MisfitError("a date-time has an offset")
         return pa.array(microseconds).view(DATETIME.physical)
@@ -603,7 +603,7 @@ class Vectors:
         return 8.0 * int(self.offsets[last] - self.offsets[first]) + 4.0 * (last - first)
 
 
-def offsets_of(payload: Payload, count: int, most: int) -> np.ndarray:
+def offsets_of(payload: Payload, count: int, limit: int) -> np.ndarray:
     """Read a run of lengths, none above some number, and return where each thing begins, and where the last ends.
 
     Raises
@@ -613,7 +613,7 @@ def offsets_of(payload: Payload, count: int, most: int) -> np.ndarray:
     """
     payload.allowance.take(16 * count, payload.place)
     lengths = NumberRun(payload, count).values(0, count)
-    if count and int(lengths.max()) > most:
+    if count and int(lengths.max()) > limit:
         raise payload.broken(f"something is {int(lengths.max())} long, more than the block can hold")
     offsets = np.zeros(count + 1, np.int64)
     # At most 2**24 of at most 2**38.

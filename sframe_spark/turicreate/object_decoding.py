@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import BrokenPayload, MisfitError, SchemaError, TooLargeError
 from sframe_spark.message_text import in_words
-from sframe_spark.turicreate.number_decoding import GROUP, MAX_ALLOWED, Cells, FloatRun, NumberRun, Payload, floats_between, offsets_of, read_moment
+from sframe_spark.turicreate.number_decoding import GROUP, MAX_ALLOWED, Cells, FloatRun, NumberRun, Payload, floats_between, offsets_of, read_datetime
 from sframe_spark.types import LIST_KIND, ColumnType
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.tagged_json import MAX_LEVELS, encode_value
@@ -50,7 +50,7 @@ class _DirectTexts:
         data = pa.py_buffer(self._content).slice(self._start + int(self._offsets[first]))
         offsets = (self._offsets[first : last + 1] - self._offsets[first]).astype(np.int32)
         found = pa.StringArray.from_buffers(last - first, pa.py_buffer(offsets), data)
-        if is_sound(found):
+        if is_valid_utf8(found):
             return found
         bounds = (self._offsets[first : last + 1] + self._start).tolist()
         return pa.array([self._decode(self._content[low:high]) for low, high in pairwise(bounds)], pa.string())
@@ -114,12 +114,12 @@ def _decoded(entries: list[bytes], decode: Decode) -> tuple[pa.Array, dict[int, 
     return pa.array(found, pa.string()), broken
 
 
-def is_sound(found: pa.Array) -> bool:
+def is_valid_utf8(found: pa.Array) -> bool:
     """Say whether the bytes of texts are UTF-8, each for itself.
 
     Examples
     --------
-    >>> is_sound(pa.array(["a", "é"])), is_sound(pa.array([b"a", bytes([0xE9])]).view(pa.string()))
+    >>> is_valid_utf8(pa.array(["a", "é"])), is_valid_utf8(pa.array([b"a", bytes([0xE9])]).view(pa.string()))
     (True, False)
     """
     try:
@@ -132,7 +132,7 @@ def is_sound(found: pa.Array) -> bool:
 # --- Serialised values as Python's: what lists and dicts hold, and whole lists, dicts and images
 
 
-INTEGER, REAL, TEXT, VECTOR, LIST, DICTIONARY, MOMENT, MISSING, IMAGE, TENSOR = range(10)
+INTEGER, REAL, TEXT, VECTOR, LIST, DICTIONARY, TIMESTAMP, MISSING, IMAGE, TENSOR = range(10)
 # Who wrote with tags of before this one put four bytes behind each.
 NEWER_TAGS = 128
 TAGGED_INTEGER, TAGGED_REAL, TAGGED_TEXT, TAGGED_MISSING = (NEWER_TAGS + kind for kind in (INTEGER, REAL, TEXT, MISSING))
@@ -202,8 +202,8 @@ class TaggedReader:
             return self.mapped(levels)
         if kind == VECTOR:
             return self.vector()
-        if kind == MOMENT:
-            return read_moment(self._payload)
+        if kind == TIMESTAMP:
+            return read_datetime(self._payload)
         if kind == IMAGE:
             return self.image()
         if kind == TENSOR:
@@ -382,11 +382,11 @@ class WrittenCells:
         except (UnicodeDecodeError, OverflowError) as error:
             # What comes before it can be read.
             self._failure = error
-        self._values = held([fitting(value, column_type) for value in found], column_type)
+        self._values = encoded([fitting(value, column_type) for value in found], column_type)
         self._each = self._values.nbytes / max(len(found), 1)
 
     @property
-    def kept(self) -> int:
+    def used_bytes(self) -> int:
         """How many bytes they take."""
         return int(self._values.nbytes)
 
@@ -406,7 +406,7 @@ class WrittenCells:
         return self._each * (last - first)
 
 
-def held(values: list[Any], column_type: ColumnType) -> pa.Array:
+def encoded(values: list[Any], column_type: ColumnType) -> pa.Array:
     """Return values of a column's kind in the form that it has.
 
     Raises
@@ -443,7 +443,7 @@ def fitting(value: Any, column_type: ColumnType) -> Any:
         return float(value)
     if kind == LIST_KIND and isinstance(value, array.array):
         return value.tolist()
-    name = {held: kind for kind, held in _CLASSES.items()}[type(value)]
+    name = {encoded: kind for kind, encoded in _CLASSES.items()}[type(value)]
     raise BrokenPayload(f"it holds a value of type {name}, and its column is of type {kind}")
 
 
@@ -477,7 +477,7 @@ def floats_of_ints(values: pa.Array, column_type: ColumnType) -> pa.Array:
 
 def lists_of_vectors(values: pa.Array, column_type: ColumnType) -> pa.Array:
     """Return vectors as lists of floats."""
-    return held(values.to_pylist(), column_type)
+    return encoded(values.to_pylist(), column_type)
 
 
 class Tensors:

@@ -56,7 +56,7 @@ def bytes_of_row(made: Any) -> float:
 
 def test_a_source_knows_how_long_its_rows_are(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    monkeypatch.setattr(segments_row_sizes, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(segments_row_sizes, "WORTH_SAMPLING", 0)
     assert LONG < bytes_of_row(frame) < 1.1 * LONG
     assert bytes_of_row(frame["a"]) == 8
     assert bytes_of_row(frame[10:20]) > LONG
@@ -75,7 +75,7 @@ def test_a_source_knows_how_long_its_rows_are(frame: SFrame, monkeypatch: pytest
 )
 def test_long_rows_are_not_small_however_few(frame: SFrame, derived: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    monkeypatch.setattr(segments_row_sizes, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(segments_row_sizes, "WORTH_SAMPLING", 0)
     with config.using(memory_budget=ROWS * LONG // 2):
         assert not is_small(optimize(derived(frame)._node))
     with config.using(memory_budget=ROWS * LONG * 4):
@@ -100,7 +100,7 @@ def test_batches_hold_bytes_not_rows(frame: SFrame, monkeypatch: pytest.MonkeyPa
             decoded.append(batch.num_rows)
             yield batch
 
-    monkeypatch.setattr(segments_row_sizes, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(segments_row_sizes, "WORTH_SAMPLING", 0)
     expected = [text[:5] for text in frame["t"]]
     read.clear()
     monkeypatch.setattr(reader, "_batches", counted)

@@ -16,7 +16,7 @@ from sframe_spark.errors import CancelledError, NoMemoryError, TooLargeError
 from sframe_spark.process import memory
 from sframe_spark.process.memory import BYTES_OF_THREAD, MIN_ROOM, AvailableMemory, affordable_threads, require_memory_for_thread
 from sframe_spark.process.threads import ThreadPool, in_threads, in_threads_ahead, raise_if_cancelled
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from tests.examples import square
 
 SCRIPT = """
@@ -139,6 +139,6 @@ NO_THREAD = OSError("Unknown error: Failed to launch worker thread: Resource tem
 @pytest.mark.parametrize("error", [pa.ArrowMemoryError("malloc of 9 bytes failed"), OSError(12, "Cannot allocate memory"), NO_THREAD])
 def test_a_file_for_which_there_is_no_memory(error: Exception, tmp_path: Path) -> None:
     (tmp_path / "x").touch()
-    with pytest.raises(NoMemoryError, match=r"^cannot read .*x: ") as caught, telling("read", str(tmp_path / "x")):
+    with pytest.raises(NoMemoryError, match=r"^cannot read .*x: ") as caught, translate_os_errors("read", str(tmp_path / "x")):
         raise error
     assert isinstance(caught.value, MemoryError) and "damaged" not in str(caught.value)

@@ -11,7 +11,7 @@ import attrs
 
 from sframe_spark.locations import normalised
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.datasets.save import MIN_TOGETHER, copied_dataset, saving_directory
+from sframe_spark.storage.datasets.save import MIN_COMBINED, copied_dataset, saving_directory
 from sframe_spark.storage.manifest.manifest import SFRAME, Manifest
 from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.storage.segments.writer import write_segment
@@ -22,7 +22,7 @@ def save_dataset(
     target: str | os.PathLike[str],
     names: Sequence[str] | None = None,
     kind: str = SFRAME,
-    min_combined: int = MIN_TOGETHER,
+    min_combined: int = MIN_COMBINED,
 ) -> Manifest:
     """Save the rows of datasets, one after the other, to a local directory, as a frame does that is a source over one."""
     location = normalised(target)

@@ -14,7 +14,7 @@ from sframe_spark.errors import BrokenPayload
 from sframe_spark.testing.random_tables import content, made_block, run_bytes, tagged
 from sframe_spark.turicreate.archive import decoded
 from sframe_spark.turicreate.block import COLUMN_TYPES, EXTENDED, MIXED, TYPED, Block, BlockForm
-from sframe_spark.turicreate.object_decoding import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, MOMENT, REAL, TENSOR, TEXT, VECTOR
+from sframe_spark.turicreate.object_decoding import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, REAL, TENSOR, TEXT, TIMESTAMP, VECTOR
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 from tests.examples import examples
@@ -50,7 +50,7 @@ WORKED: list[tuple[str | bytes, int, int, list[Any]]] = [
     ("01 07", TEXT, TYPED, [None, None]),
     (b"\x01\x04" + words(3) + b"\x80" + words(1) + b"\x82" + words(2) + "é".encode() + b"\x87", LIST, TYPED, [[1, "é", None]]),
     (b"\x01\x05" + words(1) + b"\x82" + words(1) + b"k\x81" + struct.pack("<d", 2.5), DICTIONARY, TYPED, [{"k": 2.5}]),
-    ("01 06 · 68 67 bb 38 00 00 00 2f 05 00 00 00 · 00 00 00 00 00 00 00 59 00 00 00 00", MOMENT, TYPED,
+    ("01 06 · 68 67 bb 38 00 00 00 2f 05 00 00 00 · 00 00 00 00 00 00 00 59 00 00 00 00", TIMESTAMP, TYPED,
      [datetime.datetime(2000, 2, 29, 12, 0, 0, 5, FIVE_HOURS), datetime.datetime(1970, 1, 1)]),
     ("01 03 00 · 04 02 40 · 01 · 05 02 c0", VECTOR, TYPED | EXTENDED, [array.array("d", [1, 2]), array.array("d", [3])]),
     ("01 09 00 · 00 04 · 00 0c · 04 04 80 · 08 02 20 · 01 05 00 f8", TENSOR, TYPED | EXTENDED,
@@ -74,17 +74,19 @@ def random_value(choose: random.Random, kind: int, depth: int = 2) -> Any:
         return choose.choice(("", "\0", "é", "日本😀", "a" * choose.randrange(300), str(choose.randrange(10))))
     if kind == VECTOR:
         return array.array("d", [choose.choice((0.0, -0.0, 1.0, 0.1, 1e300)) for _ in range(choose.choice((0, 1, 2, 200)))])
-    if kind == MOMENT:
+    if kind == TIMESTAMP:
         zone = choose.choice((None, UTC, datetime.timezone(datetime.timedelta(minutes=15 * choose.randrange(-48, 49)))))
         return datetime.datetime(1971, 1, 1, tzinfo=zone) + datetime.timedelta(microseconds=choose.randrange(-(10**15), 10**15))
-    inner = [choose.choice((MISSING, INTEGER, REAL, TEXT, VECTOR, MOMENT, LIST, DICTIONARY)[: 8 if depth else 6]) for _ in range(choose.randrange(5))]
+    inner = [
+        choose.choice((MISSING, INTEGER, REAL, TEXT, VECTOR, TIMESTAMP, LIST, DICTIONARY)[: 8 if depth else 6]) for _ in range(choose.randrange(5))
+    ]
     items = [None if of == MISSING else random_value(choose, of, depth - 1) for of in inner]
     if kind == LIST:
         return items
     return dict(zip(choose.sample(("a", "b", 1, 2.5, None, ("x", 1), "é"), len(items)), items, strict=True))
 
 
-@pytest.mark.parametrize("kind", [INTEGER, REAL, TEXT, VECTOR, LIST, DICTIONARY, MOMENT])
+@pytest.mark.parametrize("kind", [INTEGER, REAL, TEXT, VECTOR, LIST, DICTIONARY, TIMESTAMP])
 @pytest.mark.parametrize("seed", range(examples(4, every=1)))
 def test_what_was_written_is_read(kind: int, seed: int) -> None:
     choose = random.Random(seed)
@@ -147,10 +149,10 @@ WRONG: list[tuple[str | bytes, int, int, int, str]] = [
     (b"\x01\x05" + words(1) + tagged({}) + tagged(1), DICTIONARY, 1, TYPED, "a dict or an image as key"),
     (b"\x01\x04" + words(1) + b"\x83" + words(1 << 61), LIST, 1, TYPED, "a vector of 2305843009213693952 items"),
     (b"\x01\x04" + words(1) + b"\x84" + (words(1) + b"\x84") * 200 + words(0), LIST, 1, TYPED, "more than 200 lists and dicts inside each other"),
-    (b"\x01\x06" + bytes(7) + b"\x4a" + bytes(4), MOMENT, 1, TYPED, "unknown zone or too many microseconds"),
-    (b"\x01\x06" + bytes(7) + b"\x59" + struct.pack("<i", 1_000_000), MOMENT, 1, TYPED, "unknown zone or too many microseconds"),
-    (b"\x01\x06" + bytes(7) + b"\x59" + struct.pack("<i", -1), MOMENT, 1, TYPED, "unknown zone or too many microseconds"),
-    (b"\x01\x06" + bytes(7) + b"\x01" + bytes(4), MOMENT, 1, TYPED, "unknown zone or too many microseconds"),
+    (b"\x01\x06" + bytes(7) + b"\x4a" + bytes(4), TIMESTAMP, 1, TYPED, "unknown zone or too many microseconds"),
+    (b"\x01\x06" + bytes(7) + b"\x59" + struct.pack("<i", 1_000_000), TIMESTAMP, 1, TYPED, "unknown zone or too many microseconds"),
+    (b"\x01\x06" + bytes(7) + b"\x59" + struct.pack("<i", -1), TIMESTAMP, 1, TYPED, "unknown zone or too many microseconds"),
+    (b"\x01\x06" + bytes(7) + b"\x01" + bytes(4), TIMESTAMP, 1, TYPED, "unknown zone or too many microseconds"),
     (b"\x01\x04" + words(1) + b"\x86" + bytes(7) + b"\x4a" + bytes(4), LIST, 1, TYPED, "the unknown code 74"),
     (b"\x01\x08\x01" + words(1, 1, 1, 4, 1) + b"a", IMAGE, 1, TYPED, "unknown format 4"),
     (b"\x01\x08\x01" + words(1, 1, 1, 2, 1 << 40) + b"a", IMAGE, 1, TYPED, "an image would take 1099511627776 bytes"),
@@ -186,8 +188,8 @@ def test_arrays_of_numbers_that_do_not_fit_each_other_are_told() -> None:
 
 
 def test_rows_before_a_value_that_no_column_holds_are_read() -> None:
-    late = content(MOMENT, datetime.datetime(2000, 1, 1)) + (2**50).to_bytes(7, "little") + b"\x59" + bytes(4)
-    block = block_of(b"\x01\x06" + late, 2, MOMENT)
+    late = content(TIMESTAMP, datetime.datetime(2000, 1, 1)) + (2**50).to_bytes(7, "little") + b"\x59" + bytes(4)
+    block = block_of(b"\x01\x06" + late, 2, TIMESTAMP)
     assert values(block, 0, 1) == [datetime.datetime(2000, 1, 1)]
     with pytest.raises(OverflowError):
         block.values(0, 2)

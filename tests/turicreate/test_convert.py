@@ -18,7 +18,7 @@ from sframe_spark.session.progress import TerminalLine, format_line
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.testing.random_tables import made_column, write_archive
 from sframe_spark.turicreate.archive import open_archive
-from sframe_spark.turicreate.convert import convert_archive, is_beside, require_readable_rows, require_same_rows
+from sframe_spark.turicreate.convert import are_disjoint, convert_archive, require_readable_rows, require_same_rows
 from sframe_spark.turicreate.object_decoding import INTEGER, REAL, TEXT
 from sframe_spark.util import get_archive_type
 
@@ -118,9 +118,9 @@ def test_what_cannot_be_converted_is_told(tree: Path, old: str, new: str, told: 
 
 
 def test_places_beside_each_other() -> None:
-    assert is_beside("/data/old", "/data/new")
-    assert is_beside("/data/old", "/data/older")
-    assert not is_beside("/data/old/../old", "/data/old")
+    assert are_disjoint("/data/old", "/data/new")
+    assert are_disjoint("/data/old", "/data/older")
+    assert not are_disjoint("/data/old/../old", "/data/old")
 
 
 def test_links_in_a_tree_are_not_followed(tree: Path, tmp_path: Path) -> None:

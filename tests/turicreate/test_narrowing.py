@@ -14,11 +14,11 @@ from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.testing.random_tables import MadeColumn, made_block, made_column, run_bytes, write_archive
-from sframe_spark.turicreate.archive import PLACES, ROWS_LOOKED_AT, open_archive, suggested_types
+from sframe_spark.turicreate.archive import PLACES, SAMPLE_ROWS, open_archive, suggested_types
 from sframe_spark.turicreate.convert import convert_archive, require_same_rows
-from sframe_spark.turicreate.object_decoding import DICTIONARY, INTEGER, LIST, MISSING, MOMENT, VECTOR
+from sframe_spark.turicreate.object_decoding import DICTIONARY, INTEGER, LIST, MISSING, TIMESTAMP, VECTOR
 
-ROWS = 2 * PLACES * ROWS_LOOKED_AT
+ROWS = 2 * PLACES * SAMPLE_ROWS
 NOON = datetime.datetime(2020, 1, 1, 12)
 ZONED = NOON.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
 WITH_OFFSETS = "datetime:struct<instant: timestamp[us], offset: int32>"
@@ -30,9 +30,9 @@ COLUMNS: dict[str, tuple[int, Any, Any, str, str]] = {
     "words": (DICTIONARY, {"a": 1.5, "b": float("nan")}, {"a": 1}, "dict:map<string, double>", "dict"),
     "keys": (DICTIONARY, {1: "x"}, {None: "x"}, "dict:map<int64, string>", "dict"),
     "nested": (DICTIONARY, {"a": {"b": 1}}, {}, "dict", "dict"),
-    "naive": (MOMENT, NOON, ZONED, "datetime", WITH_OFFSETS),
+    "naive": (TIMESTAMP, NOON, ZONED, "datetime", WITH_OFFSETS),
     "zoned": (
-        MOMENT,
+        TIMESTAMP,
         ZONED,
         NOON,
         WITH_OFFSETS,
@@ -78,7 +78,9 @@ def test_saving_does_the_same(tmp_path: Path) -> None:
 
 
 def test_no_row_decides_where_all_that_were_looked_at_are_missing(tmp_path: Path) -> None:
-    write_archive(str(tmp_path / "old"), {"a": made_column(MOMENT, [None] * 10, [[10]]), "b": MadeColumn(LIST, [[made_block(MISSING, [None] * 10)]])})
+    write_archive(
+        str(tmp_path / "old"), {"a": made_column(TIMESTAMP, [None] * 10, [[10]]), "b": MadeColumn(LIST, [[made_block(MISSING, [None] * 10)]])}
+    )
     assert suggested_types(open_archive(str(tmp_path / "old")), [0, 1]) == {}
 
 

@@ -38,7 +38,7 @@ from sframe_spark.planner.facts import Length
 from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.launch import is_remote
 from sframe_spark.session.user_session import user_session
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.paths import join
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def require_shared_place(user: SparkSession, table: str, database: str, is_there
         return
     directory = "/" + place.removeprefix("file:").strip("/")
     # Spark makes the directory of its own database when the first table comes.
-    with telling("create", directory):
+    with translate_os_errors("create", directory):
         os.makedirs(directory, exist_ok=True)
     require_writable(join(directory, "table"), SHARED_WAREHOUSE)
 

@@ -15,7 +15,7 @@ from sframe_spark.api.io.saved_frames import COLUMN_NAME, load_frame, save_node
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.locations import normalised
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.manifest.manifest import SARRAY, SFRAME
 from sframe_spark.udf.pickling import is_packing
 
@@ -63,7 +63,7 @@ def enable_sframe_serialization(serialization_directory: str | os.PathLike[str] 
     directory = normalised(path_text(serialization_directory))
     if os.path.lexists(directory) and not os.path.isdir(directory):
         raise InvalidArgumentError(f"{directory} is not a directory: name one, or a place where one can be made")
-    with telling("make", directory):
+    with translate_os_errors("make", directory):
         os.makedirs(directory, exist_ok=True)
     config.serialization_directory = directory
 

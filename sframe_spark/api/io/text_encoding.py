@@ -12,7 +12,7 @@ from sframe_spark.errors import CsvEncodingError, InvalidArgumentError, SchemaEr
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.byte_streams import open_unpacked
 from sframe_spark.storage.filesystem.file_kind import TEXT, UTF_16, kind_of
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
 
 UTF_8 = ("utf-8", "utf-8-sig")
@@ -48,7 +48,7 @@ def text_encoding(name: Any) -> str:
 
 def open_utf8(path: str, encoding: str = "utf-8", state: FileState | None = None) -> Any:
     """A stream of a file's text in UTF-8, decompressed if its name says that it is compressed; ``state`` as for :func:`open_unpacked`."""
-    with telling("read", path):
+    with translate_os_errors("read", path):
         stream = open_unpacked(path, state)
     return stream if encoding in UTF_8 else _InUtf8(path, stream, encoding, state)
 
@@ -119,7 +119,7 @@ def encoding_error(path: str, encoding: str, state: FileState | None = None) -> 
     decoder, place = codecs.getincrementaldecoder(encoding)(), _Place()
     encoding_name = "UTF-8" if encoding in UTF_8 else encoding
     start = b""
-    with telling("read", path), open_unpacked(path, state) as stream:
+    with translate_os_errors("read", path), open_unpacked(path, state) as stream:
         while True:
             data = stream.read(BLOCK_BYTES)
             start = start or data[:4]

@@ -315,7 +315,7 @@ class Runs:
             ranges = key_ranges_of(node, max(least, min(most, workers.at_a_time())), workers)
             given = given_by(tasks, node.operator, ranges, workers, handle.directory)
             self.spilled = sum(piece.size for of_task in given for _, piece in of_task.pieces)
-            temporary_store().taken.count(handle, self.spilled)
+            temporary_store().usage.count(handle, self.spilled)
             self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
             passed = passed_on(node.operator, ranges)
             if np.sum([of_task.sizes for of_task in given], axis=0).max(initial=0, where=~passed) > MAX_BYTES_OF_TASKS_RANGE:

@@ -62,10 +62,10 @@ def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging
     section = ready.root if by_ranges else executor.run(ready)
     placement = placement_of(section)
     if isinstance(section.operator, MemorySource) or is_small(section) or streams_sooner(section):
-        return _run_here(section, placement, work, staging.here)
+        return _run_here(section, placement, work, staging.local)
     workers = workers_of(over_ranges(section))
     tasks = executor.runs().tasks_of(section, placement, workers)
-    directory = staging.here if workers.are_here else staging.for_tasks(is_one_process(get_session()))
+    directory = staging.local if workers.are_here else staging.for_tasks(is_one_process(get_session()))
     workers.require_writable(directory)
     return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description, tasks)
 
@@ -124,10 +124,10 @@ def write_text(node: PlannerNode, target: str, rows: RowsAsText) -> None:
         parts.append(first)
         for number, (file, count) in enumerate(written):
             if number and count:
-                parts += [file] if is_first or not rows.between else [write_text_part(staging.here, target, [rows.between]), file]
+                parts += [file] if is_first or not rows.between else [write_text_part(staging.local, target, [rows.between]), file]
             is_first = is_first and not count
         if rows.after:
-            parts.append(write_text_part(staging.here, target, [rows.after]))
+            parts.append(write_text_part(staging.local, target, [rows.after]))
 
 
 def write_range_as_text(task: RangeTask, number: int, directory: str, target: str, rows: RowsAsText) -> tuple[str, int]:

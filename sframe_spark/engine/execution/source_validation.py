@@ -26,7 +26,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Origin
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import RecordedOrder
-from sframe_spark.storage.segments.order_verification import Held, claimed_orders, held_order, parts_of, require_unchanged
+from sframe_spark.storage.segments.order_verification import VerifiedOrder, claimed_orders, parts_of, require_unchanged, verified_order
 from sframe_spark.values.decode import decode
 
 # Checks the order of materialised rows, range by range.
@@ -172,16 +172,16 @@ def compared_order(manifest: Manifest, columns: Iterable[int]) -> RecordedOrder:
     return order
 
 
-def _compare(manifest: Manifest, claim: tuple[tuple[int, bool], ...]) -> Held:
+def _compare(manifest: Manifest, claim: tuple[tuple[int, bool], ...]) -> VerifiedOrder:
     if manifest.rows <= MAX_ROWS_HERE:
-        return held_order(manifest, claim)
-    first = held_order(manifest, claim, 0, FIRST_ROWS)
+        return verified_order(manifest, claim)
+    first = verified_order(manifest, claim, 0, FIRST_ROWS)
     if not first.columns:
         return first
-    works = [partial(held_order, manifest, claim, start, stop) for start, stop in parts_of(manifest.rows, config.segment_rows)]
+    works = [partial(verified_order, manifest, claim, start, stop) for start, stop in parts_of(manifest.rows, config.segment_rows)]
     description = "comparing rows with the order of their files"
     with translated_errors(description):
-        return Held.in_all(run_tasks(works, description))
+        return VerifiedOrder.in_all(run_tasks(works, description))
 
 
 def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple[PlannerNode, frozenset[int]]]:

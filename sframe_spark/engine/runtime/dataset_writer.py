@@ -71,7 +71,7 @@ class NewDataset:
         """
         if self.handle is None:
             return Manifest(self.types, in_row_order(entries, self.directory), self.directory, order=self.order)
-        temporary_store().taken.count(self.handle, sum(map(self._size_of, entries)))
+        temporary_store().usage.count(self.handle, sum(map(self._size_of, entries)))
         return publish(self.directory, self.types, entries, durable=False, order=self.order)
 
     def _size_of(self, entry: SegmentEntry) -> int:

@@ -24,7 +24,7 @@ from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.row_sizes import bytes_of_runs
 from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, scratch_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
@@ -116,7 +116,7 @@ class StoredRows:
         StorageError
             If they are not what was written.
         """
-        with telling("read", self.path):
+        with translate_os_errors("read", self.path):
             try:
                 with open(self.path, "rb") as file:
                     file.seek(self.start)
@@ -264,11 +264,11 @@ class Exchange:
     def _write(self, full: list[SplitRows], handle: DatasetHandle, number: int) -> None:
         """Write rows as a file, range by range, those of one task as one run, or several where an array does not hold them."""
         path = join(handle.directory, f"exchange-{number:06d}")
-        with telling("write temporary rows to", path), open(path, "xb") as file:
+        with translate_os_errors("write temporary rows to", path), open(path, "xb") as file:
             stored = list(written_runs(full, self.schema, file, number))
         with self._changed:
             self.written += sum(part.size for _, part in stored)
-            scratch_store().taken.count(handle, self.written)
+            scratch_store().usage.count(handle, self.written)
             for of_range, part in stored:
                 self._stored[of_range].append(part)
 
@@ -378,7 +378,7 @@ def give_rows(task: RangeTask, number: int, position: int, ranges: RangePartitio
     schema, runs, size = task.plan.facts[-1].schema, itertools.count(), 0
 
     def write() -> None:
-        with telling("write temporary rows to", path):
+        with translate_os_errors("write temporary rows to", path):
             given.pieces.extend(written_runs(held, schema, file, next(runs)))
         held.clear()
 
@@ -398,12 +398,12 @@ def give_rows(task: RangeTask, number: int, position: int, ranges: RangePartitio
 @contextlib.contextmanager
 def new_file(path: str) -> Iterator[BinaryIO]:
     """A new file that rows are written to; its last bytes are written when it is closed, and a disk that has no room for them is told as before."""
-    with telling("write temporary rows to", path):
+    with translate_os_errors("write temporary rows to", path):
         file = open(path, "xb")  # noqa: SIM115 - closed below, whatever happens meanwhile
     try:
         yield file
     finally:
-        with telling("write temporary rows to", path):
+        with translate_os_errors("write temporary rows to", path):
             file.close()
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.session.job_control import run_cancellable
-from sframe_spark.storage.filesystem.io_errors import damage_told_by, full_disk, full_disk_of_executor, tells_of_full_disk
+from sframe_spark.storage.filesystem.io_errors import file_damage_in_message, full_disk, full_disk_of_executor, is_full_disk_message
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_root
 from sframe_spark.udf.errors import error_transport
 
@@ -104,10 +104,10 @@ def translated_errors(description: str, location: str | None = None) -> Iterator
         carried = error_transport().unpacked(text)
         if carried is not None:
             raise carried from None
-        damage = damage_told_by(text)
+        damage = file_damage_in_message(text)
         if damage is not None:
             raise StorageError(damage) from None
-        if tells_of_full_disk(text):
+        if is_full_disk_message(text):
             place = location or scratch_root()
             raise StorageError(f"Spark failed while {description}: {full_disk_of_executor(text, place) or full_disk(place)}") from None
         raise ExecutionError(f"Spark failed while {description}: {in_one_line(text)}") from None

@@ -25,7 +25,7 @@ from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.session import default_parallelism, follow_user, get_session
 from sframe_spark.session.deployment import importing_safely, is_one_process, require_python_of_tasks
 from sframe_spark.session.session import get_packages, ship
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
 # A task stays long enough for the others of its wave to be given to other executors.
@@ -302,7 +302,7 @@ def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answe
         handle = temporary_store().new_dataset()
         # Executors that come later fetch it too.
         temporary_store().keep(handle)
-        with telling("write the package into", handle.directory):
+        with translate_os_errors("write the package into", handle.directory):
             archive = write_archive(handle.directory)
         ship(archive)
         found = _asked(read, directory)

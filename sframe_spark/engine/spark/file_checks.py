@@ -36,7 +36,7 @@ from sframe_spark.process.leases import Holder, own_hidden_directory, remove_own
 from sframe_spark.session import get_reached, get_session, is_remote
 from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.session import get_packages
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.paths import as_named, join, spark_path
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
@@ -164,7 +164,7 @@ def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:
     if is_remote_location(directory) or is_one_process(get_session()) or (above, "written") in get_reached():
         return
     holder = Holder()
-    with telling("create a directory in", above):
+    with translate_os_errors("create a directory in", above):
         # Beside the dataset, so that what cannot be removed is never published; its name says whose it is.
         place = own_hidden_directory(above, holder)
     try:
@@ -208,7 +208,7 @@ def _refuse_private(root: PlannerNode) -> None:
 def _require_seen(file: str, above: str) -> None:
     if (above, "read") in get_reached():
         return
-    with telling("read", file):
+    with translate_os_errors("read", file):
         read = reading(file)
         expected = read()
     for answer in answers(read, None):
@@ -253,7 +253,7 @@ def _seen_otherwise(files: Mapping[str, str]) -> dict[str, str]:
         If an executor runs other packages, or a file is no longer there.
     """
     for file in files.values():
-        with telling("read", file):
+        with translate_os_errors("read", file):
             os.stat(file)
     look = looking(list(files.values()))
     expected, found = json.loads(look()), dict[str, str]()
@@ -301,7 +301,7 @@ def _ask_again(root: PlannerNode, directory: str | None) -> None:
 def _exchange(place: str, above: str, advice: str) -> None:
     """Write a file, let tasks and a query read it and write others, and read those."""
     token, file = uuid.uuid4().hex, join(place, "driver.parquet")
-    with telling("write", file):
+    with translate_os_errors("write", file):
         pq.write_table(pa.table({"token": [token]}), file)
     read = reading(file)
     expected = read()
@@ -436,7 +436,7 @@ def require_sound_pages(root: PlannerNode) -> None:
         return
     run_tasks(works_of([check for _, check in due]), "checking page headers")
     for file, check in due:
-        check.done_elsewhere(file)
+        check.mark_done(file)
 
 
 def works_of(checks: Sequence[PageCheck]) -> list[Callable[[], None]]:

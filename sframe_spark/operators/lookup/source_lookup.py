@@ -24,7 +24,7 @@ from sframe_spark.process.memory import work_memory
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
 from sframe_spark.storage.parquet.footer import segment_footer
-from sframe_spark.storage.segments.reader import together
+from sframe_spark.storage.segments.reader import coalesced_segments
 
 # Blocks of a source: the rows that a look-up reads at a time, each with the row group that it starts with.
 
@@ -77,7 +77,7 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
     if not isinstance(source, SegmentSource):
         return tuple(RowBlock(start) for start in range(0, source.row_count, BLOCK_ROWS))
     found: list[RowBlock] = []
-    for run in together(entries(source), lambda entry: entry.group_bytes, BLOCK_ROWS, MAX_BLOCK_BYTES, MAX_BLOCK_SEGMENTS):
+    for run in coalesced_segments(entries(source), lambda entry: entry.group_bytes, BLOCK_ROWS, MAX_BLOCK_BYTES, MAX_BLOCK_SEGMENTS):
         entry, offset = run[0]
         if entry.group_bytes is None:
             found += _row_groups(source, entry, offset)

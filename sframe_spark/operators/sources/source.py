@@ -410,7 +410,7 @@ class SegmentSource(Source):
         """Only files inside the directory that are as long as they should be; what a text says about the order of their rows is not believed."""
         from sframe_spark.storage.datasets.load import with_saved_checksums, with_seen
         from sframe_spark.storage.datasets.versioned_datasets import with_version_checksums
-        from sframe_spark.storage.external.parquet import with_states_elsewhere
+        from sframe_spark.storage.external.parquet import with_remote_states
         from sframe_spark.storage.filesystem.local_files import states_below
 
         manifest = self.manifest
@@ -421,7 +421,7 @@ class SegmentSource(Source):
         check_range(self.start, self.stop, manifest.rows)
         unordered = manifest.with_order(NO_RECORDED_ORDER)
         if is_remote_location(manifest.directory):
-            found = with_version_checksums(unordered) if manifest.has_key else with_states_elsewhere(unordered)
+            found = with_version_checksums(unordered) if manifest.has_key else with_remote_states(unordered)
             return attrs.evolve(self, manifest=found)
         states = states_below(manifest.directory)
         for entry in manifest.segments:

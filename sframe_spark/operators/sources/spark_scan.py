@@ -18,11 +18,11 @@ from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.session.launch import has_file_system, is_remote
 from sframe_spark.session.sockets import acknowledge_at_once
-from sframe_spark.storage.filesystem.object_store import is_given
+from sframe_spark.storage.filesystem.object_store import has_user_file_system
 from sframe_spark.storage.filesystem.paths import as_named, join, spark_path
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME
-from sframe_spark.storage.parquet.checksums import PageCheck, SumsOfFile, as_it_is, places_of_sums
+from sframe_spark.storage.parquet.checksums import FileChecksums, PageCheck, as_it_is, checksum_positions
 from sframe_spark.storage.parquet.footer import footer_of_entry
 from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.udf.errors import ErrorTransport, error_transport
@@ -112,7 +112,7 @@ def spark_uri(location: str, spark: SparkSession) -> str | None:
     spark
         The session.
     """
-    if not is_remote_location(location) or is_remote(spark) or is_given(location):
+    if not is_remote_location(location) or is_remote(spark) or has_user_file_system(location):
         return None
     scheme, mark, rest = location.partition("://")
     name = SPARK_SCHEMES.get(scheme, scheme)
@@ -182,8 +182,8 @@ def segments_in_range(source: SegmentSource) -> list[tuple[int, SegmentEntry]]:
 
 def page_checks(source: SegmentSource) -> list[PageCheck]:
     """What is to be checked before Spark reads the rows of a source."""
-    manifest, places = source.manifest, places_of_sums(source.manifest, source.positions, with_key=True)
-    return [PageCheck(manifest.directory, entry, SumsOfFile(places, entry.pages)) for _, entry in segments_in_range(source)]
+    manifest, places = source.manifest, checksum_positions(source.manifest, source.positions, with_key=True)
+    return [PageCheck(manifest.directory, entry, FileChecksums(places, entry.pages)) for _, entry in segments_in_range(source)]
 
 
 def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], context: LoweringContext) -> Relation:

@@ -10,7 +10,7 @@ from sframe_spark.order.facts import Ordering
 from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, shown_order
+from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, projected_order
 from sframe_spark.storage.segments.statistics import column_statistics, merge, of_some_rows
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def range_statistics(source: RangeSource) -> ColumnStatistics:
 def source_properties(source: Source) -> RelationProperties:
     """Order, constants, keys and bounds of a source's rows, from its statistics and from what was proved of it."""
     statistics = source_statistics(source)
-    recorded = shown_order(source.recorded, source.exposed)
+    recorded = projected_order(source.recorded, source.exposed)
     facts = dict(enumerate(statistics))
     order = OrderingProperties(
         constants=[place for place, known in facts.items() if known.constant],

@@ -15,12 +15,12 @@ from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location, normalised
 from sframe_spark.process.directory_trees import remove_tree
 from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import files_below, sizes_below
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.manifest.manifest import SFRAME, Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_POSITION_MASK, KEY_SHIFT, file_column, require_computed_as
-from sframe_spark.storage.manifest.segment_index import is_file_of_segments, is_stored_beside, new_name, write_segments
+from sframe_spark.storage.manifest.segment_index import is_file_of_segments, needs_sidecar, new_name, write_segments
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.parquet.checksums import with_checksums
 from sframe_spark.storage.parquet.footer import Footer, bounds_of, footer_of, statistics_in_footer
@@ -82,16 +82,16 @@ def publish(
 def publish_manifest(manifest: Manifest, durable: bool) -> Manifest:
     """Make the segments of a manifest, whose files are in its local directory, the rows of that directory (see :func:`publish`)."""
     location = manifest.directory
-    with telling("create dataset", location):
+    with translate_os_errors("create dataset", location):
         os.makedirs(location, exist_ok=True)
     files = sizes_below(location)
     check_files(manifest, files)
     if durable:
         manifest = with_checksums(manifest)
         flush_files(manifest)
-    beside = write_manifest(manifest, durable)
+    sidecar = write_manifest(manifest, durable)
     # What a late attempt wrote meanwhile stays only where it ends with the process anyway.
-    remove_unnamed(manifest, files_below(location) if durable else files, beside)
+    remove_unnamed(manifest, files_below(location) if durable else files, sidecar)
     return manifest
 
 
@@ -143,10 +143,10 @@ def check_file(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]
 def write_manifest(manifest: Manifest, durable: bool) -> str | None:
     """Replace the manifest file of a directory at one stroke, and return the name of the file beside it that has its segments, if they are many."""
     target = join(manifest.directory, MANIFEST_FILE)
-    beside = write_beside(manifest, manifest.directory, durable)
-    name = None if beside is None else str(beside["file"])
-    text = manifest.to_json(beside=beside).encode()
-    with telling("write manifest", target):
+    sidecar = write_sidecar(manifest, manifest.directory, durable)
+    name = None if sidecar is None else str(sidecar["file"])
+    text = manifest.to_json(sidecar=sidecar).encode()
+    with translate_os_errors("write manifest", target):
         _replace(target, text, durable)
         # What a manifest named that was there before.
         for other in () if name is None else os.listdir(manifest.directory):
@@ -155,14 +155,14 @@ def write_manifest(manifest: Manifest, durable: bool) -> str | None:
     return name
 
 
-def write_beside(manifest: Manifest, directory: str, durable: bool) -> dict[str, Any] | None:
+def write_sidecar(manifest: Manifest, directory: str, durable: bool) -> dict[str, Any] | None:
     """Write the segments of a manifest into a new file where they are many, and return what the manifest is to say of it."""
-    if not is_stored_beside(manifest):
+    if not needs_sidecar(manifest):
         return None
     summary = dataset_statistics(manifest)
     name = new_name()
     target = join(directory, name)
-    with telling("write manifest", target), open(target, "xb") as stream:
+    with translate_os_errors("write manifest", target), open(target, "xb") as stream:
         said = write_segments(stream, name, manifest, summary)
         stream.flush()
         if durable:
@@ -191,7 +191,7 @@ def flush_files(manifest: Manifest) -> None:
     """Wait until the segment files of a dataset are on the disk, so that the manifest never names less than it says."""
     for entry in manifest.segments:
         location = join(manifest.directory, entry.file)
-        with telling("flush segment", location):
+        with translate_os_errors("flush segment", location):
             _flush(location)
 
 
@@ -211,13 +211,13 @@ def _flush(location: str) -> None:
         os.close(descriptor)
 
 
-def remove_unnamed(manifest: Manifest, files: Iterable[str], beside: str | None = None) -> None:
+def remove_unnamed(manifest: Manifest, files: Iterable[str], sidecar: str | None = None) -> None:
     """Remove what lost attempts and Spark's writer left among the files in the directory of a dataset.
 
     Only files that a writer of segments leaves behind are touched; anything else in the directory stays.
     """
-    named = {entry.file for entry in manifest.segments} | {beside}
-    with telling("clean", manifest.directory):
+    named = {entry.file for entry in manifest.segments} | {sidecar}
+    with translate_os_errors("clean", manifest.directory):
         for file in files:
             if file in named or not is_orphan(file):
                 continue

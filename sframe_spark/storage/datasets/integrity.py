@@ -16,7 +16,7 @@ from sframe_spark.locations import is_remote_location
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.datasets.commit import check_file
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import sizes_below
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import local_file
@@ -24,7 +24,7 @@ from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import damaged
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, is_stored_as
 from sframe_spark.storage.parquet.checksums import check_bytes
-from sframe_spark.storage.segments.manifest_verification import SegmentClaims, check_order, check_summary, shown
+from sframe_spark.storage.segments.manifest_verification import SegmentClaims, check_order, check_summary, column_label
 
 BATCH_ROWS = 65_536
 
@@ -55,11 +55,11 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
     except StorageError as error:
         return [error]
     if is_remote_location(manifest.directory):
-        look = partial(_damage_elsewhere, manifest)
+        check = partial(_remote_damage, manifest)
     else:
-        look = partial(_damage, manifest, sizes=sizes_below(manifest.directory))
-    looked_at = in_threads(look, manifest.segments, available_cores())
-    found = [error for error in looked_at if error is not None]
+        check = partial(_damage, manifest, sizes=sizes_below(manifest.directory))
+    results = in_threads(check, manifest.segments, available_cores())
+    found = [error for error in results if error is not None]
     if found:
         return found
     try:
@@ -70,14 +70,14 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
     return []
 
 
-def _damage_elsewhere(manifest: Manifest, entry: SegmentEntry) -> StorageError | None:
+def _remote_damage(manifest: Manifest, entry: SegmentEntry) -> StorageError | None:
     """The same of a copy: every byte is wanted."""
     location = join(manifest.directory, entry.file)
     try:
         with local_file(location) as copy:
             directory, file = os.path.split(copy)
-            here = attrs.evolve(manifest, segments=(attrs.evolve(entry, file=file),), directory=directory)
-            found = _damage(here, here.segments[0], {file: os.path.getsize(copy)})
+            local = attrs.evolve(manifest, segments=(attrs.evolve(entry, file=file),), directory=directory)
+            found = _damage(local, local.segments[0], {file: os.path.getsize(copy)})
             return None if found is None else StorageError(str(found).replace(copy, location))
     except StorageError as error:
         return error
@@ -115,14 +115,14 @@ def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:
 def _decoded(manifest: Manifest, entry: SegmentEntry, location: str, claims: SegmentClaims) -> int:
     """Decode all rows of a file and return how many there are."""
     position, first_key = 0, (entry.number << KEY_SHIFT) + entry.first_position
-    with telling("read", location), pa.OSFile(location) as source:
+    with translate_os_errors("read", location), pa.OSFile(location) as source:
         for batch in pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True).iter_batches(batch_size=BATCH_ROWS):
             raise_if_cancelled()
             for column, column_type in enumerate(manifest.types):
                 stored = batch.column(manifest.file_name(column))
                 if not is_stored_as(stored.type, column_type.physical):
                     raise damaged(
-                        manifest.directory, f"column {shown(manifest, column)} is said to be {column_type}, and {entry.file} has {stored.type}"
+                        manifest.directory, f"column {column_label(manifest, column)} is said to be {column_type}, and {entry.file} has {stored.type}"
                     )
                 claims.add(column, conform(stored, column_type))
             keys = batch.column(KEY_NAME).to_numpy(zero_copy_only=False)

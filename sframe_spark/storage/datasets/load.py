@@ -20,7 +20,7 @@ from sframe_spark.process.leases import owner_in, remove_own
 from sframe_spark.storage.datasets.commit import check_files
 from sframe_spark.storage.datasets.integrity import damage_in
 from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE, kind_of_file
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen, open_regular, sizes_below, some_below, states_below
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle
@@ -114,7 +114,7 @@ def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
 
 
 def _manifest_text(location: str) -> str:
-    with telling("open", location):
+    with translate_os_errors("open", location):
         if os.path.isfile(location):
             found = kind_of_file(location)
             raise NotSavedError(f"{location} is a file{'' if found is None else f', {found.name}: {found.advice}'}; a saved frame is a directory")
@@ -183,7 +183,7 @@ class OpenDatasets:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._references: dict[Hashable, list[weakref.ref[Manifest]]] = {}
-        self._most = FEW_DATASETS
+        self._limit = FEW_DATASETS
 
     def open(self, location: str, load: Callable[[], Manifest]) -> Manifest:
         """Load the manifest of a dataset and remember it for as long as someone refers to it.
@@ -211,11 +211,11 @@ class OpenDatasets:
 
     def _remember(self, identity: Hashable, manifests: list[Manifest]) -> None:
         self._references[identity] = [weakref.ref(manifest) for manifest in manifests]
-        if len(self._references) > self._most:
+        if len(self._references) > self._limit:
             # Each time as many again as are in use: looking costs a little for each dataset that is opened, however many there are.
             in_use = [(key, found) for key, found in list(self._references.items()) if any(reference() is not None for reference in found)]
             self._references = dict(in_use)
-            self._most = max(FEW_DATASETS, 2 * len(in_use))
+            self._limit = max(FEW_DATASETS, 2 * len(in_use))
 
     def replace(self, target: str, staging: str, swap: Callable[[str, str], None]) -> None:
         """Let what is in two directories change places; manifests of the target's dataset follow its files until nobody refers to them."""

@@ -26,17 +26,17 @@ from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.datasets.commit import TEMPORARY_SUFFIX, flush_directory, in_row_order, publish_manifest
 from sframe_spark.storage.datasets.load import OPEN_DATASETS, read_manifest
 from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import files_below, names_in
 from sframe_spark.storage.filesystem.object_store import copy_within, download, upload
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import local_file
 from sframe_spark.storage.manifest.manifest import SFRAME, Manifest, SegmentEntry
-from sframe_spark.storage.manifest.statistics import shown_order
+from sframe_spark.storage.manifest.statistics import projected_order
 from sframe_spark.storage.parquet.checksums import check_bytes, with_checksums, with_group_sums
 from sframe_spark.storage.parquet.column_copy import copy_columns, may_copy
 from sframe_spark.storage.parquet.small_files import SHORT_BYTES
-from sframe_spark.storage.segments.reader import iterate_rows, together
+from sframe_spark.storage.segments.reader import coalesced_segments, iterate_rows
 from sframe_spark.storage.segments.writer import delivering, segment_file_name, segment_schema, write_segment
 
 # What a save may replace: a saved frame and what its writers leave beside it, told by name; everything else is somebody's.
@@ -44,7 +44,7 @@ from sframe_spark.storage.segments.writer import delivering, segment_file_name, 
 _SEGMENT = r"segment-\d{8,}-[0-9a-f]{32}\.parquet"
 _MANIFEST = rf"{re.escape(MANIFEST_FILE)}|_segments-[0-9a-f]{{32}}\.arrow"
 # Hadoop's file systems put a hidden file of check sums beside every file that they write.
-_OURS = re.compile(rf"{_SEGMENT}|{_MANIFEST}|{re.escape(MANIFEST_FILE + TEMPORARY_SUFFIX)}|_SUCCESS|\.(?:{_SEGMENT}|{_MANIFEST}|_SUCCESS)\.crc")
+_OUR_FILES = re.compile(rf"{_SEGMENT}|{_MANIFEST}|{re.escape(MANIFEST_FILE + TEMPORARY_SUFFIX)}|_SUCCESS|\.(?:{_SEGMENT}|{_MANIFEST}|_SUCCESS)\.crc")
 
 
 def check_replaceable(location: str) -> None:
@@ -61,7 +61,7 @@ def check_replaceable(location: str) -> None:
     if names and MANIFEST_FILE not in names:
         raise StorageError(f"{location} exists and is not a saved frame: choose another path, or remove it first")
     # The manifest is asked only where names do not tell: it may be long.
-    if any(not _OURS.fullmatch(name) for name in names) and (strange := _strange(location, names)):
+    if any(not _OUR_FILES.fullmatch(name) for name in names) and (strange := _strange(location, names)):
         raise StorageError(f"{location} holds {strange}, which saving would delete: move it away, or choose another path")
 
 
@@ -73,7 +73,7 @@ def refuse_what_no_directory_replaces(location: str, action: str) -> bool:
     StorageError
         If there is something else.
     """
-    with telling(action, location):
+    with translate_os_errors(action, location):
         try:
             # What stands in the way of the directory, such as a file in the place of one above it, is told here.
             os.lstat(location)
@@ -95,7 +95,7 @@ def _strange(location: str, names: list[str]) -> str | None:
         named = set()
     known = named | {checksums_of(file) for file in named}
     for name in (*files_below(location), *names):
-        if name not in known and not _OURS.fullmatch(name) and not (name.endswith("/") and any(file.startswith(name) for file in named)):
+        if name not in known and not _OUR_FILES.fullmatch(name) and not (name.endswith("/") and any(file.startswith(name) for file in named)):
             return name
     return None
 
@@ -175,7 +175,7 @@ def staged(target: str, swap: Callable[[str, str], None] | None = None) -> Itera
     parent = os.path.dirname(target)
     staging, holder = None, Holder()
     try:
-        with telling("save to", target):
+        with translate_os_errors("save to", target):
             os.makedirs(parent, exist_ok=True)
             remove_orphans(parent)
             with interrupts_deferred():
@@ -212,7 +212,7 @@ def swap_into_place(staging: str, target: str) -> None:
     At every moment the target is the old or the new frame, whole, and what is beside it has a name that says whose it is.
     """
     check_replaceable(target)
-    with telling("save to", target):
+    with translate_os_errors("save to", target):
         OPEN_DATASETS.replace(target, staging, put_in_place)
         flush_directory(os.path.dirname(target))
 
@@ -296,9 +296,9 @@ def move(file: str, origin: str, place: str) -> None:
 # So many links are made one after the other.
 FEW_FILES = 16
 # Files that are put together are no more than this: rows are in one row group then, or in few.
-TOGETHER_BYTES = 64 << 20
+MAX_COMBINED_BYTES = 64 << 20
 # So many short files, one after the other, a save does not pass on; copying fewer is quicker than writing them anew.
-MIN_TOGETHER = 64
+MIN_COMBINED = 64
 
 
 @attrs.frozen
@@ -322,7 +322,7 @@ class ShortRun:
         return sum(entry.rows for entry in self.entries)
 
 
-def copied_dataset(source: Manifest, directory: str, min_combined: int = MIN_TOGETHER) -> Manifest:
+def copied_dataset(source: Manifest, directory: str, min_combined: int = MIN_COMBINED) -> Manifest:
     """Bring the rows of a dataset into a new directory, local or remote; files that fit are taken over as they are.
 
     Files are hard-linked, or copied within their file system, where it can do that. A file is rewritten only when it has no row keys, or is one of
@@ -383,7 +383,7 @@ def copied_columns(manifest: Manifest, positions: Sequence[int], directory: str)
             return delivery.delivered(made, len(types))
 
     entries = in_threads(copy, [entry for entry in manifest.segments if entry.rows], available_cores())
-    return Manifest(types, tuple(entries), directory, order=shown_order(manifest.order, positions))
+    return Manifest(types, tuple(entries), directory, order=projected_order(manifest.order, positions))
 
 
 def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> SegmentEntry:
@@ -432,11 +432,11 @@ def _checked(origin: str, entry: SegmentEntry, source: Manifest) -> SegmentEntry
 
 
 def _copy(origin: str, place: str) -> None:
-    with telling("read", origin), open(origin, "rb") as reading, telling("write", place), open(place, "xb") as writing:
+    with translate_os_errors("read", origin), open(origin, "rb") as reading, translate_os_errors("write", place), open(place, "xb") as writing:
         shutil.copyfileobj(reading, writing)
 
 
-def stretches(source: Manifest, least: int) -> Iterator[ShortRun]:
+def stretches(source: Manifest, min_count: int) -> Iterator[ShortRun]:
     """The segments of a dataset that have rows, those in one that are to be one file; most stay alone.
 
     Examples
@@ -449,8 +449,8 @@ def stretches(source: Manifest, least: int) -> Iterator[ShortRun]:
     """
     placed = [(entry, offset) for entry, offset in zip(source.segments, source.offsets, strict=True) if entry.rows]
     for is_short, run in itertools.groupby(placed, key=lambda item: _is_short(item[0])):
-        for part in together(run, _size_of, config.segment_rows, TOGETHER_BYTES) if is_short else ([item] for item in run):
-            if len(part) >= least:
+        for part in coalesced_segments(run, _size_of, config.segment_rows, MAX_COMBINED_BYTES) if is_short else ([item] for item in run):
+            if len(part) >= min_count:
                 yield ShortRun(tuple(entry for entry, _ in part), part[0][1])
             else:
                 yield from (ShortRun((entry,), offset) for entry, offset in part)

@@ -20,10 +20,10 @@ import attrs
 from sframe_spark.errors import ConcurrentSaveError, NotSavedError, StorageError
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.datasets.commit import write_beside
+from sframe_spark.storage.datasets.commit import write_sidecar
 from sframe_spark.storage.filesystem.file_kind import MANIFESTS, VERSION_FILE
 from sframe_spark.storage.filesystem.object_store import (
-    FoundFile,
+    ListedFile,
     create,
     creates_exclusively,
     identity_of,
@@ -36,7 +36,7 @@ from sframe_spark.storage.filesystem.object_store import (
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.manifest_json import check_length, damaged, unsealed
-from sframe_spark.storage.manifest.segment_index import is_stored_beside
+from sframe_spark.storage.manifest.segment_index import needs_sidecar
 from sframe_spark.storage.segments.writer import delivering
 
 DATA = "data"
@@ -61,7 +61,7 @@ class Version:
     """
 
     number: int
-    file: FoundFile
+    file: ListedFile
 
 
 @attrs.frozen
@@ -118,9 +118,9 @@ def manifest_place(root: str, number: int) -> str:
     return join(root, MANIFESTS, f"{number:08d}.json")
 
 
-def manifest_text(manifest: Manifest, saved: datetime.datetime, beside: dict[str, Any] | None = None) -> bytes:
+def manifest_text(manifest: Manifest, saved: datetime.datetime, sidecar: dict[str, Any] | None = None) -> bytes:
     """Return the text of a version's manifest, and of the file of its segments that it names, if there is one."""
-    return manifest.to_json({SAVED: saved.isoformat(timespec="milliseconds")}, beside).encode()
+    return manifest.to_json({SAVED: saved.isoformat(timespec="milliseconds")}, sidecar).encode()
 
 
 def read_version(root: str, version: Version) -> SavedVersion:
@@ -183,10 +183,10 @@ def load_remote(root: str, version: int | None = None) -> Manifest:
         If there is no such version, or its manifest is damaged.
     """
     found = saved_versions(root)
-    wanted = [item for item in found if version is None or item.number == version]
-    if not wanted:
+    requested = [item for item in found if version is None or item.number == version]
+    if not requested:
         raise StorageError(f"{root} has no version {version!r:.40}: it has {_numbers(found)}")
-    return read_version(root, wanted[-1]).manifest
+    return read_version(root, requested[-1]).manifest
 
 
 def _numbers(found: list[Version]) -> str:
@@ -202,11 +202,11 @@ def with_version_checksums(manifest: Manifest) -> Manifest:
     StorageError
         If no version does.
     """
-    wanted = {(entry.file, entry.size, entry.rows) for entry in manifest.segments}
+    requested = {(entry.file, entry.size, entry.rows) for entry in manifest.segments}
     for version in reversed(saved_versions(manifest.directory)):
         saved = read_version(manifest.directory, version).manifest
         known = {(entry.file, entry.size, entry.rows): entry for entry in saved.segments}
-        if saved.types == manifest.types and wanted <= known.keys() and manifest.has_key:
+        if saved.types == manifest.types and requested <= known.keys() and manifest.has_key:
             segments = [attrs.evolve(known[entry.file, entry.size, entry.rows], columns=()) for entry in manifest.segments]
             return attrs.evolve(manifest, segments=tuple(segments))
     raise StorageError(f"the plan reads files of {manifest.directory} that no version of it names: make the plan again")
@@ -256,7 +256,7 @@ class NewVersion:
         segments = tuple(attrs.evolve(entry, file=f"{self.data}/{entry.file}") for entry in made.segments if entry.rows)
         complete = Manifest(made.types, segments, self.root, names=tuple(names), kind=kind, order=made.order)
         self._require_whole(complete)
-        text = manifest_text(complete, datetime.datetime.now(datetime.UTC), self._beside(complete))
+        text = manifest_text(complete, datetime.datetime.now(datetime.UTC), self._upload_sidecar(complete))
         place = manifest_place(self.root, self.number)
         self.is_tried = True
         try:
@@ -274,12 +274,12 @@ class NewVersion:
             )
         return complete
 
-    def _beside(self, made: Manifest) -> dict[str, Any] | None:
+    def _upload_sidecar(self, made: Manifest) -> dict[str, Any] | None:
         """Upload the segments of a manifest where they are many, among the files of this version, and return what it is to say of them."""
-        if not is_stored_beside(made):
+        if not needs_sidecar(made):
             return None
         with delivering(self.directory) as delivery:
-            said = write_beside(made, delivery.directory, durable=False)
+            said = write_sidecar(made, delivery.directory, durable=False)
             assert said is not None
             upload(join(delivery.directory, said["file"]), join(self.directory, said["file"]))
         return {**said, "file": f"{self.data}/{said['file']}"}
@@ -363,7 +363,7 @@ def _unfit(root: str) -> StorageError:
 # Removing old versions of a frame saved elsewhere, and what saves that did not come to their end have left.
 
 # Names that only our writers give; whatever else there is below a frame's place is somebody's.
-_OURS = re.compile(r"[0-9a-f]{32}/(?:segment-[0-9]{8,}-[0-9a-f]{32}\.parquet|_segments-[0-9a-f]{32}\.arrow)")
+_OUR_FILES = re.compile(r"[0-9a-f]{32}/(?:segment-[0-9]{8,}-[0-9a-f]{32}\.parquet|_segments-[0-9a-f]{32}\.arrow)")
 
 
 @attrs.frozen
@@ -379,7 +379,7 @@ class Removable:
     """
 
     versions: tuple[int, ...]
-    files: tuple[FoundFile, ...]
+    files: tuple[ListedFile, ...]
 
 
 def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime | None = None) -> Removable:
@@ -403,12 +403,12 @@ def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime 
     files = listed(join(root, DATA), below=True)
     found = saved_versions(root)
     limit = (now or datetime.datetime.now(datetime.UTC)) - older_than
-    old, kept = _split(root, found, limit)
-    manifests = [version.manifest for version in kept]
+    old, remaining = _split(root, found, limit)
+    manifests = [version.manifest for version in remaining]
     named = {join(root, entry.file) for manifest in manifests for entry in manifest.segments}
     named |= {join(root, manifest.stored.file) for manifest in manifests if manifest.stored is not None}
-    ours = [file for file in files if _OURS.fullmatch(file.uri.removeprefix(join(root, DATA, "")))]
-    unnamed = [file for file in ours if file.uri not in named and is_old(file, limit)]
+    our_files = [file for file in files if _OUR_FILES.fullmatch(file.uri.removeprefix(join(root, DATA, "")))]
+    unnamed = [file for file in our_files if file.uri not in named and is_old(file, limit)]
     probes = [file for file in listed(join(root, MANIFESTS)) if file.uri.rpartition("/")[2].startswith(PROBE) and is_old(file, limit)]
     return Removable(tuple(version.number for version in old), (*(version.file for version in old), *probes, *unnamed))
 
@@ -423,7 +423,7 @@ def _split(root: str, found: Sequence[Version], limit: datetime.datetime) -> tup
     return old, in_threads(lambda version: read_version(root, version), found, available_cores())
 
 
-def is_old(file: FoundFile, limit: datetime.datetime) -> bool:
+def is_old(file: ListedFile, limit: datetime.datetime) -> bool:
     """Say whether a file was written before some time; of one that does not tell nobody knows."""
     return file.written is not None and file.written <= limit
 

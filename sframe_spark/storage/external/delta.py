@@ -42,7 +42,7 @@ def delta_manifests(path: Any, version: int | None = None) -> list[Manifest]:
     if version is not None and (isinstance(version, bool) or not isinstance(version, int) or not 0 <= version < 1 << 63):
         raise InvalidArgumentError(f"version is a number of a version, from 0, got {version!r:.80}")
     table = _open(root, version)
-    with _telling(root):
+    with _translate_errors(root):
         schema, found = pa.schema(table.schema().to_arrow()), pa.table(table.get_add_actions(flatten=True))
         partitions = list(table.metadata().partition_columns)
         mapping = table.metadata().configuration.get(MAPPING, "none")
@@ -56,8 +56,8 @@ def _as_in_files(field: pa.Field, mapping: str) -> pa.Field:
     """A field of the table with what its files call it, or with its number there, and no metadata else."""
     metadata = field.metadata or {}
     said = {"name": (STORED_NAME, PHYSICAL_NAME), "id": (FIELD_ID, COLUMN_NUMBER)}.get(mapping)
-    kept = {said[0]: metadata[said[1]]} if said is not None and said[1] in metadata else None
-    return field.with_type(_type_as_in_files(field.type, mapping)).with_metadata(kept)
+    stored_as = {said[0]: metadata[said[1]]} if said is not None and said[1] in metadata else None
+    return field.with_type(_type_as_in_files(field.type, mapping)).with_metadata(stored_as)
 
 
 def _type_as_in_files(data_type: pa.DataType, mapping: str) -> pa.DataType:
@@ -93,7 +93,7 @@ def _open(root: str, version: int | None) -> Any:
     except ImportError:
         raise UnsupportedOperationError(f"Delta tables are read by the library deltalake, which is missing: {INSTALL}") from None
     try:
-        with _telling(root):
+        with _translate_errors(root):
             newest = DeltaTable(root)
     except StorageError as error:
         if isinstance(error.__cause__, TableNotFoundError):
@@ -106,14 +106,14 @@ def _open(root: str, version: int | None) -> Any:
         if version > newest.version():
             raise StorageError(f"the Delta table {visible(root)} has no version {version}: its newest is {newest.version()}")
     try:
-        with _telling(root):
+        with _translate_errors(root):
             return DeltaTable(root, version=version)
     except StorageError as error:
         raise StorageError(f"version {version} cannot be read, of which the log may have been cleaned up: read a later one; {error}") from None
 
 
 @contextlib.contextmanager
-def _telling(root: str) -> Iterator[None]:
+def _translate_errors(root: str) -> Iterator[None]:
     """Turn what the library raises into an error of ours; it has no class of its own for much of it."""
     try:
         yield
@@ -128,7 +128,7 @@ def _telling(root: str) -> Iterator[None]:
 
 def _refuse_features(root: str, table: Any, mapping: str) -> None:
     """Refuse what would make the rows others than those of the files."""
-    with _telling(root):
+    with _translate_errors(root):
         protocol = table.protocol()
     reason = None
     unknown = sorted(set(protocol.reader_features or ()) - _HARMLESS)

@@ -47,7 +47,7 @@ def iceberg_manifests(table: Any, snapshot_id: int | None = None) -> list[Manife
         raise InvalidArgumentError(f"snapshot_id is the number of a snapshot, got {snapshot_id!r:.80}")
     found = _table_of(table)
     root = _root_of(found)
-    with _telling(root):
+    with _translate_errors(root):
         snapshot = found.current_snapshot() if snapshot_id is None else found.snapshot_by_id(snapshot_id)
         if snapshot_id is not None and snapshot is None:
             known = ", ".join(str(one.snapshot_id) for one in found.snapshots()[-5:]) or "it has none"
@@ -76,7 +76,7 @@ def _table_of(table: Any) -> Any:
     if os.path.isdir(location):
         raise StorageError(f"{visible(location)} is a directory: give the newest file below its metadata, .../metadata/00001-....metadata.json")
     require_file(location)
-    with _telling(location):
+    with _translate_errors(location):
         return _static_table(location)
 
 
@@ -123,7 +123,7 @@ def _local(location: str) -> str:
 
 
 @contextlib.contextmanager
-def _telling(root: str) -> Iterator[None]:
+def _translate_errors(root: str) -> Iterator[None]:
     """Turn what the library raises into an error of ours; it has no class of its own for much of it."""
     try:
         yield

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.message_text import visible
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import Seen, wait_for_tick
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import Scalar
@@ -94,7 +94,7 @@ def manifests_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], s
         raise StorageError(f"{snapshot} of the table {visible(root)} has files but no columns: its log is damaged; restore it from a copy")
     _require_named_once(files, root)
     paths = [_path_of(root, file, snapshot) for file in files]
-    with telling("read", root):
+    with translate_os_errors("read", root):
         wait_for_tick(paths)
     read = [_read(file, path, schema, by_id) for file, path in zip(files, paths, strict=True)]
     types = tuple(_type_of(field, read, by_id) for field in schema)
@@ -218,11 +218,11 @@ def _id_of(field: pa.Field) -> bytes | None:
 def _type_of(field: pa.Field, read: Sequence[_Read], by_id: bool) -> ColumnType:
     """Return the type of a column of the table, which all files must be able to give."""
     try:
-        wanted = arrow_column_type(field.type)
+        required = arrow_column_type(field.type)
     except SchemaError as error:
         raise SchemaError(f"column {visible(field.name)!r} of the table: {error}") from error
     having = [one for one in read if field.name in one.fields]
-    if wanted.is_zoned and having and all(_is_int96_without_zone(one, field.name) for one in having):
+    if required.is_zoned and having and all(_is_int96_without_zone(one, field.name) for one in having):
         # Instants in UTC, of which the files do not say so: as `read_parquet` has them.
         return DATETIME
     for one in having:
@@ -233,19 +233,19 @@ def _type_of(field: pa.Field, read: Sequence[_Read], by_id: bool) -> ColumnType:
             raise SchemaError(f"column {visible(field.name)!r} of {visible(one.path)}: {error}") from None
         if found.name in one.footer.refused:
             raise SchemaError(f"column {visible(field.name)!r} of {visible(one.path)}: {one.footer.refused[found.name]}")
-        if not _same_shape(field, found, by_id) or not _gives(found.type, wanted):
+        if not _same_shape(field, found, by_id) or not _gives(found.type, required):
             raise StorageError(
                 f"column {visible(field.name)!r} is {field.type} in the table but {found.type} in {visible(one.path)}: "
                 "have its files rewritten, or read it with Spark, SFrame(spark.read...)"
             )
-    return wanted
+    return required
 
 
-def _gives(found: pa.DataType, wanted: ColumnType) -> bool:
+def _gives(found: pa.DataType, required: ColumnType) -> bool:
     """Say whether values of an Arrow type are, as they are, values of a column."""
     try:
         stored = arrow_column_type(found)
-        return stored == wanted or (not wanted.is_zoned and common_encoding(stored, wanted) == wanted)
+        return stored == required or (not required.is_zoned and common_encoding(stored, required) == required)
     except (SchemaError, TypeError):
         return False
 
@@ -257,11 +257,11 @@ def _is_int96_without_zone(one: _Read, name: str) -> bool:
     return stored not in one.footer.meant and place is not None and one.footer.metadata.schema.column(place).physical_type == "INT96"
 
 
-def _same_shape(wanted: pa.Field, found: pa.Field, by_id: bool) -> bool:
+def _same_shape(required: pa.Field, found: pa.Field, by_id: bool) -> bool:
     """Say whether two fields have the same parts: a struct that got or lost one would be read as another dict."""
-    if by_id and _id_of(wanted) != _id_of(found):
+    if by_id and _id_of(required) != _id_of(found):
         return False
-    left, right = wanted.type, found.type
+    left, right = required.type, found.type
     if isinstance(left, pa.BaseExtensionType) or isinstance(right, pa.BaseExtensionType):
         return bool(left == right)
     if pa.types.is_struct(left) and pa.types.is_struct(right):
@@ -278,8 +278,8 @@ def _same_shape(wanted: pa.Field, found: pa.Field, by_id: bool) -> bool:
 
 def _entry(number: int, one: _Read, names: Sequence[str], types: Sequence[ColumnType]) -> SegmentEntry:
     rows = one.footer.rows
-    given = {**one.file.defaults, **one.file.constants}
-    constants = {place: given.get(name) for place, name in enumerate(names) if name not in one.fields}
+    known_values = {**one.file.defaults, **one.file.constants}
+    constants = {place: known_values.get(name) for place, name in enumerate(names) if name not in one.fields}
     facts = tuple(
         facts_of(constants[place], rows) if place in constants else statistics_in_footer(one.footer, one.fields[name].name, types[place])
         for place, name in enumerate(names)
@@ -307,8 +307,8 @@ def _called_alike(read: Sequence[_Read]) -> list[list[_Read]]:
 def _manifest(root: str, read: Sequence[_Read], names: Sequence[str], types: tuple[ColumnType, ...]) -> Manifest:
     entries = tuple(_entry(number, one, names, types) for number, one in enumerate(read) if one.footer.rows)
     found = {name: field.name for one in read for name, field in one.fields.items()}
-    taken = set(found.values())
+    used_names = set(found.values())
     # What no file has is read from none, and may be called anything.
-    free = (name for name in map("missing {}".format, itertools.count()) if name not in taken)
+    free = (name for name in map("missing {}".format, itertools.count()) if name not in used_names)
     in_files = tuple(found[name] if name in found else next(free) for name in names)
     return Manifest(types, entries, root, tuple(names), has_key=False, column_names_in_files=in_files)

@@ -17,7 +17,7 @@ from sframe_spark.message_text import visible
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.external.parquet import common_names, common_type
 from sframe_spark.storage.filesystem.file_kind import ORC, refuse_other_kind
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, unchanged
 from sframe_spark.storage.filesystem.path_resolution import DataFiles
 from sframe_spark.storage.hybrid_calendar import HybridColumns
@@ -349,7 +349,7 @@ class OrcTable:
             raise_if_cancelled()
             file = self.files[number]
             unchanged(file.path, file.state)
-            with _telling(file.path):
+            with _translate_errors(file.path):
                 opened = _opened(file.path)
                 batch = opened.read_stripe(stripe)
                 seen.rows[number] += batch.num_rows
@@ -398,7 +398,7 @@ def orc_table(found: DataFiles) -> OrcTable:
         footer = orc_footer(path)
         for name, reason in footer.refused.items():
             raise SchemaError(f"column {visible(name)!r} of {visible(path)}: {reason}")
-        with _telling(path):
+        with _translate_errors(path):
             file = _opened(path)
             end = _end(file.schema)
             meant = {field.name: field.type for field, stored in zip(end.schema, file.schema, strict=True) if field.type != stored.type}
@@ -428,7 +428,7 @@ def _opened(path: str) -> Any:
     return orc.ORCFile(path)
 
 
-class _telling:
+class _translate_errors:
     """Tell what pyarrow reports of a file in our words."""
 
     def __init__(self, path: str) -> None:
@@ -443,4 +443,4 @@ class _telling:
                 f"{visible(self._path)} has a date-time outside the years 1678 to 2261, which pyarrow does not read from ORC: "
                 "let Spark read it, or write the table as Parquet"
             ) from error
-        telling("read", self._path).__exit__(kind, error, trace)
+        translate_os_errors("read", self._path).__exit__(kind, error, trace)

@@ -15,7 +15,7 @@ from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.process.threads import in_threads
 from sframe_spark.storage.filesystem.file_kind import PARQUET, refuse_files_of_saved, refuse_other_kind
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import Seen, wait_for_tick
 from sframe_spark.storage.filesystem.path_resolution import DataFile, DataFiles
 from sframe_spark.storage.filesystem.paths import join
@@ -77,14 +77,14 @@ def manifest_of_files(found: DataFiles) -> Manifest:
 
 def _footers(found: DataFiles) -> list[Footer]:
     """The footer of each file, which is none that was written meanwhile."""
-    elsewhere = {file.path: file.state for file in found.files if file.state is not None}
-    if not elsewhere:
-        with telling("read", found.paths[0]):
+    remote = {file.path: file.state for file in found.files if file.state is not None}
+    if not remote:
+        with translate_os_errors("read", found.paths[0]):
             wait_for_tick(found.paths)
         return list(map(_footer, found.files))
     try:
         footers = in_threads(_footer, found.files, AT_A_TIME)
-        require_all_still(elsewhere)
+        require_all_still(remote)
     except BaseException:
         # Nobody made sure of them, and the files may become again what they were.
         forget_footers()
@@ -92,7 +92,7 @@ def _footers(found: DataFiles) -> list[Footer]:
     return footers
 
 
-def with_states_elsewhere(manifest: Manifest) -> Manifest:
+def with_remote_states(manifest: Manifest) -> Manifest:
     """Return a manifest of files elsewhere that a plan's text gave, with what tells the files that are there now from later ones.
 
     Raises

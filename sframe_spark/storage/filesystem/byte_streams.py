@@ -15,7 +15,7 @@ from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.compression import Continued, packing_of, require_content, says_more_than_text, unpacked
 from sframe_spark.storage.filesystem.file_kind import SAMPLE_BYTES
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, changed_meanwhile, is_same, open_regular, unchanged
 from sframe_spark.storage.filesystem.object_store import read_range
 from sframe_spark.storage.filesystem.ranged_reads import SizedFile
@@ -24,12 +24,12 @@ from sframe_spark.storage.filesystem.remote_files import require_still
 # What unpacks files asks for a few thousand bytes at a time, each of which would be a request.
 PACKED_BYTES = 8 << 20
 # Short files are asked for one after the other by whoever has them.
-MAX_TOGETHER = 100
+MAX_COMBINED = 100
 # Lines that start before a place are read to their end behind it.
 BEHIND_BYTES = 64 << 10
 
 
-class BytesElsewhere(SizedFile):
+class RemoteFile(SizedFile):
     """A file elsewhere, of which each reading is one request, and another that tells whether the file is still the one that was found.
 
     Parameters
@@ -44,7 +44,7 @@ class BytesElsewhere(SizedFile):
         super().__init__(uri, state.size)
         self._state = state
 
-    def _found(self, start: int, stop: int) -> bytes:
+    def _read_between(self, start: int, stop: int) -> bytes:
         """Return all bytes between two places.
 
         Raises
@@ -61,7 +61,7 @@ class BytesElsewhere(SizedFile):
         return content
 
 
-class BytesHere(SizedFile):
+class LocalFile(SizedFile):
     """A file at a path, of which each reading makes sure that it is the one that was found, perhaps by another machine that has the same directory.
 
     Parameters
@@ -80,7 +80,7 @@ class BytesHere(SizedFile):
     def __init__(self, path: str, state: FileState) -> None:
         super().__init__(path, state.size)
         self._state = state
-        with telling("read", path):
+        with translate_os_errors("read", path):
             descriptor, _ = open_regular(path, may_be_link=True)
             self._file = os.fdopen(descriptor, "rb", buffering=0)
         self._require_still()
@@ -91,7 +91,7 @@ class BytesHere(SizedFile):
         if hasattr(self, "_file"):
             self._file.close()
 
-    def _found(self, start: int, stop: int) -> bytes:
+    def _read_between(self, start: int, stop: int) -> bytes:
         """Return all bytes between two places.
 
         Raises
@@ -100,7 +100,7 @@ class BytesHere(SizedFile):
             If they cannot be read, or are those of a later file.
         """
         parts: list[bytes] = []
-        with telling("read", self._uri):
+        with translate_os_errors("read", self._uri):
             self._file.seek(start)
             # A system may give less than there is, as network file systems do.
             while start < stop and (part := self._file.read(stop - start)):
@@ -112,7 +112,7 @@ class BytesHere(SizedFile):
         return b"".join(parts)
 
     def _require_still(self) -> None:
-        with telling("read", self._uri):
+        with translate_os_errors("read", self._uri):
             status = os.fstat(self._file.fileno())
         if not is_same(FileState.of(status), self._state):
             raise changed_meanwhile(self._uri, platform.node())
@@ -136,7 +136,7 @@ def open_bytes(path: str, state: FileState | None, start: int) -> Any:
 
 
 def _compared(path: str, state: FileState) -> SizedFile:
-    return BytesElsewhere(path, state) if is_remote_location(path) else BytesHere(path, state)
+    return RemoteFile(path, state) if is_remote_location(path) else LocalFile(path, state)
 
 
 def open_unpacked(path: str, state: FileState | None) -> Any:
@@ -221,7 +221,7 @@ class WholeLines:
         while not self._is_done:
             data = self._stream.read(self._bytes_to_read(size))
             self._is_done = not data
-            if found := self._kept(data):
+            if found := self._own_bytes(data):
                 return found
         return b""
 
@@ -235,7 +235,7 @@ class WholeLines:
         self._behind = min(2 * self._behind, max(size, BEHIND_BYTES))
         return self._behind
 
-    def _kept(self, data: bytes) -> bytes:
+    def _own_bytes(self, data: bytes) -> bytes:
         """Of what comes next what belongs to the lines."""
         begin, first = self._position, 0
         self._position += len(data)
@@ -265,24 +265,24 @@ def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileR
     [[('a', 0, None), ('a', 0, None)], [('b', 0, 10)], [('b', 10, None)]]
     """
     found: list[tuple[FileRange, ...]] = []
-    together: list[FileRange] = []
-    taken = 0
+    combined: list[FileRange] = []
+    combined_bytes = 0
     for file in files:
         # Nobody knows how many bytes a file of this machine has: it is a part of its own.
         length = size if file.state is None else file.state.size
         count = round(length / size) if is_divisible(file) and file.state is not None else 0
-        if together and (count > 1 or taken + length > size or len(together) >= MAX_TOGETHER):
-            found.append(tuple(together))
-            together, taken = [], 0
+        if combined and (count > 1 or combined_bytes + length > size or len(combined) >= MAX_COMBINED):
+            found.append(tuple(combined))
+            combined, combined_bytes = [], 0
         if count > 1:
             edges = [length * part // count for part in range(count)]
             found += [
                 (attrs.evolve(file, start=start, stop=stop, is_line=start == 0),) for start, stop in zip(edges, [*edges[1:], None], strict=True)
             ]
             continue
-        together.append(file)
-        taken += length
-    return [*found, tuple(together)] if together else found
+        combined.append(file)
+        combined_bytes += length
+    return [*found, tuple(combined)] if combined else found
 
 
 class WatchedFiles:

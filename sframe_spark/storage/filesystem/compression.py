@@ -57,7 +57,7 @@ ZSTD = Compression("zstd", "zstd", b"\x28\xb5\x2f\xfd", (".zst", ".zstd"), has_m
 LZ4 = Compression("lz4", "lz4", b"\x04\x22\x4d\x18", (".lz4",), has_members=False)
 PACKINGS = (GZIP, BZIP2, XZ, ZSTD, LZ4)
 # Formats that are neither read nor written.
-_OTHERS = {
+_UNSUPPORTED = {
     ".zip": "a ZIP archive",
     ".7z": "a 7z archive",
     ".rar": "a RAR archive",
@@ -98,7 +98,7 @@ def require_clear_name(path: str, endings: tuple[str, ...]) -> None:
         If it does.
     """
     inner = without_packing(path)
-    if _ending(inner) in _OTHERS and _ending(os.path.splitext(inner)[0]) in endings:
+    if _ending(inner) in _UNSUPPORTED and _ending(os.path.splitext(inner)[0]) in endings:
         require_writable_name(path)
 
 
@@ -113,7 +113,7 @@ def require_writable_name(path: str) -> None:
     inner = without_packing(path)
     if packing_of(inner) is not None:
         raise StorageError(f"{visible(path)} names two compressions: keep one of the two endings")
-    if (promised := _OTHERS.get(_ending(inner))) is not None:
+    if (promised := _UNSUPPORTED.get(_ending(inner))) is not None:
         endings = ", ".join(packing.endings[0] for packing in PACKINGS)
         raise StorageError(
             f"{visible(path)} promises a file that is {promised}, which is not written: choose a name that ends in one of {endings}, "
@@ -135,7 +135,7 @@ def require_content(path: str, start: bytes) -> None:
     """
     packing = packing_of(path)
     if packing is None:
-        other = _OTHERS.get(_ending(path))
+        other = _UNSUPPORTED.get(_ending(path))
         if other is not None and start and kind_of(start) is None:
             raise StorageError(f"{visible(path)} is {other}, as its name says, and no text: unpack it, and read what is in it")
         return
@@ -154,7 +154,7 @@ def require_content(path: str, start: bytes) -> None:
 
 def says_more_than_text(path: str) -> bool:
     """Whether the name of a file says that it is no plain text, so that its first bytes are compared with that."""
-    return packing_of(path) is not None or _ending(path) in _OTHERS
+    return packing_of(path) is not None or _ending(path) in _UNSUPPORTED
 
 
 def unpacked(stream: Any, packing: Compression) -> Any:

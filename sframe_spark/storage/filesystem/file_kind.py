@@ -12,7 +12,7 @@ from typing import NamedTuple
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location, location_of, scheme_of
 from sframe_spark.message_text import visible
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import read_regular
 from sframe_spark.storage.filesystem.object_store import listed, read_range, size_of
 from sframe_spark.storage.filesystem.paths import join
@@ -107,7 +107,7 @@ def _is_utf8(start: bytes) -> bool:
     return True
 
 
-def refuse_other_kind(path: str, wanted: Kind, formats: str) -> None:
+def refuse_other_kind(path: str, expected: Kind, formats: str) -> None:
     """Refuse a file that is something else than what it was read as, where its first bytes tell.
 
     Parameters
@@ -128,7 +128,7 @@ def refuse_other_kind(path: str, wanted: Kind, formats: str) -> None:
     if not start:
         raise StorageError(f"{visible(path)} is not {formats}: it is empty")
     found = kind_of(start)
-    if found is not None and found != wanted:
+    if found is not None and found != expected:
         raise StorageError(f"{visible(path)} is not {formats}: it is {found.name}; {found.advice}") from None
 
 
@@ -141,7 +141,7 @@ def _start_of(path: str) -> bytes:
     if is_remote_location(path):
         # Of an empty object no range can be had.
         return read_range(path, 0, SAMPLE_BYTES) if size_of(path) else b""
-    with telling("read", path), open(path, "rb") as stream:
+    with translate_os_errors("read", path), open(path, "rb") as stream:
         return stream.read(SAMPLE_BYTES)
 
 
@@ -173,12 +173,12 @@ def refuse_saved(directory: str) -> None:
         If it is, with what reads it.
     """
     if _is_frame(directory):
-        raise _read_as_others(directory, "save()")
+        raise _saved_frame_error(directory, "save()")
     if os.path.isfile(join(directory, ARCHIVE_FILE)):
-        raise _read_as_others(directory, "Turi Create")
+        raise _saved_frame_error(directory, "Turi Create")
 
 
-def refuse_saved_elsewhere(shown: str, inside: Iterable[str]) -> None:
+def refuse_saved_remote(shown: str, inside: Iterable[str]) -> None:
     """Refuse to read the files in a directory elsewhere as those of others, where it is a saved frame.
 
     Parameters
@@ -195,9 +195,9 @@ def refuse_saved_elsewhere(shown: str, inside: Iterable[str]) -> None:
     """
     for name in inside:
         if _is_version(name):
-            raise _read_as_others(shown, "save()")
+            raise _saved_frame_error(shown, "save()")
         if name == ARCHIVE_FILE:
-            raise _read_as_others(shown, "Turi Create")
+            raise _saved_frame_error(shown, "Turi Create")
 
 
 def refuse_files_of_saved(files: Iterable[str]) -> None:
@@ -210,7 +210,7 @@ def refuse_files_of_saved(files: Iterable[str]) -> None:
     """
     found = _frame_of(files)
     if found is not None:
-        raise _read_as_others(found, "save()")
+        raise _saved_frame_error(found, "save()")
 
 
 def refuse_files_of_saved_for_spark(uris: Iterable[str]) -> None:
@@ -231,7 +231,7 @@ def refuse_files_of_saved_for_spark(uris: Iterable[str]) -> None:
     with contextlib.suppress(StorageError):
         found = _frame_of(dict.fromkeys(map(_file_of_spark, uris)))
     if found is not None:
-        raise _read_as_others(found, "save()")
+        raise _saved_frame_error(found, "save()")
 
 
 def _file_of_spark(uri: str) -> str:
@@ -266,6 +266,6 @@ def _is_version(name: str) -> bool:
     return directory == MANIFESTS and VERSION_FILE.fullmatch(file) is not None
 
 
-def _read_as_others(shown: str, writer: str) -> StorageError:
+def _saved_frame_error(shown: str, writer: str) -> StorageError:
     read = "read it with load_sframe(), or load_sarray() where it is one column"
     return StorageError(f"{visible(shown)} is a frame that {writer} has written, whose files do not say what its columns are called: {read}")

@@ -27,7 +27,7 @@ _UNREADABLE = re.compile(
 _ABOUT = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] |Traceback \(most recent call last\):")
 _ABOUT_FILES = ("[PATH_NOT_FOUND", "[FAILED_READ_FILE", "[TASK_WRITE_FAILED")
 # What is said of a file by a process that has not found it.
-_NOT_FOUND = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\]|FileNotFoundException: ")
+_FILE_NOT_FOUND = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\]|FileNotFoundException: ")
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NO_SPACE_WORDS = "|".join(re.escape(os.strerror(number)) for number in NO_SPACE)
 _FULL = re.compile(rf"(?:(?P<java>(?:Exception|Error): )|OSError: \[Errno \d+\] )(?:{_NO_SPACE_WORDS})")
@@ -41,7 +41,7 @@ READING = ("read", "open", "list")
 _CLEARED = "it held rows of a frame that is not saved, and the temporary directory was cleared; make the frame again from its source"
 
 
-def telling(action: str, location: str) -> contextlib.AbstractContextManager[None]:
+def translate_os_errors(action: str, location: str) -> contextlib.AbstractContextManager[None]:
     """Turn what the operating system or pyarrow reports inside the block into a :class:`StorageError`.
 
     Parameters
@@ -53,17 +53,17 @@ def telling(action: str, location: str) -> contextlib.AbstractContextManager[Non
 
     Examples
     --------
-    >>> with telling("read", "/no/such/file"):
+    >>> with translate_os_errors("read", "/no/such/file"):
     ...     _ = open("/no/such/file")
     Traceback (most recent call last):
         ...
     sframe_spark.errors.StorageError: cannot read /no/such/file: there is no directory /no/such
     """
-    return _Telling(action, location)
+    return _TranslateOsErrors(action, location)
 
 
-class _Telling(contextlib.AbstractContextManager[None]):
-    """See :func:`telling`; no generator, which takes three times as long, and a small save has twenty."""
+class _TranslateOsErrors(contextlib.AbstractContextManager[None]):
+    """See :func:`translate_os_errors`; no generator, which takes three times as long, and a small save has twenty."""
 
     __slots__ = ("_action", "_location")
 
@@ -77,7 +77,7 @@ class _Telling(contextlib.AbstractContextManager[None]):
         # One of ours has its own words, even where it is an OSError too: a user's function may raise one.
         if isinstance(error, (OSError, ArrowException)) and not isinstance(error, SFrameError):
             reason = explanation(error, self._location, self._action in READING)
-            raise (NoMemoryError if tells_of_memory(error) else StorageError)(f"cannot {self._action} {self._location}: {reason}") from error
+            raise (NoMemoryError if is_out_of_memory(error) else StorageError)(f"cannot {self._action} {self._location}: {reason}") from error
 
 
 def explanation(error: Exception, location: str, reading: bool) -> str:
@@ -106,16 +106,16 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         said = (str(error).strip().splitlines() or [""])[0]
         return f"pyarrow does not read what it is made of ({said}); have it written with another compression, encoding or type"
     # The system names the file, too, which may be one of ours that nobody knows.
-    told = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
-    said = (told.strip().splitlines() or [""])[0]
+    reported = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
+    said = (reported.strip().splitlines() or [""])[0]
     is_there = is_remote_location(location) or os.path.isfile(location)
-    if number is None and reading and is_there and not tells_of_memory(error):
+    if number is None and reading and is_there and not is_out_of_memory(error):
         # What pyarrow says of a file whose bytes make no sense. What is being written has no copy, and memory may be short over a good file.
         return f"it is damaged ({said}); restore it from a copy"
     return f"{type(error).__name__}: {said}"
 
 
-def tells_of_memory(error: Exception) -> bool:
+def is_out_of_memory(error: Exception) -> bool:
     """Say whether an operation failed for want of memory, by the word of Python, of the system or of Arrow."""
     return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or NO_THREAD in str(error)
 
@@ -138,14 +138,14 @@ def full_disk(location: str) -> str:
     )
 
 
-def tells_of_full_disk(text: str) -> bool:
+def is_full_disk_message(text: str) -> bool:
     """Say whether a message of the JVM, which passes on the words of the operating system, is about a full disk.
 
     Examples
     --------
-    >>> tells_of_full_disk("java.io.IOException: No space left on device")
+    >>> is_full_disk_message("java.io.IOException: No space left on device")
     True
-    >>> tells_of_full_disk("[CAST_INVALID_INPUT] The value 'IOException: No space left on device' cannot be cast")
+    >>> is_full_disk_message("[CAST_INVALID_INPUT] The value 'IOException: No space left on device' cannot be cast")
     False
     """
     match = _FULL.search(text)
@@ -175,14 +175,14 @@ def _is_about_files(before: str) -> bool:
     return all(found.startswith(_ABOUT_FILES) for found in _ABOUT.findall(before))
 
 
-def damage_told_by(text: str) -> str | None:
+def file_damage_in_message(text: str) -> str | None:
     """Say which file is missing or damaged if that is what a message of Spark is about; None otherwise.
 
     Examples
     --------
-    >>> damage_told_by("[PATH_NOT_FOUND] Path does not exist: file:/no/segment-1.parquet. SQLSTATE: 42K03")
+    >>> file_damage_in_message("[PATH_NOT_FOUND] Path does not exist: file:/no/segment-1.parquet. SQLSTATE: 42K03")
     '/no/segment-1.parquet is missing: the dataset was overwritten, moved or deleted since it was opened; load it again'
-    >>> damage_told_by("[CAST_INVALID_INPUT] The value 'Path does not exist: file:/etc/passwd' cannot be cast")
+    >>> file_damage_in_message("[CAST_INVALID_INPUT] The value 'Path does not exist: file:/etc/passwd' cannot be cast")
     """
     match = _UNREADABLE.search(text)
     if match is None or not _is_about_files(text[: match.start()]):
@@ -190,7 +190,7 @@ def damage_told_by(text: str) -> str | None:
     # What cannot be read Spark names by its URI, in which a space is %20; what it does not find, as it was given; otherwise it stands as it is.
     file = (unquote(match["file"]) if match["uri"] else of_named(match["file"]) if match["given"] else match["file"]).removeprefix("file:")
     file = "/" + file.lstrip("/") if file.startswith("/") else file
-    if os.path.exists(file) and _NOT_FOUND.search(text[: match.end()]):
+    if os.path.exists(file) and _FILE_NOT_FOUND.search(text[: match.end()]):
         return _unseen(file, text)
     if os.path.exists(file):
         return f"{file} is damaged: Spark cannot read it; restore it from a copy"
@@ -220,12 +220,12 @@ def missing(file: str) -> str:
     return f"{file} is missing: the dataset was overwritten, moved or deleted since it was opened; load it again"
 
 
-def why_gone(uri: str) -> str:
+def why_missing(uri: str) -> str:
     """Say why a file elsewhere may be gone of which an open dataset has rows, and what helps.
 
     Examples
     --------
-    >>> why_gone("s3://bucket/frame/data/0a/segment-1.parquet").partition(": ")[0]
+    >>> why_missing("s3://bucket/frame/data/0a/segment-1.parquet").partition(": ")[0]
     'somebody has deleted it'
     """
     if _is_temporary(uri):

@@ -17,7 +17,7 @@ import attrs
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.process.directory_trees import entries_below
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 
 # Clocks of file systems stand still for so long at most, network and memory cards apart.
 TICK_NANOSECONDS = 20_000_000
@@ -76,7 +76,7 @@ def unchanged(location: str, before: FileState | None) -> FileState:
     StorageError
         If it was changed meanwhile, or is no longer there.
     """
-    with telling("read", location):
+    with translate_os_errors("read", location):
         state = file_state(location, may_be_link=True)
     if before is not None and not is_same(state, before):
         raise changed_meanwhile(location)
@@ -127,7 +127,7 @@ MAX_SEEN, MAX_SEEN_IN_EACH, DEEPEST_SEEN = 1000, 200, 4
 
 def files_below(directory: str) -> list[str]:
     """Return what is below a directory and no directory itself, relative to it, sorted by name; nothing when there is no directory."""
-    with telling("list", directory):
+    with translate_os_errors("list", directory):
         return sorted(name for name, _ in entries_below(directory))
 
 
@@ -141,7 +141,7 @@ def some_below(directory: str) -> dict[str, list[str]]:
     while waiting:
         path, depth = waiting.popleft()
         names = seen[path] = []
-        with contextlib.suppress(OSError) if depth else telling("list", path), os.scandir(path) as scan:
+        with contextlib.suppress(OSError) if depth else translate_os_errors("list", path), os.scandir(path) as scan:
             for entry in itertools.islice(scan, min(left, MAX_SEEN_IN_EACH)):
                 left -= 1
                 if not entry.is_dir(follow_symlinks=False):
@@ -153,7 +153,7 @@ def some_below(directory: str) -> dict[str, list[str]]:
 
 def names_in(directory: str) -> list[str]:
     """Return what is in a directory, directories with a slash at their end, sorted by name; nothing when there is no directory."""
-    with telling("list", directory):
+    with translate_os_errors("list", directory):
         try:
             scan = os.scandir(directory)
         except FileNotFoundError:
@@ -164,14 +164,14 @@ def names_in(directory: str) -> list[str]:
 
 def sizes_below(directory: str) -> dict[str, int]:
     """Return the length of every regular file below a directory, by its name relative to it."""
-    with telling("list", directory):
+    with translate_os_errors("list", directory):
         statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
         return {name: status.st_size for name, status in statuses if stat.S_ISREG(status.st_mode)}
 
 
 def states_below(directory: str) -> dict[str, FileState]:
     """Return every regular file below a directory as it is now, by its name relative to it."""
-    with telling("list", directory):
+    with translate_os_errors("list", directory):
         statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
         return {name: FileState.of(status) for name, status in statuses if stat.S_ISREG(status.st_mode)}
 
@@ -237,7 +237,7 @@ def open_regular(location: str, may_be_link: bool = False) -> tuple[int, os.stat
     return descriptor, status
 
 
-def read_regular(location: str, most: int) -> tuple[bytes, FileState]:
+def read_regular(location: str, max_bytes: int) -> tuple[bytes, FileState]:
     """Return the bytes of a regular file, no more than so many and one that tells that there are more, and the file as it was.
 
     Examples
@@ -252,9 +252,9 @@ def read_regular(location: str, most: int) -> tuple[bytes, FileState]:
     """
     descriptor, status = open_regular(location)
     try:
-        content = os.read(descriptor, most + 1)
+        content = os.read(descriptor, max_bytes + 1)
         # A system may give less than there is, as network file systems do.
-        while len(content) <= most and (more := os.read(descriptor, most + 1 - len(content))):
+        while len(content) <= max_bytes and (more := os.read(descriptor, max_bytes + 1 - len(content))):
             content += more
     finally:
         os.close(descriptor)

@@ -23,7 +23,7 @@ from sframe_spark.message_text import visible
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.leases import HIDDEN, PREFIX, new_name
 from sframe_spark.redaction import without_secrets
-from sframe_spark.storage.filesystem.io_errors import why_gone
+from sframe_spark.storage.filesystem.io_errors import why_missing
 
 # File systems elsewhere, as fsspec knows them, and errors of theirs in one line that says what to do and shows no secret.
 
@@ -31,11 +31,11 @@ INSTALL = "pip install 'sframe_spark[remote]'"
 # Packages of schemes, beside fsspec.
 PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfss": "adlfs", "az": "adlfs", "hdfs": "pyarrow", "sftp": "paramiko", "oss": "ossfs"}
 REMEMBERED = 64
-LONGEST_SHOWN = 300
+MAX_MESSAGE = 300
 OPTIONS = "config.storage_options"
 NOT_THERE = "it does not exist"
 # What is written below a place that a user named: of a saved frame, of temporary data and parts that wait, and of a directory of parts.
-_OF_OURS = re.compile(rf"/(?:_manifests|data/[0-9a-f]{{32}}|\.?{PREFIX}[a-z0-9]{{8}}-[^/]*)(?:/.*)?$|/part-[0-9]{{5,}}-[0-9a-f]{{32}}\.[a-z]+$")
+_WRITTEN_BY_US = re.compile(rf"/(?:_manifests|data/[0-9a-f]{{32}}|\.?{PREFIX}[a-z0-9]{{8}}-[^/]*)(?:/.*)?$|/part-[0-9]{{5,}}-[0-9a-f]{{32}}\.[a-z]+$")
 # Modules of file systems that are made of others.
 ARROW, DIRECTORY, MEMORY = "fsspec.implementations.arrow", "fsspec.implementations.dirfs", "fsspec.implementations.memory"
 
@@ -55,13 +55,13 @@ def file_system(uri: str) -> tuple[Any, str]:
     '/frames/a'
     """
     scheme, _, rest = uri.partition("://")
-    if (given := _options().file_system_for(uri)) is not None:
-        files = given.here()
-        with telling("open", uri):
+    if (chosen := _options().file_system_for(uri)) is not None:
+        files = chosen.here()
+        with translate_remote_errors("open", uri):
             return files, _path_in(files, scheme, rest)
     options = json.dumps(options_of(uri), sort_keys=True)
     files = _opened(scheme, rest.partition("/")[0], options, os.getpid())
-    with telling("open", uri):
+    with translate_remote_errors("open", uri):
         return files, files._strip_protocol(uri)
 
 
@@ -92,19 +92,19 @@ def is_made_of_another(files: Any, module: str) -> bool:
     return any(kind.__module__ == module for kind in type(files).__mro__)
 
 
-def is_given(uri: str) -> bool:
+def has_user_file_system(uri: str) -> bool:
     """Say whether a user gave the file system of a place: others, such as Spark's, may have another there."""
     return _options().file_system_for(uri) is not None
 
 
 def is_shared(uri: str) -> bool:
     """Say whether other processes find the files of a place: not those in the memory of this one, nor of what cannot be sent to them."""
-    given = _options().file_system_for(uri)
-    if given is None:
+    chosen = _options().file_system_for(uri)
+    if chosen is None:
         return not is_private(uri)
-    if not given.can_be_sent:
+    if not chosen.can_be_sent:
         return False
-    files = given.here()
+    files = chosen.here()
     while is_made_of_another(files, DIRECTORY):
         files = files.fs
     return not is_made_of_another(files, MEMORY)
@@ -112,39 +112,39 @@ def is_shared(uri: str) -> bool:
 
 def identity_of(uri: str) -> str:
     """Return what tells the file system of a place from others of its scheme."""
-    given = _options().file_system_for(uri)
-    return json.dumps(options_of(uri), sort_keys=True) if given is None else given.token
+    chosen = _options().file_system_for(uri)
+    return json.dumps(options_of(uri), sort_keys=True) if chosen is None else chosen.token
 
 
 def options_of(uri: str) -> dict[str, Any]:
     """Return the options in force here for a place; of a file system that a user gave, those that it was made with."""
-    given = _options().file_system_for(uri)
-    if given is None:
+    chosen = _options().file_system_for(uri)
+    if chosen is None:
         return _options().of_place(uri)
-    made_with = getattr(given.here(), "storage_options", None)
+    made_with = getattr(chosen.here(), "storage_options", None)
     return made_with if isinstance(made_with, dict) else {}
 
 
 @functools.lru_cache(maxsize=REMEMBERED)
 def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
     """Return a file system; a forked process has none of those of its parent, whose threads it has not."""
-    shown = f"{scheme}://{authority}"
+    address = f"{scheme}://{authority}"
     try:
         import fsspec
     except ImportError:
-        raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
+        raise StorageError(f"{address} cannot be read or written: {_installing(scheme)}") from None
     try:
         kind = fsspec.get_filesystem_class(scheme)
     except ImportError:
-        raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
+        raise StorageError(f"{address} cannot be read or written: {_installing(scheme)}") from None
     except ValueError:
         if scheme in PACKAGES:
             # Some packages tell fsspec of their schemes only once they are there.
-            raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
-        raise StorageError(f"{shown} cannot be read or written: {unknown_scheme(scheme)}") from None
-    with telling("open", shown, options):
+            raise StorageError(f"{address} cannot be read or written: {_installing(scheme)}") from None
+        raise StorageError(f"{address} cannot be read or written: {unknown_scheme(scheme)}") from None
+    with translate_remote_errors("open", address, options):
         # What a URI says of it, such as the host, unless the options do.
-        return kind(**{**kind._get_kwargs_from_urls(shown), **json.loads(options)})
+        return kind(**{**kind._get_kwargs_from_urls(address), **json.loads(options)})
 
 
 def unknown_scheme(scheme: str) -> str:
@@ -158,12 +158,12 @@ def _installing(scheme: str) -> str:
 
 
 @contextlib.contextmanager
-def telling(action: str, uri: str, options: str | None = None) -> Iterator[None]:
+def translate_remote_errors(action: str, uri: str, options: str | None = None) -> Iterator[None]:
     """Turn whatever a file system elsewhere reports inside the block into a :class:`StorageError`.
 
     Examples
     --------
-    >>> with telling("read", "memory://frame/a"):
+    >>> with translate_remote_errors("read", "memory://frame/a"):
     ...     raise RuntimeError("no answer")
     Traceback (most recent call last):
         ...
@@ -176,7 +176,7 @@ def telling(action: str, uri: str, options: str | None = None) -> Iterator[None]
     except Exception as error:
         reason = explanation(error, uri, options)
         if reason == NOT_THERE and action in ("read", "copy"):
-            reason = f"{reason}; {why_gone(uri)}"
+            reason = f"{reason}; {why_missing(uri)}"
         named = _as_named(uri) if action == "write" else uri
         raise StorageError(f"cannot {action} {without_secrets(named)}: {reason}") from None
 
@@ -189,7 +189,7 @@ def _as_named(uri: str) -> str:
     >>> _as_named("s3://bucket/frame/_manifests/00000007.json"), _as_named("s3://bucket/a.csv")
     ('s3://bucket/frame', 's3://bucket/a.csv')
     """
-    return _OF_OURS.sub("", uri)
+    return _WRITTEN_BY_US.sub("", uri)
 
 
 def explanation(error: Exception, uri: str, options: str | None = None) -> str:
@@ -204,7 +204,7 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
     options
         Its options as JSON; None: those in force.
     """
-    options = json.dumps(options_of(uri), default=_shown_options) if options is None else options
+    options = json.dumps(options_of(uri), default=_readable_option) if options is None else options
     named = "/".join(uri.split("/")[:3])
     bucket = without_secrets(named)
     # Libraries show the name of a user with that of the bucket.
@@ -252,7 +252,7 @@ def is_refusal(error: Exception) -> bool:
     return isinstance(error, PermissionError) or bool(codes & {401, 403}) or "ClientAuthenticationError" in kinds
 
 
-def _shown_options(value: Any) -> Any:
+def _readable_option(value: Any) -> Any:
     """What stands among options of a file system for one that it is made of."""
     return getattr(value, "storage_options", None) or str(value)
 
@@ -266,7 +266,7 @@ def _without_secrets(error: Exception, options: str) -> str:
     text = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
     for secret in sorted(secret_texts(json.loads(options)), key=len, reverse=True):
         text = text.replace(secret, "***")
-    return text[:LONGEST_SHOWN]
+    return text[:MAX_MESSAGE]
 
 
 # One after the other in this process, where a file system looks first and creates then.
@@ -281,7 +281,7 @@ _TIMES = (*_TIMES_OF_CHANGE, "created")
 
 
 @attrs.frozen
-class FoundFile:
+class ListedFile:
     """A file in a listing: its URI, its length, and when it was written; None where the file system does not tell."""
 
     uri: str
@@ -301,7 +301,7 @@ def read_range(uri: str, start: int, stop: int) -> bytes:
     if stop <= start:
         return b""
     files, path = file_system(uri)
-    with telling("read", uri):
+    with translate_remote_errors("read", uri):
         return bytes(files.cat_file(path, start=start, end=stop, **_seeking(files)))
 
 
@@ -310,7 +310,7 @@ def read_ranges(uri: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
     if len(ranges) < 2:
         return [read_range(uri, *place) for place in ranges]
     files, path = file_system(uri)
-    with telling("read", uri):
+    with translate_remote_errors("read", uri):
         starts, stops = [start for start, _ in ranges], [stop for _, stop in ranges]
         return [bytes(part) for part in files.cat_ranges([path] * len(ranges), starts, stops, on_error="raise", **_seeking(files))]
 
@@ -320,11 +320,11 @@ def _seeking(files: Any) -> dict[str, bool]:
     return {"seekable": True} if is_made_of_another(files, ARROW) else {}
 
 
-def listed(uri: str, below: bool = False) -> list[FoundFile]:
+def listed(uri: str, below: bool = False) -> list[ListedFile]:
     """Return the files in a directory, or at any depth below it, by name, as they are now; none where there is no such directory."""
     files, path = file_system(uri)
     root = path.rstrip("/") + "/"
-    with telling("list", uri):
+    with translate_remote_errors("list", uri):
         # What was listed before is remembered by some.
         files.invalidate_cache(path)
         try:
@@ -332,7 +332,9 @@ def listed(uri: str, below: bool = False) -> list[FoundFile]:
         except (FileNotFoundError, NotADirectoryError):
             # Where there is no bucket either, the next request says so.
             return []
-    return sorted((_found(uri, root, item) for item in found if item["type"] == "file" and item["name"].startswith(root)), key=lambda item: item.uri)
+    return sorted(
+        (_listed_file(uri, root, item) for item in found if item["type"] == "file" and item["name"].startswith(root)), key=lambda item: item.uri
+    )
 
 
 def written_at(item: Mapping[str, Any]) -> datetime.datetime | None:
@@ -354,11 +356,11 @@ def _time_of(item: Mapping[str, Any], names: Sequence[str]) -> datetime.datetime
     return written.replace(tzinfo=datetime.UTC) if written.tzinfo is None else written
 
 
-def _found(uri: str, root: str, item: dict[str, Any]) -> FoundFile:
+def _listed_file(uri: str, root: str, item: dict[str, Any]) -> ListedFile:
     found = f"{uri}/{item['name'].removeprefix(root)}"
     if item["size"] is None:
         raise StorageError(f"the file system does not tell how long {visible(found)} is: data that is saved there cannot be checked")
-    return FoundFile(found, int(item["size"]), written_at(item))
+    return ListedFile(found, int(item["size"]), written_at(item))
 
 
 def require_bucket(uri: str) -> None:
@@ -373,7 +375,7 @@ def require_bucket(uri: str) -> None:
         return
     files, path = file_system(uri)
     bucket = path.strip("/").partition("/")[0]
-    with telling("read", uri):
+    with translate_remote_errors("read", uri):
         # A directory of a bucket that goes by its scheme has no bucket in its paths.
         if bucket and type(files) is writing_class(files) and _is_missing(files, bucket):
             raise FileNotFoundError("bucket")
@@ -402,7 +404,7 @@ def create(uri: str, content: bytes) -> bool:
         If nobody knows whether it was written; it may have been.
     """
     files, path = file_system(uri)
-    with telling("write", uri), _CREATING:
+    with translate_remote_errors("write", uri), _CREATING:
         try:
             files.pipe_file(path, content, mode="create")
         except FileExistsError:
@@ -418,7 +420,7 @@ def create(uri: str, content: bytes) -> bool:
 def put_bytes(uri: str, content: bytes) -> None:
     """Write a file, whole or not at all, whatever was there."""
     files, path = file_system(uri)
-    with telling("write", uri):
+    with translate_remote_errors("write", uri):
         if not _is_object_store(uri):
             files.makedirs(files._parent(path), exist_ok=True)
         files.pipe_file(path, content)
@@ -445,7 +447,7 @@ def upload(local: str, uri: str, named: str | None = None) -> None:
         What the user named, for messages, where the place is one on the way there.
     """
     files, path = file_system(uri)
-    with telling("write", named or uri):
+    with translate_remote_errors("write", named or uri):
         # Object stores have no directories, and would be asked for each.
         if not _is_object_store(uri):
             files.makedirs(files._parent(path), exist_ok=True)
@@ -455,17 +457,17 @@ def upload(local: str, uri: str, named: str | None = None) -> None:
 def download(uri: str, local: str) -> None:
     """Copy a file to a new local one."""
     files, path = file_system(uri)
-    with telling("read", uri):
+    with translate_remote_errors("read", uri):
         files.get_file(path, local)
 
 
 def copy_within(origin: str, target: str) -> bool:
     """Let a file system copy one of its files; False where the two are on different ones."""
     files, path = file_system(origin)
-    others, place = file_system(target)
-    if files is not others:
+    target_files, place = file_system(target)
+    if files is not target_files:
         return False
-    with telling("copy", origin):
+    with translate_remote_errors("copy", origin):
         files.cp_file(path, place)
     return True
 
@@ -476,13 +478,13 @@ def put_whole(local: str, uri: str) -> None:
         upload(local, uri)
         return
     # Elsewhere a file that is being written is there already.
-    beside = f"{uri.rpartition('/')[0]}/{HIDDEN}{new_name()}"
+    staged = f"{uri.rpartition('/')[0]}/{HIDDEN}{new_name()}"
     try:
-        upload(local, beside, uri)
-        place_within(beside, uri)
+        upload(local, staged, uri)
+        place_within(staged, uri)
     except BaseException:
         with contextlib.suppress(StorageError):
-            remove(beside)
+            remove(staged)
         raise
 
 
@@ -490,7 +492,7 @@ def place_within(origin: str, target: str) -> None:
     """Give a file the name of another place on its file system, whole or not at all; where only copies can be made, the origin stays."""
     files, path = file_system(origin)
     _, place = file_system(target)
-    with telling("write", target):
+    with translate_remote_errors("write", target):
         if _is_object_store(origin):
             files.cp_file(path, place)
             return
@@ -507,14 +509,14 @@ def _is_object_store(uri: str) -> bool:
     return hasattr(writing_class(files), "_put_file")
 
 
-def merged_within(origins: Sequence[FoundFile], target: str) -> bool:
+def merged_within(origins: Sequence[ListedFile], target: str) -> bool:
     """Let a file system make one file of several, in order, if it can; False where it can not, and nothing was written."""
     files, place = file_system(target)
     sizes = [origin.size for origin in origins]
-    least, largest, most = _MERGED.get(type(files).__module__, (0, 0, 0))
-    if len(origins) > most or min(sizes[:-1], default=0) < least or max(sizes) > largest:
+    min_size, largest, max_count = _MERGED.get(type(files).__module__, (0, 0, 0))
+    if len(origins) > max_count or min(sizes[:-1], default=0) < min_size or max(sizes) > largest:
         return False
-    with telling("write", target):
+    with translate_remote_errors("write", target):
         files.merge(place, [file_system(origin.uri)[1] for origin in origins])
     return True
 
@@ -522,36 +524,36 @@ def merged_within(origins: Sequence[FoundFile], target: str) -> bool:
 def is_file(uri: str) -> bool:
     """Say whether there is a file of this name."""
     files, path = file_system(uri)
-    with telling("read", uri):
+    with translate_remote_errors("read", uri):
         files.invalidate_cache()
         return bool(path.strip("/")) and bool(files.isfile(path))
 
 
 @attrs.frozen
-class NameElsewhere:
+class RemoteEntry:
     """What has a name elsewhere: on object stores it may be a file and a directory."""
 
     is_file: bool
     names: tuple[str, ...]
 
 
-def place_at(uri: str) -> NameElsewhere:
+def remote_entry(uri: str) -> RemoteEntry:
     """Return whether a file has a name, and the names of files and directories in the directory that has it."""
     files, path = file_system(uri)
     path = path.rstrip("/")
-    with telling("list", uri):
+    with translate_remote_errors("list", uri):
         files.invalidate_cache(path)
         try:
             found = [item["name"].rstrip("/") for item in files.ls(path, detail=True) if item["type"] == "file" or item["name"].rstrip("/") != path]
         except (FileNotFoundError, NotADirectoryError):
             found = []
-    return NameElsewhere(path in found, tuple(sorted(item.removeprefix(path + "/") for item in found if item.startswith(path + "/"))))
+    return RemoteEntry(path in found, tuple(sorted(item.removeprefix(path + "/") for item in found if item.startswith(path + "/"))))
 
 
 def size_of(uri: str) -> int | None:
     """Return how long a file is; None where its file system does not tell."""
     files, path = file_system(uri)
-    with telling("read", uri):
+    with translate_remote_errors("read", uri):
         files.invalidate_cache()
         size: int | None = files.info(path).get("size")
         return size
@@ -560,7 +562,7 @@ def size_of(uri: str) -> int | None:
 def remove(uri: str) -> None:
     """Remove a file; one that is not there is no error."""
     files, path = file_system(uri)
-    with telling("remove", uri), contextlib.suppress(FileNotFoundError):
+    with translate_remote_errors("remove", uri), contextlib.suppress(FileNotFoundError):
         files.rm_file(path)
 
 

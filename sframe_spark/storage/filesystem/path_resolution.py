@@ -20,9 +20,9 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, 
 from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.file_kind import refuse_saved
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, is_hidden, require_file
-from sframe_spark.storage.filesystem.remote_files import METADATA_OF_ICEBERG, Download, found_in_place, other_rows_than_its_files
+from sframe_spark.storage.filesystem.remote_files import METADATA_OF_ICEBERG, Download, files_in_place, other_rows_than_its_files
 
 _PATTERN = re.compile(r"[*?[]")
 # What Hive, and whoever writes tables as it does, calls a missing value.
@@ -127,30 +127,30 @@ def resolve(given: Any, sort_key: SortKey, kind: str = "file", in_place: bool = 
     texts = list(map(text_of, items))
     stay = _staying(texts, sort_key) if in_place else None
     download = Download()
-    found: list[DataFile] = []
+    resolved: list[DataFile] = []
     for place, text in enumerate(texts):
         files = _files_of(text, sort_key, download) if stay is None else stay[place]
         if not files:
             raise StorageError(f"there is no {kind} in {visible(text)}")
-        found += files
-    widths = {tuple(name for name, _ in file.partition): file for file in found}
+        resolved += files
+    widths = {tuple(name for name, _ in file.partition): file for file in resolved}
     if len(widths) > 1:
         first, second = list(widths.values())[:2]
         both = f"{visible(first.origin)} and {visible(second.origin)}"
         raise StorageError(f"{both} are not parts of one partitioned table: the directories above them name other columns; read them one by one")
-    return DataFiles(tuple(found), download.holder)
+    return DataFiles(tuple(resolved), download.holder)
 
 
 def _staying(texts: Sequence[str], sort_key: SortKey) -> list[list[DataFile]] | None:
     """The files that each text names, if all are read where they are, elsewhere."""
-    found: list[list[DataFile]] = []
+    resolved: list[list[DataFile]] = []
     for text in texts:
-        files = None if scheme_of(text) is None else found_in_place(text, sort_key, is_pattern(text))
+        files = None if scheme_of(text) is None else files_in_place(text, sort_key, is_pattern(text))
         if files is None:
             return None
-        found.append([DataFile(file.uri, file.uri, partition_of(file.inside, file.uri), file.state) for file in files])
-    buckets = {"/".join(file.path.split("/")[:3]) for files in found for file in files}
-    return found if len(buckets) < 2 else None
+        resolved.append([DataFile(file.uri, file.uri, partition_of(file.inside, file.uri), file.state) for file in files])
+    buckets = {"/".join(file.path.split("/")[:3]) for files in resolved for file in files}
+    return resolved if len(buckets) < 2 else None
 
 
 def text_of(path: Any) -> str:
@@ -175,7 +175,7 @@ def _files_of(text: str, sort_key: SortKey, download: Download) -> list[DataFile
     if scheme_of(text) is not None:
         return [DataFile(path, origin, partition_of(inside, origin)) for path, origin, inside in download.fetch(text, sort_key, is_pattern(text))]
     location = normalised(text)
-    with telling("read", location):
+    with translate_os_errors("read", location):
         if os.path.isdir(location):
             return _in_directory(location, sort_key)
         if _is_there(location):
@@ -207,7 +207,7 @@ def _matching(location: str, sort_key: SortKey) -> list[DataFile]:
     directory, name = os.path.split(location)
     # A directory that is there as it is named is no pattern.
     pattern = os.path.join(glob.escape(directory), name) if os.path.isdir(directory) else location
-    with telling("read", location):
+    with translate_os_errors("read", location):
         # Several "**" match one name in several ways.
         matches = sorted(dict.fromkeys(glob.glob(pattern, recursive=True)), key=sort_key)
         files = [path for path in matches if not os.path.isdir(path)]
@@ -262,12 +262,12 @@ def _refuse_lakes(root: str) -> None:
     table = os.path.realpath(root)
     while "=" in os.path.basename(table):
         table = os.path.dirname(table)
-    beside = os.path.join(os.path.dirname(table), "metadata")
+    metadata = os.path.join(os.path.dirname(table), "metadata")
     if os.path.lexists(os.path.join(table, "_delta_log")):
         kind, read = "a Delta", "read the table with read_delta()"
     elif os.path.lexists(os.path.join(table, ".hoodie")):
         kind, read = "a Hudi", "read the table with Spark, SFrame(spark.read.format('hudi').load(...))"
-    elif os.path.basename(table) == "data" and os.path.isdir(beside) and _has_metadata_of_iceberg(beside):
+    elif os.path.basename(table) == "data" and os.path.isdir(metadata) and _has_metadata_of_iceberg(metadata):
         kind, read = "an Iceberg", "read the table with read_iceberg()"
     else:
         return
@@ -275,13 +275,13 @@ def _refuse_lakes(root: str) -> None:
 
 
 def _has_metadata_of_iceberg(directory: str) -> bool:
-    with telling("list", directory):
+    with translate_os_errors("list", directory):
         return any(name.endswith(METADATA_OF_ICEBERG) for name in os.listdir(directory))
 
 
 def _data_below(directory: str, sort_key: SortKey) -> Iterator[str]:
     """Files that hold rows, in order; names that start with a dot or an underscore are no data."""
-    with telling("list", directory):
+    with translate_os_errors("list", directory):
         names = sorted((name for name in os.listdir(directory) if not is_hidden(name)), key=sort_key)
     paths = [os.path.join(directory, name) for name in names]
     are_partitions = bool(paths) and all("=" in os.path.basename(path) and os.path.isdir(path) for path in paths)
@@ -289,7 +289,7 @@ def _data_below(directory: str, sort_key: SortKey) -> Iterator[str]:
         if are_partitions:
             yield from _data_below(path, sort_key)
             continue
-        with telling("read", path):
+        with translate_os_errors("read", path):
             require_file(path)
         yield path
 
@@ -307,15 +307,15 @@ def partition_of(inside: str, origin: str) -> Partition:
     >>> partition_of("year=2024/city=New%20York/part-0.parquet", "")
     (('year', '2024'), ('city', 'New%20York'))
     """
-    found: dict[str, str | None] = {}
+    resolved: dict[str, str | None] = {}
     for directory in inside.split(os.sep)[:-1]:
         name, equals, value = directory.partition("=")
         name = _unquoted(name, origin)
-        if not equals or not name or not _unquoted(value, origin) or name in found:
+        if not equals or not name or not _unquoted(value, origin) or name in resolved:
             reason = "a directory of a partitioned table is named column=value, each column once"
             raise StorageError(f"{visible(origin)} is in a directory {visible(directory)!r}: {reason}; read it by itself, or move it")
-        found[name] = None if value == HIVE_NULL else value
-    return tuple(found.items())
+        resolved[name] = None if value == HIVE_NULL else value
+    return tuple(resolved.items())
 
 
 def _unquoted(text: str, origin: str) -> str:

@@ -81,12 +81,12 @@ def coalesced(ranges: Sequence[Range], gap: int = GAP_BYTES) -> list[Range]:
     return found
 
 
-def together(groups: Sequence[Sequence[Range]], least: int = MIN_BYTES) -> list[range]:
+def fetch_batches(groups: Sequence[Sequence[Range]], min_bytes: int = MIN_BYTES) -> list[range]:
     """Return which groups are fetched at once: those that follow each other, until they are enough bytes for a request.
 
     Examples
     --------
-    >>> together([[(0, 3)], [(3, 6), (8, 9)], [(10, 90)], [(90, 95)]], least=6)
+    >>> fetch_batches([[(0, 3)], [(3, 6), (8, 9)], [(10, 90)], [(90, 95)]], min_bytes=6)
     [range(0, 2), range(2, 3), range(3, 4)]
     """
     found, start, size, reached = [], 0, 0, None
@@ -95,13 +95,13 @@ def together(groups: Sequence[Sequence[Range]], least: int = MIN_BYTES) -> list[
             # What lies between is fetched, too.
             between = 0 if reached is None or begin - reached > GAP_BYTES else begin - reached
             size, reached = size + between + stop - begin, stop
-        if size >= least:
+        if size >= min_bytes:
             found.append(range(start, group + 1))
             start, size, reached = group + 1, 0, None
     return found if start == len(groups) else [*found, range(start, len(groups))]
 
 
-class BytesOfGroup:
+class GroupBytes:
     """Some bytes of a file, by where they are in it; slices of others are empty.
 
     Parameters
@@ -113,7 +113,7 @@ class BytesOfGroup:
 
     Examples
     --------
-    >>> content = BytesOfGroup(100, [(10, b"abcdef")])
+    >>> content = GroupBytes(100, [(10, b"abcdef")])
     >>> len(content), content[12:14], content[90:]
     (100, b'cd', b'')
     """
@@ -134,7 +134,7 @@ class BytesOfGroup:
         return content[start - begin : max(stop - begin, 0)]
 
 
-Check = Callable[[int, BytesOfGroup], None]
+Check = Callable[[int, GroupBytes], None]
 
 
 class SizedFile(io.RawIOBase):
@@ -175,12 +175,12 @@ class SizedFile(io.RawIOBase):
         stop = self._size if size < 0 else min(start + size, self._size)
         if stop <= start:
             return b""
-        content = self._found(start, stop)
+        content = self._read_between(start, stop)
         self._position = start + len(content)
         return content
 
     @abc.abstractmethod
-    def _found(self, start: int, stop: int) -> bytes:
+    def _read_between(self, start: int, stop: int) -> bytes:
         """Return all bytes between two places, of which there are some."""
 
 
@@ -192,14 +192,14 @@ class RangedFile(SizedFile):
     ) -> None:
         super().__init__(uri, size)
         self._check, self._still = check, still
-        self._together = together(groups)
+        self._together = fetch_batches(groups)
         self._blocks = [coalesced([some for group in batch for some in groups[group]]) for batch in self._together]
         # Every run of bytes that is fetched, in order, with its place among what is fetched at once.
         self._places = sorted((start, stop, batch) for batch, blocks in enumerate(self._blocks) for start, stop in blocks)
         self._starts = [start for start, _, _ in self._places]
-        self._loaded: OrderedDict[int, BytesOfGroup] = OrderedDict()
+        self._loaded: OrderedDict[int, GroupBytes] = OrderedDict()
 
-    def _found(self, start: int, stop: int) -> bytes:
+    def _read_between(self, start: int, stop: int) -> bytes:
         index = bisect.bisect_right(self._starts, start) - 1
         if index >= 0 and self._places[index][1] >= stop:
             return self._batch(self._places[index][2])[start:stop]
@@ -212,20 +212,20 @@ class RangedFile(SizedFile):
         if self._still is not None:
             self._still()
 
-    def _batch(self, batch: int) -> BytesOfGroup:
+    def _batch(self, batch: int) -> GroupBytes:
         if batch not in self._loaded:
             while len(self._loaded) >= BATCHES_IN_MEMORY:
                 self._loaded.popitem(last=False)
             self._loaded[batch] = self._fetched(batch)
         return self._loaded[batch]
 
-    def _fetched(self, batch: int) -> BytesOfGroup:
+    def _fetched(self, batch: int) -> GroupBytes:
         ranges = self._blocks[batch]
         parts = read_ranges(self._uri, ranges)
         self._require_still()
         for (start, stop), part in zip(ranges, parts, strict=True):
             require_size(self._uri, len(part), stop - start)
-        content = BytesOfGroup(self._size, list(zip([start for start, _ in ranges], parts, strict=True)))
+        content = GroupBytes(self._size, list(zip([start for start, _ in ranges], parts, strict=True)))
         if self._check is not None:
             for group in self._together[batch]:
                 self._check(group, content)

@@ -31,7 +31,7 @@ from sframe_spark.locations import (
 from sframe_spark.message_text import visible
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.redaction import is_unclear, redacted, without_secrets
-from sframe_spark.storage.filesystem.file_kind import refuse_saved_elsewhere
+from sframe_spark.storage.filesystem.file_kind import refuse_saved_remote
 from sframe_spark.storage.filesystem.io_errors import NO_SPACE, full_disk, missing
 from sframe_spark.storage.filesystem.local_files import FileState, is_hidden
 from sframe_spark.storage.filesystem.object_store import (
@@ -40,11 +40,11 @@ from sframe_spark.storage.filesystem.object_store import (
     changed_at,
     explanation,
     file_system,
-    is_given,
+    has_user_file_system,
     is_shared,
     options_of,
     require_bucket,
-    telling,
+    translate_remote_errors,
     unknown_scheme,
 )
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, scratch_store
@@ -88,9 +88,9 @@ def file_system_of(url: str) -> tuple[Any, str]:
     StorageError
         If the packages that know it are not installed.
     """
-    usual = with_canonical_scheme(url)
-    if is_given(usual) or (usual.partition(":")[0] in PACKAGES and "::" not in usual):
-        return file_system(usual)
+    canonical = with_canonical_scheme(url)
+    if has_user_file_system(canonical) or (canonical.partition(":")[0] in PACKAGES and "::" not in canonical):
+        return file_system(canonical)
     try:
         import fsspec
     except ImportError:
@@ -98,7 +98,7 @@ def file_system_of(url: str) -> tuple[Any, str]:
             f"{visible(without_secrets(url))} is not on a local or mounted disk: to read from there, {INSTALL}; or copy it here"
         ) from None
     try:
-        files, path = fsspec.core.url_to_fs(url, **options_of(usual))
+        files, path = fsspec.core.url_to_fs(url, **options_of(canonical))
     except (ImportError, ValueError) as error:
         # Of several schemes in one URL fsspec tells which one is meant.
         unknown = "::" not in url and scheme_of(url) not in fsspec.available_protocols()
@@ -119,7 +119,7 @@ def name_of(url: str, files: Any, place: str) -> str:
     >>> name_of("abfss://box@account.dfs.core.windows.net/a", files, "box/a/b.parquet")
     'abfss://box@account.dfs.core.windows.net/a/b.parquet'
     """
-    if is_given(with_canonical_scheme(url)):
+    if has_user_file_system(with_canonical_scheme(url)):
         return f"{scheme_of(url)}://{place.lstrip('/')}"
     scheme, authority, path = scheme_of(url), url.partition("://")[2].partition("/")[0], place.lstrip("/")
     before, at, _ = authority.rpartition("@")
@@ -170,11 +170,11 @@ def listed_at(url: str, files: Any, path: str, sort_key: Callable[[str], Any], i
     """
     found = _listed(url, files, path, sort_key, is_pattern)
     if not found:
-        if not is_given(with_canonical_scheme(url)):
+        if not has_user_file_system(with_canonical_scheme(url)):
             require_bucket(with_canonical_scheme(url))
-        shown = visible(without_secrets(url))
-        twice = "two slashes name another file than one does; " if "//" in shown.partition("://")[2] else ""
-        raise StorageError(f"there is no file {shown}: {twice}check the address")
+        address = visible(without_secrets(url))
+        twice = "two slashes name another file than one does; " if "//" in address.partition("://")[2] else ""
+        raise StorageError(f"there is no file {address}: {twice}check the address")
     return found
 
 
@@ -188,9 +188,9 @@ def _listed(url: str, files: Any, path: str, sort_key: Callable[[str], Any], is_
         root = path.rstrip("/") + "/"
         inside = {place.removeprefix(root): found for place, found in files.find(path, detail=True).items()}
         _refuse_lakes(name_of(url, files, path.rstrip("/")), files, path.rstrip("/"), {name.partition("/")[0] for name in inside})
-        refuse_saved_elsewhere(without_secrets(url), inside)
-        shown = [name for name, found in inside.items() if not any(map(is_hidden, name.split("/"))) and not _is_marker(name, found)]
-        ordered = sorted(shown, key=lambda name: tuple(sort_key(part) for part in name.split("/")))
+        refuse_saved_remote(without_secrets(url), inside)
+        address = [name for name, found in inside.items() if not any(map(is_hidden, name.split("/"))) and not _is_marker(name, found)]
+        ordered = sorted(address, key=lambda name: tuple(sort_key(part) for part in name.split("/")))
         return [Listed(root + name, name, inside[name]) for name in ordered]
     if is_pattern:
         matches = {place: found for place, found in files.glob(path, detail=True).items() if found["type"] == "file" and not _is_marker(place, found)}
@@ -219,15 +219,15 @@ _LOGS = {
 }
 
 
-def _refuse_lakes(shown: str, files: Any, directory: str, inside: Collection[str]) -> None:
+def _refuse_lakes(address: str, files: Any, directory: str, inside: Collection[str]) -> None:
     table = directory
     while "=" in os.path.basename(table):
         table = os.path.dirname(table)
     for name, (kind, read) in _LOGS.items():
         if name in inside if table == directory else files.isdir(f"{table}/{name}"):
-            raise other_rows_than_its_files(visible(shown), kind, read)
+            raise other_rows_than_its_files(visible(address), kind, read)
     if os.path.basename(table) == "data" and _has_metadata_of_iceberg(files, f"{os.path.dirname(table)}/metadata"):
-        raise other_rows_than_its_files(visible(shown), "an Iceberg", "read the table with Spark, SFrame(spark.read.table(...))")
+        raise other_rows_than_its_files(visible(address), "an Iceberg", "read the table with Spark, SFrame(spark.read.table(...))")
 
 
 def _has_metadata_of_iceberg(files: Any, directory: str) -> bool:
@@ -237,34 +237,34 @@ def _has_metadata_of_iceberg(files: Any, directory: str) -> bool:
         return False
 
 
-def other_rows_than_its_files(shown: str, kind: str, read: str) -> StorageError:
+def other_rows_than_its_files(address: str, kind: str, read: str) -> StorageError:
     """Return the error of a directory whose own log says which of its files count."""
     return StorageError(
-        f"{shown} is a directory of {kind} table, whose own log says which of its files count: {read}. "
+        f"{address} is a directory of {kind} table, whose own log says which of its files count: {read}. "
         "To read files as they are, rows that were deleted among them, name the files"
     )
 
 
 @contextlib.contextmanager
-def telling_of(url: str) -> Iterator[None]:
+def translate_url_errors(url: str) -> Iterator[None]:
     """Tell what goes wrong on the way in one line that names the URL."""
-    shown = visible(without_secrets(url))
+    address = visible(without_secrets(url))
     try:
         yield
     except SFrameError:
         raise
     except urllib.error.HTTPError as error:
         error.close()
-        raise StorageError(f"cannot read {shown}: the server answers {error.code} {visible(str(error.reason))}") from None
+        raise StorageError(f"cannot read {address}: the server answers {error.code} {visible(str(error.reason))}") from None
     except urllib.error.URLError as error:
-        raise StorageError(f"cannot read {shown}: {visible(str(error.reason))}; check the address and the network") from None
+        raise StorageError(f"cannot read {address}: {visible(str(error.reason))}; check the address and the network") from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
-            raise StorageError(f"cannot fetch {shown}: {full_disk(scratch_store().directory)}") from None
+            raise StorageError(f"cannot fetch {address}: {full_disk(scratch_store().directory)}") from None
         if scheme_of(url) not in WEB:
-            raise StorageError(f"cannot read {shown}: {explanation(error, with_canonical_scheme(url))}") from None
+            raise StorageError(f"cannot read {address}: {explanation(error, with_canonical_scheme(url))}") from None
         lines = str(error).strip().splitlines() or [""]
-        raise StorageError(f"cannot read {shown}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None
+        raise StorageError(f"cannot read {address}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None
 
 
 # Files of others elsewhere that stay where they are: found with what tells their content from a later one, which is asked for again.
@@ -295,7 +295,7 @@ class FileInPlace:
     state: FileState
 
 
-def found_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[FileInPlace] | None:
+def files_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[FileInPlace] | None:
     """Return the files that a URL names, in order; None where they have to be fetched, since no task could read ranges of them where they are.
 
     Raises
@@ -304,12 +304,12 @@ def found_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -
         If there are none, or they cannot be listed.
     """
     url = whole(url)
-    usual = with_canonical_scheme(url)
-    if "::" in url or is_private(usual) or not (is_given(usual) or usual.partition(":")[0] in PACKAGES):
+    canonical = with_canonical_scheme(url)
+    if "::" in url or is_private(canonical) or not (has_user_file_system(canonical) or canonical.partition(":")[0] in PACKAGES):
         return None
-    with telling_of(url):
-        files, path = file_system(usual)
-        if not is_shared(usual):
+    with translate_url_errors(url):
+        files, path = file_system(canonical)
+        if not is_shared(canonical):
             return None
         found = []
         for file in listed_at(url, files, path, sort_key, is_pattern):
@@ -365,7 +365,7 @@ def states_now(uris: Sequence[str]) -> list[FileState | None]:
 
 
 def _state_now(files: Any, uri: str) -> FileState | None:
-    with telling("read", uri):
+    with translate_remote_errors("read", uri):
         try:
             item = files.info(file_system(uri)[1])
         except FileNotFoundError:
@@ -374,7 +374,7 @@ def _state_now(files: Any, uri: str) -> FileState | None:
 
 
 def _states_in(files: Any, directory: str) -> dict[str, FileState | None]:
-    with telling("list", directory):
+    with translate_remote_errors("list", directory):
         try:
             items = files.ls(file_system(directory)[1], detail=True)
         except FileNotFoundError:
@@ -441,7 +441,7 @@ class Download:
         url = whole(url)
         if scheme_of(url) in WEB:
             return [self._from_web(url)]
-        with telling_of(url):
+        with translate_url_errors(url):
             files, path = file_system_of(url)
             found = listed_at(url, files, path, sort_key, is_pattern)
             return self._copied(files, [Fetched(file.place, name_of(url, files, file.place), file.inside) for file in found])
@@ -457,7 +457,7 @@ class Download:
         url = whole(url)
         if scheme_of(url) in WEB:
             return None
-        with telling_of(url):
+        with translate_url_errors(url):
             files, path = file_system_of(url)
             root = path.rstrip("/") + "/"
             files.invalidate_cache()
@@ -466,32 +466,32 @@ class Download:
             names = sorted(place.removeprefix(root) for place in files.find(path, maxdepth=1))
             for name in names:
                 if not _PLAIN_NAME.fullmatch(name):
-                    shown = visible(without_secrets(url))
-                    raise StorageError(f"{shown} holds {visible(name)!r:.200}, which is no plain name: copy the directory here")
+                    address = visible(without_secrets(url))
+                    raise StorageError(f"{address} holds {visible(name)!r:.200}, which is no plain name: copy the directory here")
             self._copied(files, [Fetched(root + name, name_of(url, files, root + name), name) for name in names], as_named=True)
         return self.holder.directory if self.holder is not None else None
 
     def _from_web(self, url: str) -> Fetched:
-        with telling_of(url):
+        with translate_url_errors(url):
             request = _request(url)
             name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(request.full_url).path))
             with urllib.request.urlopen(request, timeout=SECONDS_OF_SILENCE) as stream:
                 # Others that are no errors come with a part of a file, or with none.
                 if stream.status != http.HTTPStatus.OK:
-                    shown = visible(without_secrets(url))
-                    raise StorageError(f"cannot read {shown}: the server answers {stream.status} {visible(stream.reason)}, not with a whole file")
+                    address = visible(without_secrets(url))
+                    raise StorageError(f"cannot read {address}: the server answers {stream.status} {visible(stream.reason)}, not with a whole file")
                 said = stream.headers.get("Content-Length")
                 size = int(said) if said is not None and said.isdecimal() else None
-                shown = without_secrets(url)
-                return Fetched(_kept(stream, self._new_path(name), size, shown), shown, name)
+                address = without_secrets(url)
+                return Fetched(_copied_stream(stream, self._new_path(name), size, address), address, name)
 
     def _copied(self, files: Any, found: Sequence[Fetched], as_named: bool = False) -> list[Fetched]:
         """Copy files that are elsewhere, several at a time: most of the time of each is spent waiting."""
 
         def copied(work: tuple[Fetched, str]) -> Fetched:
             (place, origin, inside), path = work
-            with telling_of(origin), files.open(place, "rb") as stream:
-                return Fetched(_kept(stream, path, files.info(place).get("size"), origin), origin, inside)
+            with translate_url_errors(origin), files.open(place, "rb") as stream:
+                return Fetched(_copied_stream(stream, path, files.info(place).get("size"), origin), origin, inside)
 
         paths = [self._new_path(os.path.basename(file.path), as_named) for file in found]
         return in_threads(copied, list(zip(found, paths, strict=True)), AT_A_TIME)
@@ -522,7 +522,7 @@ def _request(url: str) -> urllib.request.Request:
     return request
 
 
-def _kept(stream: Any, path: str, size: int | None, origin: str) -> str:
+def _copied_stream(stream: Any, path: str, size: int | None, origin: str) -> str:
     """Copy a stream into a new file; Ctrl-C ends it between two blocks."""
     with open(path, "xb") as file:
         while block := stream.read(BLOCK_BYTES):

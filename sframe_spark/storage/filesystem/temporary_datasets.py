@@ -39,8 +39,8 @@ from sframe_spark.process.leases import (
 )
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads
-from sframe_spark.storage.filesystem.io_errors import telling
-from sframe_spark.storage.filesystem.object_store import download, listed, place_at, put_bytes, remove, upload
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
+from sframe_spark.storage.filesystem.object_store import download, listed, put_bytes, remote_entry, remove, upload
 from sframe_spark.storage.filesystem.paths import join
 
 # What keeps temporary data alive, here or elsewhere.
@@ -93,7 +93,7 @@ class Kept(Protocol):
         """Whether the dataset was not removed yet."""
 
 
-class TakenBytes:
+class QuotaUsage:
     """Bytes of the datasets of a store, by whoever keeps them alive."""
 
     def __init__(self) -> None:
@@ -108,28 +108,28 @@ class TakenBytes:
             If it takes what is there above ``config.temporary_quota``.
         """
         quota = config.temporary_quota
-        if quota is not None and self._taken_beside(handle) + size > quota:
+        if quota is not None and self._used_by_others(handle) + size > quota:
             # Frames in cycles are there until somebody looks for them.
             gc.collect()
-            taken = self._taken_beside(handle)
-            if taken + size > quota:
+            used = self._used_by_others(handle)
+            if used + size > quota:
                 raise StorageError(
-                    f"{size:,} bytes of rows are too many beside {taken:,} bytes of temporary data, with a quota of {quota:,}: save() frames and "
+                    f"{size:,} bytes of rows are too many beside {used:,} bytes of temporary data, with a quota of {quota:,}: save() frames and "
                     "load them, let go of others (del), or raise config.temporary_quota (SFRAME_SPARK_TMP_QUOTA)"
                 )
         self._sizes[handle] = size
 
-    def _taken_beside(self, one: Kept) -> int:
+    def _used_by_others(self, one: Kept) -> int:
         """Bytes of all datasets but one, which may have grown since it was counted."""
         return sum(size for handle, size in list(self._sizes.items()) if handle is not one and handle.is_there)
 
 
 OWNER = "owner"
 # What our writers leave below a directory of a process; anything else is somebody's.
-_OURS = re.compile(rf"{OWNER}|(?:dataset-[0-9]{{6,}}/)?segment-[0-9]{{8,}}-[0-9a-f]{{32}}\.parquet|\.?part-[0-9a-f]{{32}}(?:\.(?:parquet|orc))?")
+_OUR_FILES = re.compile(rf"{OWNER}|(?:dataset-[0-9]{{6,}}/)?segment-[0-9]{{8,}}-[0-9a-f]{{32}}\.parquet|\.?part-[0-9a-f]{{32}}(?:\.(?:parquet|orc))?")
 
 
-class HandleElsewhere(TemporaryHandle):
+class RemoteHandle(TemporaryHandle):
     """Keeps a temporary dataset elsewhere alive; what it holds is removed, soon after, when nobody refers to the handle any more.
 
     Parameters
@@ -153,7 +153,7 @@ def _give_up(directory: str, removals: queue.SimpleQueue[str | None], owner: int
         removals.put(directory)
 
 
-class StoreElsewhere:
+class RemoteStore:
     """What a process has of temporary data elsewhere, with one directory per dataset; all of it is removed when the process ends.
 
     Starting a store also removes what processes that died have left there.
@@ -167,14 +167,14 @@ class StoreElsewhere:
     def __init__(self, root: str) -> None:
         self._process = os.getpid()
         self._numbers = itertools.count()
-        self._kept: list[object] = []
-        self.taken = TakenBytes()
+        self._kept_alive: list[object] = []
+        self.usage = QuotaUsage()
         self._removals: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.directory = join(root, new_name())
         # That there is no bucket, or that it may not be written, is told before there is any work.
         try:
             self._show_in_use()
-            remove_leftovers_elsewhere(root, self._now())
+            remove_orphaned_remote_directories(root, self._now())
         except StorageError as error:
             self._show_no_use()
             other = "config.temporary_directory (SFRAME_SPARK_TMP) names another place"
@@ -184,13 +184,13 @@ class StoreElsewhere:
         threading.Thread(target=context.run, args=(self._work,), name="sframe_spark removals", daemon=True).start()
         at_end_of_process(self.close)
 
-    def new_dataset(self) -> HandleElsewhere:
+    def new_dataset(self) -> RemoteHandle:
         """Return a handle on a name below which nothing is."""
-        return HandleElsewhere(join(self.directory, f"dataset-{next(self._numbers):06d}"), self._removals)
+        return RemoteHandle(join(self.directory, f"dataset-{next(self._numbers):06d}"), self._removals)
 
     def keep(self, holder: object) -> None:
         """Keep the datasets that something refers to until the process ends."""
-        self._kept.append(holder)
+        self._kept_alive.append(holder)
 
     def close(self) -> None:
         """Remove all that this process has there."""
@@ -243,8 +243,8 @@ def remove_all_below(directory: str) -> None:
         If something stays.
     """
     start = join(directory, "")
-    ours = [file.uri for file in listed(directory, below=True) if _OURS.fullmatch(file.uri.removeprefix(start))]
-    in_threads(remove, ours, available_cores())
+    our_files = [file.uri for file in listed(directory, below=True) if _OUR_FILES.fullmatch(file.uri.removeprefix(start))]
+    in_threads(remove, our_files, available_cores())
 
 
 def remote_orphans(root: str, now: datetime.datetime | None) -> list[str]:
@@ -253,7 +253,7 @@ def remote_orphans(root: str, now: datetime.datetime | None) -> list[str]:
     Of a process that cannot be seen from here, what nobody has touched for a day.
     """
     found = []
-    for name in place_at(root).names:
+    for name in remote_entry(root).names:
         owner = owner_in(name)
         running = None if owner is None else is_running(owner)
         directory = join(root, name)
@@ -267,7 +267,7 @@ def _is_abandoned(directory: str, now: datetime.datetime) -> bool:
     return all(file.written is not None and file.written < limit for file in listed(directory, below=True))
 
 
-def remove_leftovers_elsewhere(root: str, now: datetime.datetime | None) -> list[str]:
+def remove_orphaned_remote_directories(root: str, now: datetime.datetime | None) -> list[str]:
     """Remove what processes that ended have left in a place, and return the URIs of the directories."""
     found = remote_orphans(root, now)
     for directory in found:
@@ -318,11 +318,11 @@ class TemporaryStore:
     def __init__(self, root: str) -> None:
         self._owner = os.getpid()
         self._numbers = itertools.count()
-        self._kept: list[object] = []
-        self.taken = TakenBytes()
+        self._kept_alive: list[object] = []
+        self.usage = QuotaUsage()
         location = normalised(root)
         require_directory(location)
-        with telling("create a temporary directory in", location):
+        with translate_os_errors("create a temporary directory in", location):
             remove_orphans(location)
             self.directory = own_directory(location)
 
@@ -331,13 +331,13 @@ class TemporaryStore:
         CLAIMS.remove_abandoned()
         directory = join(self.directory, f"dataset-{next(self._numbers):06d}")
         handle = DatasetHandle(directory)
-        with telling("create temporary directory", directory):
+        with translate_os_errors("create temporary directory", directory):
             os.makedirs(directory, exist_ok=True)
         return handle
 
     def keep(self, holder: object) -> None:
         """Keep the datasets that something refers to until the process ends."""
-        self._kept.append(holder)
+        self._kept_alive.append(holder)
 
 
 def remove_directory(directory: str, owner: int) -> None:
@@ -349,7 +349,7 @@ def remove_directory(directory: str, owner: int) -> None:
         delete(directory)
 
 
-_STORES: dict[tuple[str, int], TemporaryStore | StoreElsewhere] = {}
+_STORES: dict[tuple[str, int], TemporaryStore | RemoteStore] = {}
 _STORES_LOCK = threading.Lock()
 keep_whole_at_fork(_STORES_LOCK, "temporary data")
 
@@ -365,7 +365,7 @@ def scratch_root() -> str:
     return directory_of_system() if is_remote_location(root) else root
 
 
-def temporary_store() -> TemporaryStore | StoreElsewhere:
+def temporary_store() -> TemporaryStore | RemoteStore:
     """Return the store of this process in the configured place, for datasets that Spark's tasks read and write; it starts at its first use."""
     root = temporary_root()
     return _store(root)
@@ -378,12 +378,12 @@ def scratch_store() -> TemporaryStore:
     return found
 
 
-def _store(root: str) -> TemporaryStore | StoreElsewhere:
+def _store(root: str) -> TemporaryStore | RemoteStore:
     with _STORES_LOCK:
         key = root, os.getpid()
         store = _STORES.get(key)
         if store is None and is_remote_location(root):
-            store = _STORES[key] = StoreElsewhere(root)
+            store = _STORES[key] = RemoteStore(root)
         # Someone may have emptied the temporary directory under a process that runs for weeks.
         elif store is None or (isinstance(store, TemporaryStore) and not os.path.isdir(store.directory)):
             store = _STORES[key] = TemporaryStore(root)
@@ -406,7 +406,7 @@ def local_file(location: str) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def written_here(directory: str) -> Iterator[str]:
+def local_directory_for(directory: str) -> Iterator[str]:
     """A directory of this machine to write files in that go to one here or elsewhere: there they are when the block ends, unless an error ends it."""
     if not is_remote_location(directory):
         yield directory

@@ -19,7 +19,7 @@ from sframe_spark.message_text import is_unicode
 from sframe_spark.storage.filesystem.local_files import Seen
 from sframe_spark.storage.manifest.manifest_json import damaged, optional_tuple, scalar_from_json, scalar_to_json, sealed, tuple_of_list, unsealed
 from sframe_spark.storage.manifest.physical_types import file_column, type_to_json, types_from_json
-from sframe_spark.storage.manifest.segment_index import StoredSegments, ToldValues
+from sframe_spark.storage.manifest.segment_index import SelectedValues, StoredSegments
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder, Scalar
 from sframe_spark.storage.manifest.validation import check
 from sframe_spark.types import ColumnType
@@ -42,7 +42,7 @@ class DecodedColumns:
     """
 
     edges: tuple[int, ...] | None = None
-    apart: frozenset[int] = frozenset()
+    long_segments: frozenset[int] = frozenset()
     arrays: dict[tuple[int, int], pa.Array] = attrs.field(factory=dict, repr=False)
 
 
@@ -391,15 +391,15 @@ class Manifest:
         """
         first = bisect.bisect_right(self.offsets, start) - 1
         last = bisect.bisect_left(self.offsets, stop, lo=max(first, 0))
-        segments = tuple(_told(entry, (), columns) for entry in self.segments[max(first, 0) : last])
+        segments = tuple(_trimmed(entry, (), columns) for entry in self.segments[max(first, 0) : last])
         before = self.offsets[max(first, 0)] if segments else self.rows
         left_out = (before, self.rows - before - sum(entry.rows for entry in segments))
         return self.with_segments(segments)._trusted("left_out", left_out)
 
     def about(self, columns: Sequence[int]) -> Manifest:
         """Return what a task needs to search all rows by some columns: nothing is told of the others."""
-        facts = (ToldValues.of(entry.columns, columns, UNKNOWN_STATISTICS) if len(entry.columns) else () for entry in self.segments)
-        return self.with_segments(tuple(_told(entry, known, columns) for entry, known in zip(self.segments, facts, strict=True)))
+        facts = (SelectedValues.of(entry.columns, columns, UNKNOWN_STATISTICS) if len(entry.columns) else () for entry in self.segments)
+        return self.with_segments(tuple(_trimmed(entry, known, columns) for entry, known in zip(self.segments, facts, strict=True)))
 
     def with_order(self, order: RecordedOrder) -> Manifest:
         """Return the same rows with what is known of their order."""
@@ -430,8 +430,8 @@ class Manifest:
             raise StorageError(f"{self.directory} has {len(self.types)} columns, none at position {column}")
         return file_column(column) if self.column_names_in_files is None else self.column_names_in_files[column]
 
-    def to_json(self, more: Mapping[str, Any] | None = None, beside: Mapping[str, Any] | None = None) -> str:
-        """Return the text of the manifest file, and what else it is to say; ``beside``: of the file that has its segments, if one has them."""
+    def to_json(self, more: Mapping[str, Any] | None = None, sidecar: Mapping[str, Any] | None = None) -> str:
+        """Return the text of the manifest file, and what else it is to say; ``sidecar``: of the file that has its segments, if one has them."""
         content = {
             "kind": self.kind,
             "names": self.names,
@@ -440,7 +440,7 @@ class Manifest:
             "column_names_in_files": self.column_names_in_files,
             "rows": self.rows,
             "order": self.order.to_json(),
-            **({"segments": [entry.to_json() for entry in self.segments]} if beside is None else {"beside": beside}),
+            **({"segments": [entry.to_json() for entry in self.segments]} if sidecar is None else {"beside": sidecar}),
             **(more or {}),
         }
         return sealed(content if self.elsewhere is None else {**content, "elsewhere": self.elsewhere.to_json()})
@@ -475,11 +475,11 @@ class Manifest:
         return manifest
 
 
-def _told(entry: SegmentEntry, facts: Sequence[ColumnStatistics], columns: Sequence[int] | None) -> SegmentEntry:
+def _trimmed(entry: SegmentEntry, facts: Sequence[ColumnStatistics], columns: Sequence[int] | None) -> SegmentEntry:
     values = dict(zip(_FIELDS, _of_entry(entry), strict=True), columns=facts)
     if columns is not None and entry.pages is not None and len(columns) + 1 < len(entry.pages):
-        values["pages"] = ToldValues.of(entry.pages, (*columns, -1))
-        values["group_pages"] = entry.group_pages and tuple(ToldValues.of(group, (*columns, -1)) for group in entry.group_pages)
+        values["pages"] = SelectedValues.of(entry.pages, (*columns, -1))
+        values["group_pages"] = entry.group_pages and tuple(SelectedValues.of(group, (*columns, -1)) for group in entry.group_pages)
     return SegmentEntry(**values)
 
 
@@ -487,4 +487,4 @@ def _segments(content: Mapping[str, Any], stored: StoredSegments | None) -> tupl
     """The segments that a manifest has in its text, or in a file beside it."""
     if stored is None:
         return tuple(map(SegmentEntry.from_json, content["segments"]))
-    return stored.told(tuple(itertools.starmap(SegmentEntry, stored.entries())))
+    return stored.remember(tuple(itertools.starmap(SegmentEntry, stored.entries())))

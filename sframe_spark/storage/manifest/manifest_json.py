@@ -15,9 +15,9 @@ from sframe_spark.storage.filesystem.file_kind import FORMAT_NAME
 
 FORMAT_VERSION = 2
 # Version 3 names columns in other datasets, which readers of version 2 would leave out.
-VERSION_WITH_ELSEWHERE = 3
+VERSION_WITH_REFERENCES = 3
 # Version 4 has its segments in a file beside it.
-VERSION_WITH_SEGMENTS_BESIDE = 4
+VERSION_WITH_SIDECAR = 4
 # Version 1 had neither a check sum of its own nor any of the structure of files.
 FIRST_WITH_CHECKSUM = 2
 
@@ -28,8 +28,8 @@ _SEALED = re.compile(r'\{"format": "sframe_spark", "version": [0-9]{1,9}, "check
 def version_of_content(content: dict[str, Any]) -> int:
     """Return the version of the format that readers of some content must know."""
     if "beside" in content:
-        return VERSION_WITH_SEGMENTS_BESIDE
-    return VERSION_WITH_ELSEWHERE if "elsewhere" in content else FORMAT_VERSION
+        return VERSION_WITH_SIDECAR
+    return VERSION_WITH_REFERENCES if "elsewhere" in content else FORMAT_VERSION
 
 
 def sealed(content: dict[str, Any], version: int | None = None) -> str:
@@ -59,10 +59,10 @@ def unsealed(text: str, directory: str) -> dict[str, Any]:
     if not isinstance(whole, dict) or whole.get("format") != FORMAT_NAME:
         raise StorageError(f"the manifest of {directory} was not written by {FORMAT_NAME}: this is not a saved frame, or its manifest is damaged")
     version = whole.get("version")
-    if type(version) is not int or version > VERSION_WITH_SEGMENTS_BESIDE:
+    if type(version) is not int or version > VERSION_WITH_SIDECAR:
         raise StorageError(
             f"{directory} was saved in format version {version!r:.20}, but this version of {FORMAT_NAME} reads up to "
-            f"{VERSION_WITH_SEGMENTS_BESIDE}; install a newer one (pip install --upgrade {FORMAT_NAME})"
+            f"{VERSION_WITH_SIDECAR}; install a newer one (pip install --upgrade {FORMAT_NAME})"
         )
     if version < FIRST_WITH_CHECKSUM:
         return whole
@@ -145,7 +145,7 @@ MEMORY_FOR_LENGTH = 28
 # What any machine has room for; the system is not asked.
 SHORT = 16 << 20
 # Where the system does not tell.
-USUAL_MEMORY = AvailableMemory(8 << 30, "assumed, since the system does not tell")
+ASSUMED_MEMORY = AvailableMemory(8 << 30, "assumed, since the system does not tell")
 BLOCK_BYTES = 1 << 20
 
 
@@ -159,7 +159,7 @@ def check_length(file: str, size: int) -> None:
     """
     if size <= SHORT:
         return
-    available = available_memory() or USUAL_MEMORY
+    available = available_memory() or ASSUMED_MEMORY
     if size * MEMORY_FOR_LENGTH > available.size:
         raise StorageError(
             f"{file} has {in_words(size)}, and reading it may take {in_words(size * MEMORY_FOR_LENGTH)} of memory; {in_words(available.size)} are "

@@ -135,10 +135,12 @@ def is_stored_as(found: pa.DataType, physical: pa.DataType) -> bool:
     (True, False)
     """
     leaves = leaf_columns("", found.value_type if pa.types.is_dictionary(found) else found), leaf_columns("", physical)
-    return all(
-        stored is not None and wanted is not None and stored[0] == wanted[0] and (stored[1] == wanted[1] or _are_timestamps(stored[1], wanted[1]))
-        for stored, wanted in itertools.zip_longest(*leaves)
-    )
+    for stored, expected in itertools.zip_longest(*leaves):
+        if stored is None or expected is None or stored[0] != expected[0]:
+            return False
+        if stored[1] != expected[1] and not (pa.types.is_timestamp(stored[1]) and pa.types.is_timestamp(expected[1])):
+            return False
+    return True
 
 
 def require_computed_as(found: pa.DataType, place: int, column_type: ColumnType) -> None:
@@ -153,10 +155,6 @@ def require_computed_as(found: pa.DataType, place: int, column_type: ColumnType)
         return
     said = "the Spark expression of an operator or a function gives another type than it infers: cast it, or infer the other type"
     raise PlanInvariantError(f"Spark computed {found} in column {place}, which is one of {column_type.kind}: {said}")
-
-
-def _are_timestamps(*types: pa.DataType) -> bool:
-    return all(map(pa.types.is_timestamp, types))
 
 
 def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:

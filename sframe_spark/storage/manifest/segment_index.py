@@ -22,11 +22,11 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.storage.filesystem.io_errors import missing, telling
+from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import open_regular
 from sframe_spark.storage.filesystem.object_store import read_range
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.manifest.validation import class_of_values, wrong_segments
+from sframe_spark.storage.manifest.validation import class_of_values, impossible_segments
 from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_ipc import stream_of, table_of
 
@@ -107,7 +107,7 @@ def read_block(location: str, size: int, block: StoredBlock, schema: pa.Schema, 
         If the file is missing, damaged or another one.
     """
     start, stop, checksum = block
-    content = read_range(location, start, stop) if is_remote_location(location) else _read_here(location, size, start, stop)
+    content = read_range(location, start, stop) if is_remote_location(location) else _read_local(location, size, start, stop)
     if len(content) != stop - start or zlib.crc32(content) != checksum:
         raise damaged_file(location, f"the check sum of bytes {start} to {stop} is another one")
     try:
@@ -123,8 +123,8 @@ def read_block(location: str, size: int, block: StoredBlock, schema: pa.Schema, 
     return table.combine_chunks().to_batches()[0] if rows else pa.RecordBatch.from_pylist([], schema)
 
 
-def _read_here(location: str, size: int, start: int, stop: int) -> bytes:
-    with telling("read", location):
+def _read_local(location: str, size: int, start: int, stop: int) -> bytes:
+    with translate_os_errors("read", location):
         try:
             descriptor, status = open_regular(location)
         except FileNotFoundError:
@@ -180,7 +180,7 @@ class LazyValues(Sequence[Any]):
         return index % length
 
 
-class FactsOfSegment(LazyValues):
+class SegmentFacts(LazyValues):
     """What is known of each column of a segment."""
 
     __slots__ = ()
@@ -192,7 +192,7 @@ class FactsOfSegment(LazyValues):
         return self.stored.facts_of(self.row, self._place(index))
 
 
-class SumsOfSegment(LazyValues):
+class SegmentChecksums(LazyValues):
     """Check sums of page headers of each column of a segment, and of its key."""
 
     __slots__ = ()
@@ -208,7 +208,7 @@ class SumsOfSegment(LazyValues):
         return iter(values)
 
 
-class GroupSumsOfSegment(LazyValues):
+class GroupChecksums(LazyValues):
     """The same of each row group of a segment."""
 
     __slots__ = ("_count",)
@@ -251,7 +251,7 @@ _EDGES, _BOUNDS, _ALL_FLAGS = 1 << 14, 1 << 15, (1 << 16) - 1
 _LOWER_BITS = 0x1555
 
 
-def is_stored_beside(manifest: Manifest) -> bool:
+def needs_sidecar(manifest: Manifest) -> bool:
     """Say whether segments of a manifest are so many that they are kept beside it."""
     return len(manifest.segments) * (len(manifest.types) + 1) >= MIN_CELLS and all(entry.seen is None for entry in manifest.segments)
 
@@ -297,7 +297,7 @@ class StoredSegments:
         self.file, self._size, self.count = said["file"], _number(said["size"]), _number(said["count"])
         if type(self.file) is not str or not is_file_of_segments(self.file):
             raise ValueError(f"{self.file!r:.200} is no name of a file of segments")
-        self.width, self._make, self._together = len(types), make, max(1, _number(said["together"]))
+        self.width, self._make, self._rows_per_block = len(types), make, max(1, _number(said["together"]))
         self._kinds = [class_of_values(column_type) for column_type in types]
         self._segments = block_from_json(said["segments"], self._size)
         self._sums = [block_from_json(block, self._size) for block in said["sums"]]
@@ -307,13 +307,13 @@ class StoredSegments:
         self.summary = tuple(make.from_json(facts) for facts in said["summary"])
         self._groups: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._read: dict[int, pa.RecordBatch] = {}
-        self._told = -1
+        self._segments_id = -1
         self._check()
 
     def _check(self) -> None:
         if len(self.summary) != self.width or not set(self._place_of_column) <= set(range(self.width)):
             raise ValueError("facts about other columns than there are")
-        if len(self._sums) != -(-self.count // self._together) or len(self._group_sums) not in (0, len(self._sums)):
+        if len(self._sums) != -(-self.count // self._rows_per_block) or len(self._group_sums) not in (0, len(self._sums)):
             raise ValueError("check sums of other segments than there are")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -323,7 +323,7 @@ class StoredSegments:
     def entries(self) -> Iterator[tuple[Any, ...]]:
         """Yield what is known of each segment, in the order of the fields of an entry."""
         batch = self._block(self._segments, _SEGMENTS, self.count)
-        if wrong := wrong_segments(batch):
+        if wrong := impossible_segments(batch):
             raise damaged_file(self._location, wrong)
         columns = {name: batch.column(name).to_pylist() for name in _SEGMENTS.names}
         groups = [-1 if count is None else count for count in columns["groups"]]
@@ -335,28 +335,28 @@ class StoredSegments:
             columns["file"],
             columns["number"],
             columns["rows"],
-            (FactsOfSegment(self, row) if known else () for row, known in enumerate(columns["has_facts"])),
+            (SegmentFacts(self, row) if known else () for row, known in enumerate(columns["has_facts"])),
             columns["checksum"],
             columns["size"],
             columns["first_position"],
             (None if None in tail else tail for tail in tails),
-            (SumsOfSegment(self, row) if known else None for row, known in enumerate(columns["has_sums"])),
+            (SegmentChecksums(self, row) if known else None for row, known in enumerate(columns["has_sums"])),
             itertools.repeat(None),
             itertools.repeat(()),
             columns["group_bytes"],
-            (None if count < 0 else GroupSumsOfSegment(self, row, count) for row, count in enumerate(groups)),
+            (None if count < 0 else GroupChecksums(self, row, count) for row, count in enumerate(groups)),
             columns["whole"],
             strict=False,
         )
 
-    def told(self, segments: tuple[Any, ...]) -> tuple[Any, ...]:
+    def remember(self, segments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Take note of the segments that were made of what it tells, and return them."""
-        self._told = id(segments)
+        self._segments_id = id(segments)
         return segments
 
     def is_of(self, segments: tuple[Any, ...]) -> bool:
         """Say whether segments are those that were made of what it tells, and no others."""
-        return id(segments) == self._told
+        return id(segments) == self._segments_id
 
     @property
     def _location(self) -> str:
@@ -365,7 +365,7 @@ class StoredSegments:
     def _block(self, block: StoredBlock, schema: pa.Schema, rows: int) -> pa.RecordBatch:
         return read_block(self._location, self._size, block, schema, rows)
 
-    def _kept(self, block: StoredBlock, schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    def _cached(self, block: StoredBlock, schema: pa.Schema, rows: int) -> pa.RecordBatch:
         found = self._read.get(block[0])
         if found is None:
             found = self._block(block, schema, rows)
@@ -381,28 +381,28 @@ class StoredSegments:
         StorageError
             If something of it is damaged.
         """
-        for row in range(0, self.count, self._together):
+        for row in range(0, self.count, self._rows_per_block):
             self.sums_of(row)
-            if self._groups[row : row + self._together].sum():
+            if self._groups[row : row + self._rows_per_block].sum():
                 self.group_sums_of(row, 0)
         for columns, _ in self._facts:
             self._facts_block(columns[0])
 
     def sums_of(self, row: int) -> npt.NDArray[np.uint32]:
         """Return the check sums of page headers of the columns of a segment, and of its key."""
-        number, place = divmod(row, self._together)
+        number, place = divmod(row, self._rows_per_block)
         width = self.width + 1
-        rows = min(self._together, self.count - number * self._together) * width
-        found: npt.NDArray[np.uint32] = self._kept(self._sums[number], _SUMS, rows).column(0).to_numpy(zero_copy_only=False)
+        rows = min(self._rows_per_block, self.count - number * self._rows_per_block) * width
+        found: npt.NDArray[np.uint32] = self._cached(self._sums[number], _SUMS, rows).column(0).to_numpy(zero_copy_only=False)
         return found[place * width : (place + 1) * width]
 
     def group_sums_of(self, row: int, group: int) -> tuple[int, ...]:
         """Return the same of a row group of a segment."""
-        number = row // self._together
-        counts = self._groups[number * self._together : (number + 1) * self._together]
+        number = row // self._rows_per_block
+        counts = self._groups[number * self._rows_per_block : (number + 1) * self._rows_per_block]
         width = self.width + 1
-        first = (int(counts[: row - number * self._together].sum()) + group) * width
-        found = self._kept(self._group_sums[number], _SUMS, int(counts.sum()) * width).column(0)
+        first = (int(counts[: row - number * self._rows_per_block].sum()) + group) * width
+        found = self._cached(self._group_sums[number], _SUMS, int(counts.sum()) * width).column(0)
         return tuple(found.slice(first, width).to_pylist())
 
     def facts_of(self, row: int, column: int) -> ColumnStatistics:
@@ -428,13 +428,13 @@ class StoredSegments:
         number, place = self._place_of_column[column]
         columns, block = self._facts[number]
         is_new = block[0] not in self._read
-        batch = self._kept(block, facts_schema(self._kinds[column]), len(columns) * self.count)
-        if is_new and (wrong := _wrong_facts(batch)):
+        batch = self._cached(block, facts_schema(self._kinds[column]), len(columns) * self.count)
+        if is_new and (wrong := _impossible_fact(batch)):
             raise damaged_file(self._location, wrong)
         return batch, place * self.count
 
 
-def _wrong_facts(batch: pa.RecordBatch) -> str | None:
+def _impossible_fact(batch: pa.RecordBatch) -> str | None:
     """Say what no facts can be."""
     if any(column.null_count for column in batch.columns[:1]):
         return "facts about a column are missing"
@@ -477,22 +477,22 @@ def write_segments(stream: BinaryIO, file: str, manifest: Manifest, summary: Seq
         What is known of each column of all rows.
     """
     entries, width, writer = manifest.segments, len(manifest.types), BlockWriter(stream)
-    together = max(1, BLOCK_VALUES // (width + 1))
+    rows_per_block = max(1, BLOCK_VALUES // (width + 1))
     segments = writer.add(_segment_columns(entries))
-    runs = [entries[start : start + together] for start in range(0, len(entries), together)]
+    runs = [entries[start : start + rows_per_block] for start in range(0, len(entries), rows_per_block)]
     nothing = [0] * (width + 1)
     sums = [writer.add({"sums": _sums(value for entry in run for value in (nothing if entry.pages is None else entry.pages))}) for run in runs]
     has_groups = any(entry.group_pages for entry in entries)
     group_sums = [
         writer.add({"sums": _sums(value for entry in run for group in entry.group_pages or () for value in group)}) for run in runs if has_groups
     ]
-    facts = [{"columns": columns, "block": writer.add(_facts_columns(manifest, columns))} for columns in _columns_together(manifest, summary)]
+    facts = [{"columns": columns, "block": writer.add(_facts_columns(manifest, columns))} for columns in _column_blocks(manifest, summary)]
     return {
         "file": file,
         "size": writer.size,
         "count": len(entries),
         "segments": segments,
-        "together": together,
+        "together": rows_per_block,
         "sums": sums,
         "group_sums": group_sums,
         "facts": facts,
@@ -518,15 +518,15 @@ def _segment_columns(entries: Sequence[Any]) -> dict[str, pa.Array]:
     return {field.name: pa.array(values[field.name], field.type) for field in _SEGMENTS}
 
 
-def _columns_together(manifest: Manifest, summary: Sequence[ColumnStatistics]) -> Iterator[list[int]]:
+def _column_blocks(manifest: Manifest, summary: Sequence[ColumnStatistics]) -> Iterator[list[int]]:
     """The columns of which facts are kept, those of a block together: neighbours with values of one kind."""
     width, count = len(manifest.types), len(manifest.segments)
-    wanted = set(range(width if width * count <= MAX_FACTS else min(width, FIRST_COLUMNS)))
-    wanted |= {column for ordering in manifest.order.orderings for column, _ in ordering}
-    wanted |= {column for column, known in enumerate(summary) if known.ascending or known.descending}
-    for _, run in itertools.groupby(sorted(wanted), key=lambda column: class_of_values(manifest.types[column])):
-        columns, most = list(run), max(1, BLOCK_VALUES // count)
-        yield from (columns[start : start + most] for start in range(0, len(columns), most))
+    indexed = set(range(width if width * count <= MAX_FACTS else min(width, FIRST_COLUMNS)))
+    indexed |= {column for ordering in manifest.order.orderings for column, _ in ordering}
+    indexed |= {column for column, known in enumerate(summary) if known.ascending or known.descending}
+    for _, run in itertools.groupby(sorted(indexed), key=lambda column: class_of_values(manifest.types[column])):
+        columns, per_block = list(run), max(1, BLOCK_VALUES // count)
+        yield from (columns[start : start + per_block] for start in range(0, len(columns), per_block))
 
 
 def _facts_columns(manifest: Manifest, columns: Sequence[int]) -> dict[str, pa.Array]:
@@ -545,7 +545,7 @@ def _flags(known: ColumnStatistics) -> int:
 # What a task is told of a segment: values of the columns that it reads, and of no others.
 
 
-class ToldValues(Sequence[Any]):
+class SelectedValues(Sequence[Any]):
     """Values of some columns of a segment, in the places that they have among all.
 
     Parameters
@@ -559,7 +559,7 @@ class ToldValues(Sequence[Any]):
 
     Examples
     --------
-    >>> told = ToldValues.of([10, 11, 12, 13], [2, -1])
+    >>> told = SelectedValues.of([10, 11, 12, 13], [2, -1])
     >>> len(told), told[2], told[-1]
     (4, 12, 13)
     """
@@ -570,7 +570,7 @@ class ToldValues(Sequence[Any]):
         self.length, self.values, self.otherwise = length, values, otherwise
 
     @classmethod
-    def of(cls, values: Sequence[Any], places: Iterable[int], otherwise: Any = None) -> ToldValues:
+    def of(cls, values: Sequence[Any], places: Iterable[int], otherwise: Any = None) -> SelectedValues:
         """Return some of all values; the others are not looked at, which may have to be read."""
         return cls(len(values), {place % len(values): values[place] for place in places}, otherwise)
 
@@ -586,7 +586,7 @@ class ToldValues(Sequence[Any]):
         return found
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, ToldValues):
+        if isinstance(other, SelectedValues):
             return (self.length, self.values, self.otherwise) == (other.length, other.values, other.otherwise)
         return NotImplemented
 
@@ -594,4 +594,4 @@ class ToldValues(Sequence[Any]):
         return hash((self.length, tuple(self.values)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ToldValues, (self.length, self.values, self.otherwise)
+        return SelectedValues, (self.length, self.values, self.otherwise)

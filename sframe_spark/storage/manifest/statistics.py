@@ -107,7 +107,7 @@ class RecordedOrder:
         """Return these facts and one more ordering."""
         return self if ordering in self.orderings else attrs.evolve(self, orderings=(*self.orderings, ordering))
 
-    def and_compared(self, ordering: tuple[tuple[int, bool], ...], held: int, key: int | None) -> RecordedOrder:
+    def and_compared(self, ordering: tuple[tuple[int, bool], ...], verified_columns: int, key: int | None) -> RecordedOrder:
         """Return these facts and what comparing rows told: of how many leading columns the order holds, and how many of these are a key.
 
         Examples
@@ -115,9 +115,9 @@ class RecordedOrder:
         >>> RecordedOrder().and_compared(((0, True), (1, True)), 1, None).orderings
         (((0, True),),)
         """
-        known = self.and_ordering(ordering[:held]) if held else self
+        known = self.and_ordering(ordering[:verified_columns]) if verified_columns else self
         keys = known.keys if key is None else (*known.keys, tuple(column for column, _ in ordering[:key]))
-        return attrs.evolve(known, keys=keys, compared=(*self.compared, (ordering, held)))
+        return attrs.evolve(known, keys=keys, compared=(*self.compared, (ordering, verified_columns)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts as a JSON object."""
@@ -136,12 +136,12 @@ NO_RECORDED_ORDER = RecordedOrder()
 # What a recorded order says of some columns alone.
 
 
-def shown_order(order: RecordedOrder, positions: Sequence[int]) -> RecordedOrder:
+def projected_order(order: RecordedOrder, positions: Sequence[int]) -> RecordedOrder:
     """The order of rows in terms of some columns; one ends where a column is not among them.
 
     Examples
     --------
-    >>> shown_order(RecordedOrder((((2, True), (0, False)),), ((2,), (0, 1))), [2])
+    >>> projected_order(RecordedOrder((((2, True), (0, False)),), ((2,), (0, 1))), [2])
     RecordedOrder(orderings=(((0, True),),), keys=((0,),), compared=())
     """
     places = {position: place for place, position in enumerate(positions)}

@@ -82,7 +82,7 @@ def _check_segments(manifest: Manifest) -> None:
     width, files = len(manifest.types), set()
     number, end = -1, 0
     for entry in manifest.segments:
-        _check_entry(entry, is_ours=manifest.has_key)
+        _check_entry(entry, is_built_in=manifest.has_key)
         if entry.file in files and entry.rows:
             raise _Wrong(f"the file {entry.file!r:.200} is there twice")
         files.add(entry.file)
@@ -115,7 +115,7 @@ def _check_stored(manifest: Manifest) -> None:
         _check_facts(facts, class_of_values(column_type))
 
 
-def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
+def _check_entry(entry: SegmentEntry, is_built_in: bool) -> None:
     if not _is_number(entry.number, 1 << (63 - KEY_SHIFT)) or not _is_number(entry.first_position, 1 << KEY_SHIFT):
         raise _Wrong(f"there is no segment {entry.number!r:.30} at position {entry.first_position!r:.30}")
     if not _is_number(entry.rows, _LARGEST) or entry.first_position + entry.rows > 1 << KEY_SHIFT:
@@ -125,7 +125,7 @@ def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
     if entry.group_bytes is not None and not _is_number(entry.group_bytes, _LARGEST):
         raise _Wrong(f"no rows take {entry.group_bytes!r:.30} bytes")
     if entry.rows or entry.file:
-        _check_file_name(entry.file, is_ours)
+        _check_file_name(entry.file, is_built_in)
     if entry.checksum is not None and not (type(entry.checksum) is str and _CHECKSUM.fullmatch(entry.checksum)):
         raise _Wrong(f"{entry.checksum!r:.30} is no check sum")
     if entry.tail is not None and not (
@@ -139,11 +139,11 @@ def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
             raise _Wrong("the check sum of a column, or of a file, is none")
 
 
-def _check_file_name(file: Any, is_ours: bool) -> None:
+def _check_file_name(file: Any, is_built_in: bool) -> None:
     """Only files inside the directory are named, ours by names that Spark reads as they are: a manifest must not make us read others, or none."""
     parts = file.split("/") if type(file) is str else [""]
     is_inside = {"", ".", ".."}.isdisjoint(parts) and is_unicode(file) and "\0" not in file
-    if not is_inside or (is_ours and not (len(parts) <= _MAX_LEVELS and all(map(_is_written_name, parts)))):
+    if not is_inside or (is_built_in and not (len(parts) <= _MAX_LEVELS and all(map(_is_written_name, parts)))):
         raise _Wrong(f"{file!r:.200} is not the name of a file in its directory that a writer gives")
 
 
@@ -209,7 +209,7 @@ _CHECKSUM_PATTERN = r"^crc32:[0-9a-f]{8}$"
 _NEVER_MISSING = ("file", "number", "rows", "first_position", "has_sums", "has_facts")
 
 
-def wrong_segments(batch: pa.RecordBatch) -> str | None:
+def impossible_segments(batch: pa.RecordBatch) -> str | None:
     """Say what no segments of a dataset can be; None where all is right.
 
     Parameters
@@ -235,8 +235,8 @@ def _wrong_numbers(found: dict[str, npt.NDArray[np.int64]], batch: pa.RecordBatc
     number, rows, first = found["number"], found["rows"], found["first_position"]
     if any((values < 0).any() for values in found.values()):
         return "a number of a segment is below zero"
-    most = 1 << KEY_SHIFT
-    if (number >= 1 << (63 - KEY_SHIFT)).any() or (first >= most).any() or (rows > most).any() or (first + rows > most).any():
+    limit = 1 << KEY_SHIFT
+    if (number >= 1 << (63 - KEY_SHIFT)).any() or (first >= limit).any() or (rows > limit).any() or (first + rows > limit).any():
         return "a segment has numbers of rows that there are not"
     goes_on = number[1:] == number[:-1]
     if (

@@ -15,13 +15,13 @@ from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import state_of
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.ranged_reads import BytesOfGroup
+from sframe_spark.storage.filesystem.ranged_reads import GroupBytes
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
-from sframe_spark.storage.parquet.footer import SOUND_COLUMNS, Footer, Identity, footer_of, footer_of_entry
+from sframe_spark.storage.parquet.footer import VERIFIED_COLUMNS, Footer, Identity, footer_of, footer_of_entry
 from sframe_spark.storage.parquet.open_file import check_pages
 from sframe_spark.storage.parquet.page_headers import MAGIC, FileBytes, page_headers
 from sframe_spark.storage.parquet.small_files import SHORT_BYTES
@@ -29,7 +29,7 @@ from sframe_spark.storage.parquet.small_files import SHORT_BYTES
 BLOCK_BYTES = 4 * 1024 * 1024
 
 
-def sealed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMetaData | None = None, with_pages: bool = False) -> SegmentEntry:
+def checksummed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMetaData | None = None, with_pages: bool = False) -> SegmentEntry:
     """Return the entry of a file with the check sums of its footer and of the page headers of its columns and of its key.
 
     With the check sums that pages carry these cover every byte. The whole file gets one only where some page carries none.
@@ -90,8 +90,8 @@ def _completed(manifest: Manifest, entry: SegmentEntry) -> SegmentEntry:
     location = join(manifest.directory, entry.file)
     check_whole(location, entry)
     try:
-        with telling("read", location):
-            return sealed(entry, location, len(manifest.types))
+        with translate_os_errors("read", location):
+            return checksummed(entry, location, len(manifest.types))
     except (BrokenThrift, KeyError) as error:
         raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
 
@@ -120,10 +120,10 @@ def check_bytes(location: str, entry: SegmentEntry, columns: int) -> None:
     check_whole(location, entry)
     # The footer first: pyarrow may end the process over a damaged one.
     footer = footer_of(location, entry.size, entry.tail)
-    with telling("read", location), open(location, "rb") as source:
+    with translate_os_errors("read", location), open(location, "rb") as source:
         start = source.read(len(MAGIC))
     try:
-        again = sealed(entry, location, columns, footer.metadata, with_pages=True)
+        again = checksummed(entry, location, columns, footer.metadata, with_pages=True)
     except (BrokenThrift, KeyError) as error:
         raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     if start != MAGIC or (again.tail, again.pages) != (entry.tail, entry.pages) or entry.whole not in (None, again.whole):
@@ -135,7 +135,7 @@ def check_bytes(location: str, entry: SegmentEntry, columns: int) -> None:
 def checksum_of(location: str) -> str:
     """Return the check sum of a file: ``crc32:`` and eight hexadecimal digits."""
     value = 0
-    with telling("read", location), open(location, "rb") as source:
+    with translate_os_errors("read", location), open(location, "rb") as source:
         while block := source.read(BLOCK_BYTES):
             raise_if_cancelled()
             value = zlib.crc32(block, value)
@@ -166,7 +166,7 @@ def with_group_sums(entry: SegmentEntry, location: str, columns: int) -> Segment
     return attrs.evolve(entry, group_pages=tuple(tuple(found[name] for name in names) for found in sums))
 
 
-def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: Iterable[int]) -> Callable[[int, BytesOfGroup], None] | None:
+def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: Iterable[int]) -> Callable[[int, GroupBytes], None] | None:
     """Return what compares page headers of columns of a file elsewhere as their bytes come; None where all of the file has to be looked at."""
     location, groups = join(manifest.directory, entry.file), footer.metadata.num_row_groups
     by_group = entry.group_pages or ((entry.pages,) if entry.pages is not None else ())
@@ -174,7 +174,7 @@ def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: I
         return None
     names = {manifest.file_name(column): column for column in columns}
 
-    def check(group: int, content: BytesOfGroup) -> None:
+    def check(group: int, content: GroupBytes) -> None:
         try:
             found = page_headers(content, footer.metadata, names.keys(), groups=[group]).sums
         except BrokenThrift as error:
@@ -189,13 +189,13 @@ def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: I
 # Checks of the page headers of whole files, which can be made here or in a task of Spark.
 
 
-def places_of_sums(manifest: Manifest, columns: Iterable[int], with_key: bool = False) -> dict[str, int]:
+def checksum_positions(manifest: Manifest, columns: Iterable[int], with_key: bool = False) -> dict[str, int]:
     """Return where the sums of some columns are among those of a segment, by their names in its file."""
     places = {manifest.file_name(column): column for column in columns}
     return {**places, KEY_NAME: -1} if with_key else places
 
 
-class SumsOfFile(Mapping[str, int]):
+class FileChecksums(Mapping[str, int]):
     """Check sums of some columns of a file, by their names: many files share these, and a sum is read when somebody asks.
 
     Parameters
@@ -207,7 +207,7 @@ class SumsOfFile(Mapping[str, int]):
 
     Examples
     --------
-    >>> dict(SumsOfFile({"c1": 1, "_key": -1}, [7, 8, 9]))
+    >>> dict(FileChecksums({"c1": 1, "_key": -1}, [7, 8, 9]))
     {'c1': 8, '_key': 9}
     """
 
@@ -276,11 +276,11 @@ class PageCheck:
 
     def is_due(self, file: Identity) -> bool:
         """Say whether this process does not know that the columns of a file are sound."""
-        return bool(SOUND_COLUMNS.unchecked(file, self.sums))
+        return bool(VERIFIED_COLUMNS.unchecked(file, self.sums))
 
-    def done_elsewhere(self, file: Identity) -> None:
+    def mark_done(self, file: Identity) -> None:
         """Remember that a task has run the check of a file."""
-        SOUND_COLUMNS.add(file, self.sums)
+        VERIFIED_COLUMNS.add(file, self.sums)
 
 
 @attrs.frozen

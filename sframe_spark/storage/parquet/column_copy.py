@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.process.threads import raise_if_cancelled
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import local_file
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
-from sframe_spark.storage.parquet.checksums import sealed
+from sframe_spark.storage.parquet.checksums import checksummed
 from sframe_spark.storage.parquet.footer import FOOTER_END, Footer, segment_footer
 from sframe_spark.storage.parquet.page_headers import MAGIC, FileBytes, column_names, page_headers
 from sframe_spark.storage.parquet.thrift import BINARY, INTEGERS, LISTS, STRUCT, Struct, Value, read_struct, write_struct
@@ -60,7 +60,7 @@ def copy_columns(manifest: Manifest, entry: SegmentEntry, positions: Sequence[in
 def _copied_columns(manifest: Manifest, entry: SegmentEntry, positions: Sequence[int], origin: str, place: str, schema: pa.Schema) -> SegmentEntry:
     _require_sound(segment_footer(manifest, entry), origin, entry, positions)
     try:
-        with telling("read", origin), pa.OSFile(origin) as source, telling("write", place), open(place, "xb") as target:
+        with translate_os_errors("read", origin), pa.OSFile(origin) as source, translate_os_errors("write", place), open(place, "xb") as target:
             footer, ranges = new_footer(
                 footer_of_file(pa.BufferReader(_empty_file(schema))), footer_of_file(source), names_in_file(positions), schema.names
             )
@@ -70,7 +70,9 @@ def _copied_columns(manifest: Manifest, entry: SegmentEntry, positions: Sequence
             content = write_struct(footer)
             target.write(content + len(content).to_bytes(4, "little") + MAGIC)
         columns = tuple(entry.columns[position] for position in positions) if entry.columns else ()
-        return sealed(attrs.evolve(entry, file=os.path.basename(place), columns=columns, tail=None, pages=None, size=None), place, len(positions))
+        return checksummed(
+            attrs.evolve(entry, file=os.path.basename(place), columns=columns, tail=None, pages=None, size=None), place, len(positions)
+        )
     except BaseException as error:
         if os.path.exists(place):
             os.remove(place)
@@ -83,7 +85,7 @@ def _require_sound(footer: Footer, origin: str, entry: SegmentEntry, positions: 
     """Compare headers and data of the pages with their check sums: a copy would tell that damaged ones are right."""
     assert entry.pages is not None
     sums = {**{file_column(position): entry.pages[position] for position in positions}, KEY_NAME: entry.pages[-1]}
-    with telling("read", origin), pa.OSFile(origin) as source:
+    with translate_os_errors("read", origin), pa.OSFile(origin) as source:
         try:
             found = page_headers(FileBytes(source), footer.metadata, sums.keys(), with_pages=True)
         except BrokenThrift as error:
@@ -92,13 +94,13 @@ def _require_sound(footer: Footer, origin: str, entry: SegmentEntry, positions: 
         raise StorageError(f"{origin} is damaged: the check sums of its page headers are others; restore it from a copy")
 
 
-def is_alike(metadata: pq.FileMetaData, wanted: Sequence[str], schema: pa.Schema) -> bool:
+def is_alike(metadata: pq.FileMetaData, requested: Sequence[str], schema: pa.Schema) -> bool:
     """Say whether columns of a file are stored as a writer of ours stores a schema: pages tell neither types nor levels."""
-    ours = pq.read_metadata(pa.BufferReader(_empty_file(schema))).schema
+    reference = pq.read_metadata(pa.BufferReader(_empty_file(schema))).schema
     leaves: dict[str, list[tuple[Any, ...]]] = {}
     for place, name in enumerate(column_names(metadata)):
         leaves.setdefault(name, []).append(_leaf(metadata.schema.column(place)))
-    return [leaf for name in wanted for leaf in leaves.get(name, ())] == [_leaf(ours.column(place)) for place in range(len(ours))]
+    return [leaf for name in requested for leaf in leaves.get(name, ())] == [_leaf(reference.column(place)) for place in range(len(reference))]
 
 
 def _leaf(column: Any) -> tuple[Any, ...]:
@@ -119,12 +121,12 @@ def footer_of_file(source: pa.NativeFile) -> Struct:
     return read_struct(source.read_at(length, size - FOOTER_END - length))[0]
 
 
-def new_footer(template: Struct, old: Struct, wanted: Sequence[str], names: Sequence[str]) -> tuple[Struct, list[tuple[int, int]]]:
+def new_footer(template: Struct, old: Struct, requested: Sequence[str], names: Sequence[str]) -> tuple[Struct, list[tuple[int, int]]]:
     """Return the footer of some columns of a file under other names, and where in it their pages are, in the order of the new file."""
     groups, ranges, end = [], list[tuple[int, int]](), len(MAGIC)
     for group in old[ROW_GROUPS].content[1]:
         chunks = []
-        for chunk, name in chunks_of(group, wanted, names):
+        for chunk, name in chunks_of(group, requested, names):
             start, stop = range_of(chunk[CHUNK_METADATA].content)
             chunks.append(moved(chunk, name, end - start))
             ranges.append((start, stop))
@@ -135,12 +137,12 @@ def new_footer(template: Struct, old: Struct, wanted: Sequence[str], names: Sequ
     return {**footer, CREATED_BY: old[CREATED_BY]} if CREATED_BY in old else footer, ranges
 
 
-def chunks_of(group: Struct, wanted: Sequence[str], names: Sequence[str]) -> Iterator[tuple[Struct, bytes]]:
+def chunks_of(group: Struct, requested: Sequence[str], names: Sequence[str]) -> Iterator[tuple[Struct, bytes]]:
     """Yield the column chunks of a row group that are wanted, each with the new name of its column."""
     found: dict[bytes, list[Struct]] = {}
     for chunk in group[CHUNKS].content[1]:
         found.setdefault(chunk[CHUNK_METADATA].content[PATH].content[1][0], []).append(chunk)
-    for old, new in zip(wanted, names, strict=True):
+    for old, new in zip(requested, names, strict=True):
         for chunk in found[old.encode()]:
             yield chunk, new.encode()
 

@@ -20,7 +20,7 @@ from sframe_spark.errors import BrokenThrift, SchemaError, StorageError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.process.fork_safety import keep_whole_at_fork
-from sframe_spark.storage.filesystem.io_errors import missing, telling
+from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen, state_of
 from sframe_spark.storage.filesystem.object_store import read_range, require_size
 from sframe_spark.storage.filesystem.paths import join
@@ -41,7 +41,7 @@ SPARK_WROTE = b"org.apache.spark.version"
 UNIT = "us"
 
 
-def moments_in(metadata: pq.FileMetaData) -> dict[str, pa.DataType]:
+def int96_columns(metadata: pq.FileMetaData) -> dict[str, pa.DataType]:
     """The types of columns with time stamps of 96 bits in a file of Spark's: they are in UTC. Other writers mean what they like by them."""
     if SPARK_WROTE not in (metadata.metadata or {}):
         return {}
@@ -84,7 +84,7 @@ MAX_REMEMBERED = 1_000_000
 COLUMNS_WORTH_A_FILE = 8
 
 
-class SoundColumns:
+class VerifiedColumns:
     """Names of columns of files whose page headers were compared with their check sums; those of the files asked for longest ago are forgotten first.
 
     Parameters
@@ -94,7 +94,7 @@ class SoundColumns:
 
     Examples
     --------
-    >>> sound, now, later = SoundColumns(most=20), FileState(10, 1, 7, 1), FileState(10, 2, 7, 2)
+    >>> sound, now, later = VerifiedColumns(capacity=20), FileState(10, 1, 7, 1), FileState(10, 2, 7, 2)
     >>> sound.add(("/a", now), ["c0", "c1"])
     >>> sound.unchecked(("/a", now), ["c1", "c2"]), sound.unchecked(("/a", later), ["c1"])
     ({'c2'}, {'c1'})
@@ -103,9 +103,9 @@ class SoundColumns:
     ({'c0'}, set())
     """
 
-    def __init__(self, most: int = MAX_REMEMBERED) -> None:
+    def __init__(self, capacity: int = MAX_REMEMBERED) -> None:
         self._lock = threading.RLock()
-        self._most = most
+        self._capacity = capacity
         self._size = 0
         self._names: OrderedDict[Identity, frozenset[str]] = OrderedDict()
         # Each set with how many files it is that of.
@@ -129,7 +129,7 @@ class SoundColumns:
                 self._let_go(known)
                 found |= known
             self._keep(file, found)
-            while self._size > self._most and self._names:
+            while self._size > self._capacity and self._names:
                 self._let_go(self._names.popitem(last=False)[1])
 
     def _keep(self, file: Identity, names: frozenset[str]) -> None:
@@ -144,12 +144,12 @@ class SoundColumns:
             self._sets[shared] = (shared, files - 1)
 
 
-SOUND_COLUMNS = SoundColumns()
-keep_whole_at_fork(SOUND_COLUMNS._lock, "verified columns")
+VERIFIED_COLUMNS = VerifiedColumns()
+keep_whole_at_fork(VERIFIED_COLUMNS._lock, "verified columns")
 
 
 # A footer, how many bytes it takes with what follows it and their check sum, and why columns cannot be read.
-_FooterOfOthers = tuple[pq.FileMetaData, tuple[int, int], dict[str, str]]
+_ForeignFooter = tuple[pq.FileMetaData, tuple[int, int], dict[str, str]]
 
 REMEMBERED_FOOTERS = 1024
 # Length of the footer, and four letters.
@@ -158,7 +158,7 @@ FOOTER_END = 8
 LARGE_FOOTER = 64 << 20
 TAIL_BLOCK = 4 << 20
 # Most footers of others are within so many bytes of the end.
-TAIL_ELSEWHERE = 64 << 10
+REMOTE_TAIL = 64 << 10
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -188,7 +188,7 @@ class Footer:
     identity: Identity
     tail: tuple[int, int] | None = None
     measured: dict[Any, float] = attrs.field(factory=dict, repr=False)
-    sound: set[tuple[int, str]] = attrs.field(factory=set, repr=False)
+    verified: set[tuple[int, str]] = attrs.field(factory=set, repr=False)
     unknown: dict[str, str] = attrs.field(factory=dict, repr=False)
 
     @functools.cached_property
@@ -211,10 +211,10 @@ class Footer:
 
     @functools.cached_property
     def _by_notes(self) -> tuple[dict[str, pa.DataType], dict[str, str]]:
-        moments = moments_in(self.metadata)
-        fields = [field.with_type(moments.get(field.name, field.type)) for field in self._stored_schema]
+        int96 = int96_columns(self.metadata)
+        fields = [field.with_type(int96.get(field.name, field.type)) for field in self._stored_schema]
         types, refused = types_by_notes(self.metadata.metadata, pa.schema(fields))
-        return {**moments, **types}, refused
+        return {**int96, **types}, refused
 
     @property
     def meant(self) -> dict[str, pa.DataType]:
@@ -310,8 +310,8 @@ def footer_of(
         The file as it was when its statistics were taken, where no manifest of its own tells.
     """
     if seen is not None and is_remote_location(location):
-        return _seen_elsewhere(location, seen)
-    with telling("read", location):
+        return _remote_seen_footer(location, seen)
+    with translate_os_errors("read", location):
         try:
             state = state_of(location, size, may_be_link=tail is None)
         except FileNotFoundError:
@@ -324,11 +324,11 @@ def footer_of(
         return footer
 
 
-def _seen_elsewhere(location: str, seen: Seen) -> Footer:
+def _remote_seen_footer(location: str, seen: Seen) -> Footer:
     """The footer of a file of others that stays elsewhere; where there is none that was there before, whether the file is another one comes first."""
-    with telling("read", location):
+    with translate_os_errors("read", location):
         try:
-            footer = _load(location, seen.state, None, False, is_others=True)
+            footer = _load(location, seen.state, None, False, is_foreign=True)
         except StorageError:
             require_still(location, seen.state)
             raise
@@ -356,14 +356,14 @@ def damaged_footer(location: str) -> StorageError:
 
 
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
-def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_written: bool, is_others: bool = False) -> Footer:
+def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_written: bool, is_foreign: bool = False) -> Footer:
     """Read a footer; the state of the file is part of the key."""
     found, unknown = None, dict[str, str]()
     try:
-        if is_remote_location(location) and is_others:
-            metadata, found, unknown = _foreign_footer_elsewhere(location, state.size)
+        if is_remote_location(location) and is_foreign:
+            metadata, found, unknown = _remote_foreign_footer(location, state.size)
         elif is_remote_location(location):
-            metadata = _footer_elsewhere(location, state.size, tail)
+            metadata = _remote_footer(location, state.size, tail)
         elif tail is None and not just_written:
             metadata, found, unknown = _foreign_footer(location, state.size)
         else:
@@ -382,7 +382,7 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
     return Footer(metadata, state.size, (location, state), found, unknown=unknown)
 
 
-def _footer_elsewhere(location: str, size: int, tail: tuple[int, int] | None) -> pq.FileMetaData:
+def _remote_footer(location: str, size: int, tail: tuple[int, int] | None) -> pq.FileMetaData:
     """Read the end of a file elsewhere by one request; one byte behind it is asked for, too, so that a longer file is told."""
     if tail is None:
         raise StorageError(f"{location} has no check sum: it was not saved by this package; save the frame again")
@@ -393,7 +393,7 @@ def _footer_elsewhere(location: str, size: int, tail: tuple[int, int] | None) ->
     return pq.read_metadata(pa.BufferReader(MAGIC + content))
 
 
-def _foreign_footer(location: str, size: int) -> _FooterOfOthers:
+def _foreign_footer(location: str, size: int) -> _ForeignFooter:
     """Read the footer of a file that others may write anew meanwhile, and what tells it from others; pyarrow sees no bytes but those checked."""
     with pa.OSFile(location) as source:
         length = _refuse_false_length(location, source)
@@ -401,12 +401,12 @@ def _foreign_footer(location: str, size: int) -> _FooterOfOthers:
     return _checked_footer(content, length)
 
 
-def _foreign_footer_elsewhere(location: str, size: int) -> _FooterOfOthers:
+def _remote_foreign_footer(location: str, size: int) -> _ForeignFooter:
     """Read the footer of a file of others elsewhere by one request, or two where it is long.
 
     Whether it is still the file that was found, or seen, is for the caller to make sure of.
     """
-    start = max(size - TAIL_ELSEWHERE, 0)
+    start = max(size - REMOTE_TAIL, 0)
     content = read_range(location, start, size)
     length = int.from_bytes(content[-FOOTER_END:-4], "little")
     if len(content) != size - start or content[-4:] != MAGIC or length + FOOTER_END > size:
@@ -416,7 +416,7 @@ def _foreign_footer_elsewhere(location: str, size: int) -> _FooterOfOthers:
     return _checked_footer(content[-FOOTER_END - length :], length)
 
 
-def _checked_footer(content: bytes, length: int) -> _FooterOfOthers:
+def _checked_footer(content: bytes, length: int) -> _ForeignFooter:
     """What pyarrow reads of the end of a file, which is looked at by us, too, and its length with its check sum."""
     try:
         metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))

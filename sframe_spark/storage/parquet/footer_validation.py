@@ -31,8 +31,8 @@ class _Leaf:
     path: bytes
     physical: int
     width: int | None
-    most_repeated: int
-    most_defined: int
+    max_repetition: int
+    max_definition: int
 
 
 def check_footer(content: bytes, metadata: pq.FileMetaData) -> None:
@@ -115,7 +115,7 @@ def _walk_chunks(content: bytes, at: int, leaves: list[_Leaf]) -> tuple[set[int 
     counts = set()
     for leaf in leaves:
         values, at = _walk_chunk(content, at, leaf)
-        if not leaf.most_repeated:
+        if not leaf.max_repetition:
             counts.add(values)
     return counts, at
 
@@ -194,11 +194,11 @@ def _walk_sizes(content: bytes, at: int, leaf: _Leaf) -> int:
         field, kind, at = field_start(content, at, field)
         if not kind:
             return at
-        most = {_REPETITIONS: leaf.most_repeated, _DEFINITIONS: leaf.most_defined}.get(field)
-        if most is not None and kind in LISTS:
+        max_level = {_REPETITIONS: leaf.max_repetition, _DEFINITIONS: leaf.max_definition}.get(field)
+        if max_level is not None and kind in LISTS:
             count, _, _ = list_start(content, at)
-            if count not in (0, most + 1):
-                raise BrokenThrift(f"a histogram of levels has {count} of {most + 1}")
+            if count not in (0, max_level + 1):
+                raise BrokenThrift(f"a histogram of levels has {count} of {max_level + 1}")
         if field == _TEXT_BYTES and leaf.physical != _BYTE_ARRAY:
             raise BrokenThrift("numbers are said to have bytes of text")
         at = skipped(content, at, kind)

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.storage.filesystem.io_errors import telling
-from sframe_spark.storage.filesystem.ranged_reads import BytesOfGroup, open_file, open_ranges
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
+from sframe_spark.storage.filesystem.ranged_reads import GroupBytes, open_file, open_ranges
 from sframe_spark.storage.filesystem.remote_files import require_still
 from sframe_spark.storage.parquet import footer as int96
-from sframe_spark.storage.parquet.footer import SOUND_COLUMNS, Footer
+from sframe_spark.storage.parquet.footer import VERIFIED_COLUMNS, Footer
 from sframe_spark.storage.parquet.page_headers import FileBytes, chunk_range, page_headers
 
 
@@ -39,19 +39,19 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int], content:
     StorageError
         If they are not.
     """
-    wanted = SOUND_COLUMNS.unchecked(footer.identity, sums)
-    if not wanted:
+    requested = VERIFIED_COLUMNS.unchecked(footer.identity, sums)
+    if not requested:
         return
-    opening = _whole_columns(location, footer, wanted) if content is None else pa.BufferReader(content)
-    with telling("read", location), opening as source:
+    opening = _whole_columns(location, footer, requested) if content is None else pa.BufferReader(content)
+    with translate_os_errors("read", location), opening as source:
         try:
-            found = page_headers(FileBytes(source), footer.metadata, wanted).sums
+            found = page_headers(FileBytes(source), footer.metadata, requested).sums
         except BrokenThrift as error:
             raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
-    for name in wanted:
+    for name in requested:
         if found.get(name) != sums[name]:
             raise StorageError(f"{location} is damaged: the check sum of page headers of column {name} is another one; restore it from a copy")
-    SOUND_COLUMNS.add(footer.identity, wanted)
+    VERIFIED_COLUMNS.add(footer.identity, requested)
 
 
 def _whole_columns(location: str, footer: Footer, names: Iterable[str]) -> pa.NativeFile:
@@ -61,7 +61,7 @@ def _whole_columns(location: str, footer: Footer, names: Iterable[str]) -> pa.Na
 
 
 @attrs.frozen
-class WantedChunks:
+class RequestedChunks:
     """What is read of a file: it is fetched at once where the file is elsewhere.
 
     Parameters
@@ -78,7 +78,7 @@ class WantedChunks:
 
     groups: range
     names: tuple[str, ...]
-    check: Callable[[int, BytesOfGroup], None] | None = None
+    check: Callable[[int, GroupBytes], None] | None = None
     coded: Sequence[str] = ()
 
 
@@ -89,25 +89,25 @@ def ranges_of(footer: Footer, group: int, names: Iterable[str]) -> list[tuple[in
     return [(start, stop) for start, stop in found if 0 < start < stop <= footer.size]
 
 
-def _open_wanted(location: str, footer: Footer, wanted: WantedChunks | None) -> pa.NativeFile:
-    if wanted is None or not is_remote_location(location):
+def _open_requested(location: str, footer: Footer, requested: RequestedChunks | None) -> pa.NativeFile:
+    if requested is None or not is_remote_location(location):
         return open_file(location, footer.size)
-    check, groups = wanted.check, wanted.groups
-    ranges = [ranges_of(footer, group, wanted.names) for group in groups]
+    check, groups = requested.check, requested.groups
+    ranges = [ranges_of(footer, group, requested.names) for group in groups]
     # Of files of others no check sum tells that what came is of the file whose footer this is.
     still = None if footer.tail is None else functools.partial(require_still, location, footer.identity[1])
     return open_ranges(location, footer.size, ranges, None if check is None else lambda place, content: check(groups[place], content), still)
 
 
 @contextlib.contextmanager
-def opened(location: str, footer: Footer, verify: bool = True, wanted: WantedChunks | None = None) -> Iterator[pq.ParquetFile]:
+def opened(location: str, footer: Footer, verify: bool = True, requested: RequestedChunks | None = None) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file whose footer is known; pages are compared with the check sums that they carry, if wanted.
 
     The file is read, not mapped into memory: where another process cuts a mapped one, or its disk fails, looking at it ends this process.
     """
-    coded = [] if wanted is None else list(wanted.coded)
+    coded = [] if requested is None else list(requested.coded)
     with (
-        _open_wanted(location, footer, wanted) as source,
+        _open_requested(location, footer, requested) as source,
         pq.ParquetFile(
             source,
             metadata=footer.metadata,
@@ -145,11 +145,11 @@ def coded_texts(footer: Footer, names: Iterable[str]) -> list[str]:
 def _is_coded(footer: Footer, name: str) -> bool:
     known = footer.measured.get((_CODED, name))
     if known is None:
-        known = footer.measured[_CODED, name] = float(_looks_coded(footer, name))
+        known = footer.measured[_CODED, name] = float(_appears_coded(footer, name))
     return bool(known)
 
 
-def _looks_coded(footer: Footer, name: str) -> bool:
+def _appears_coded(footer: Footer, name: str) -> bool:
     place, schema = footer.places.get(name), footer.schema
     if place is None or footer.rows < MIN_ROWS or not pa.types.is_string(schema.field(name).type):
         return False

@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenPages
 from sframe_spark.process.threads import raise_if_cancelled
-from sframe_spark.storage.filesystem.ranged_reads import BytesOfGroup
+from sframe_spark.storage.filesystem.ranged_reads import GroupBytes
 from sframe_spark.storage.parquet.thrift import INTEGERS, signed, skipped
 
 MAGIC = b"PAR1"
 _COMPRESSED_SIZE, _CHECKSUM = 3, 4
 # Headers with longer bounds in them are looked at again with more room, up to what no writer fills: they are copied.
-USUAL_HEADER, LONGEST_HEADER = 256, 16 << 20
+COMMON_HEADER, LONGEST_HEADER = 256, 16 << 20
 # Asking the system for some of so many bytes takes as long as for all.
 SHORT_FILE = 64 << 10
 
@@ -89,9 +89,9 @@ class FileBytes:
 
 
 def page_headers(
-    content: FileBytes | BytesOfGroup,
+    content: FileBytes | GroupBytes,
     metadata: pq.FileMetaData,
-    wanted: Collection[str] | None = None,
+    requested: Collection[str] | None = None,
     with_pages: bool = False,
     groups: Iterable[int] | None = None,
 ) -> PageHeaders:
@@ -116,7 +116,7 @@ def page_headers(
         If headers make no sense, or the data of a page have another check sum.
     """
     names = column_names(metadata)
-    places = [(place, name) for place, name in enumerate(names) if wanted is None or name in wanted]
+    places = [(place, name) for place, name in enumerate(names) if requested is None or name in requested]
     found: dict[str, int] = dict.fromkeys((name for _, name in places), 0)
     complete, ranges = True, []
     for group in range(metadata.num_row_groups) if groups is None else groups:
@@ -149,7 +149,7 @@ def chunk_range(chunk: Any) -> tuple[int, int]:
     return start, start + chunk.total_compressed_size
 
 
-def _pages(content: FileBytes | BytesOfGroup, start: int, end: int) -> Iterator[tuple[bytes, int, int, int | None]]:
+def _pages(content: FileBytes | GroupBytes, start: int, end: int) -> Iterator[tuple[bytes, int, int, int | None]]:
     """Yield for each page of a column its header, where its data start and end, and the check sum of these in the header."""
     while start < end:
         header, size, checksum = _header(content, start, end)
@@ -163,9 +163,9 @@ def _pages(content: FileBytes | BytesOfGroup, start: int, end: int) -> Iterator[
         raise BrokenPages("page headers are damaged")
 
 
-def _header(content: FileBytes | BytesOfGroup, start: int, end: int) -> tuple[bytes, int, int | None]:
+def _header(content: FileBytes | GroupBytes, start: int, end: int) -> tuple[bytes, int, int | None]:
     """Return the header of a page, how long the page behind it is, and its check sum if the header has it."""
-    window = USUAL_HEADER
+    window = COMMON_HEADER
     while True:
         stop = min(start + window, end)
         found = content[start:stop]

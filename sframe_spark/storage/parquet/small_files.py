@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.storage.filesystem.io_errors import missing, telling
+from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import read_regular
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.manifest.manifest import SegmentEntry
@@ -37,14 +37,14 @@ class ShortFile:
         Its footer.
     file
         What reads its rows.
-    is_sound
+    is_verified
         Whether all bytes were compared with a check sum, so that nothing of them needs to be looked at once more.
     """
 
     content: bytes
     footer: Footer
     file: pq.ParquetFile
-    is_sound: bool
+    is_verified: bool
 
 
 def is_short(directory: str, entry: SegmentEntry, rows: int) -> bool:
@@ -67,7 +67,7 @@ def read_short(directory: str, entry: SegmentEntry) -> ShortFile:
     """
     assert entry.size is not None and entry.tail is not None
     location = join(directory, entry.file)
-    with telling("read", location):
+    with translate_os_errors("read", location):
         try:
             content, state = read_regular(location, entry.size)
         except FileNotFoundError:

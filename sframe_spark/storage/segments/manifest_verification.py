@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import StorageError
 from sframe_spark.process.leases import require_directory
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_root
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import damaged
@@ -84,7 +84,7 @@ def _repeated(manifest: Manifest, batches: Iterator[Hashes]) -> Hashes:
         return _repeated_of(np.concatenate([*batches, np.empty(0, np.uint64)]))
     root = scratch_root()
     require_directory(root)
-    with contextlib.ExitStack() as stack, telling("write temporary data in", root):
+    with contextlib.ExitStack() as stack, translate_os_errors("write temporary data in", root):
         files = [stack.enter_context(tempfile.TemporaryFile(dir=root)) for _ in range(number)]
         for hashes in batches:
             places = hashes % np.uint64(number)
@@ -210,7 +210,7 @@ class SegmentClaims:
         for column, collector in self._collectors.items():
             wrong = untrue(self._entry.columns[column], collector.exact())
             if wrong is not None:
-                return f"of column {shown(self._manifest, column)} in {self._entry.file}: {wrong}"
+                return f"of column {column_label(self._manifest, column)} in {self._entry.file}: {wrong}"
         return None
 
 
@@ -227,7 +227,7 @@ def untrue(said: ColumnStatistics, found: ColumnStatistics) -> str | None:
     return None
 
 
-def shown(manifest: Manifest, column: int) -> str:
+def column_label(manifest: Manifest, column: int) -> str:
     """A column by the name that its user gave it, else by its place."""
     return str(column) if manifest.names is None else f"{manifest.names[column]!r:.80}"
 
@@ -250,10 +250,10 @@ def check_order(manifest: Manifest) -> None:
         *checkable,
         *(((column, up),) for column, fact in enumerate(facts) for up in (True, False) if (fact.ascending if up else fact.descending)),
     ]
-    neighbours, apart = _keys(manifest, facts, known)
+    neighbours, scattered = _keys(manifest, facts, known)
     orderings = [ordering for ordering in dict.fromkeys(checkable) if ordering and not _follows(ordering, facts)]
     _pass_over(manifest, [*(_Check(ordering) for ordering in orderings), *(_Check(ordering, key) for ordering, key in neighbours)])
-    for key in _smallest(apart):
+    for key in _smallest(scattered):
         found = equal_rows(manifest, sorted(key))
         if found is not None:
             raise _equal(manifest, key, f"two are {', '.join(f'{value!r:.60}' for value in found)}")
@@ -278,7 +278,7 @@ def check_summary(manifest: Manifest) -> None:
     for column, collector in zip(columns, collectors, strict=True):
         wrong = untrue(said[column], collector.exact())
         if wrong is not None:
-            raise damaged(manifest.directory, f"of column {shown(manifest, column)}: {wrong}")
+            raise damaged(manifest.directory, f"of column {column_label(manifest, column)}: {wrong}")
 
 
 def _keys(
@@ -286,7 +286,7 @@ def _keys(
 ) -> tuple[list[tuple[Ordering, frozenset[int]]], list[frozenset[int]]]:
     """The keys that facts about columns do not prove: those whose equal rows are neighbours, with the ordering that makes them so, and the others."""
     neighbours: list[tuple[Ordering, frozenset[int]]] = []
-    apart: list[frozenset[int]] = []
+    scattered: list[frozenset[int]] = []
     for key in sorted({frozenset(key) for key in manifest.order.keys}, key=len) if manifest.rows > 1 else ():
         if not key:
             raise damaged(manifest.directory, f"one row is said to be all, and there are {manifest.rows}")
@@ -295,10 +295,10 @@ def _keys(
         ordering = _in_order_of(key, known)
         # Of date-times equal moments tie, and as keys they differ by their offsets.
         if ordering is None or any(manifest.types[column].is_zoned for column in key):
-            apart.append(key)
+            scattered.append(key)
         else:
             neighbours.append((ordering, key))
-    return neighbours, apart
+    return neighbours, scattered
 
 
 def _checkable(manifest: Manifest, ordering: Ordering) -> Ordering:
@@ -356,7 +356,7 @@ class _Check:
         for column, up in self.ordering:
             compared = neighbours[column] if up else -neighbours[column]
             if (bad := equal & (compared > 0)).any():
-                order = ", ".join(f"{shown(manifest, column)} {'ascending' if up else 'descending'}" for column, up in self.ordering)
+                order = ", ".join(f"{column_label(manifest, column)} {'ascending' if up else 'descending'}" for column, up in self.ordering)
                 raise damaged(manifest.directory, f"the rows are said to be in order of {order}, and row {row + 1 + int(bad.argmax())} is not")
             equal &= compared == 0
             if not equal.any():
@@ -366,7 +366,7 @@ class _Check:
 
 
 def _equal(manifest: Manifest, key: frozenset[int], found: str) -> StorageError:
-    columns = ", ".join(shown(manifest, column) for column in sorted(key))
+    columns = ", ".join(column_label(manifest, column) for column in sorted(key))
     return damaged(manifest.directory, f"no two rows are said to be equal in {columns}, and {found}")
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.storage.filesystem.io_errors import missing, telling
+from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState, Seen
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.remote_files import changed, require_all_still
@@ -187,7 +187,7 @@ def _said_by(manifest: Manifest, footer: Footer) -> list[Ordering]:
 
 
 @attrs.frozen
-class Held:
+class VerifiedOrder:
     """What comparing rows with the ones before them told of an ordering.
 
     Parameters
@@ -202,13 +202,13 @@ class Held:
     untied: int | None = None
 
     @classmethod
-    def in_all(cls, parts: Iterable[Held]) -> Held:
+    def in_all(cls, parts: Iterable[VerifiedOrder]) -> VerifiedOrder:
         """Return what holds of all rows, of which each part begins with the last row of the one before.
 
         Examples
         --------
-        >>> Held.in_all([Held(2, 1), Held(2, 2)]), Held.in_all([Held(2, 2), Held(1, None)])
-        (Held(columns=2, untied=2), Held(columns=1, untied=None))
+        >>> VerifiedOrder.in_all([VerifiedOrder(2, 1), VerifiedOrder(2, 2)]), VerifiedOrder.in_all([VerifiedOrder(2, 2), VerifiedOrder(1, None)])
+        (VerifiedOrder(columns=2, untied=2), VerifiedOrder(columns=1, untied=None))
         """
         found = list(parts)
         columns = min(part.columns for part in found)
@@ -217,7 +217,7 @@ class Held:
         return cls(columns, longest if longest is not None and longest <= columns else None)
 
 
-def held_order(manifest: Manifest, ordering: Ordering, start: int = 0, stop: int | None = None) -> Held:
+def verified_order(manifest: Manifest, ordering: Ordering, start: int = 0, stop: int | None = None) -> VerifiedOrder:
     """Return how much of an ordering some rows are in; reading ends where nothing of it holds.
 
     Parameters
@@ -230,17 +230,17 @@ def held_order(manifest: Manifest, ordering: Ordering, start: int = 0, stop: int
         The rows, by their numbers.
     """
     columns = [column for column, _ in ordering]
-    held, tied = len(ordering), np.zeros(len(ordering), dtype=bool)
+    verified_columns, tied = len(ordering), np.zeros(len(ordering), dtype=bool)
     last: list[pa.Array] | None = None
     for arrays in iterate_rows(manifest, columns, start, stop):
         seam = [] if last is None else [[pa.concat_arrays([old, new[:1]]) for old, new in zip(last, arrays, strict=True)]]
         for rows in (*seam, arrays):
-            held = _compare(manifest, ordering[:held], rows, tied)
-            if not held:
-                return Held(0)
+            verified_columns = _compare(manifest, ordering[:verified_columns], rows, tied)
+            if not verified_columns:
+                return VerifiedOrder(0)
         last = [array[-1:] for array in arrays]
-    untied = next((place + 1 for place in range(held) if not tied[place]), None)
-    return Held(held, untied)
+    untied = next((place + 1 for place in range(verified_columns) if not tied[place]), None)
+    return VerifiedOrder(verified_columns, untied)
 
 
 def _compare(manifest: Manifest, ordering: Ordering, rows: list[pa.Array], tied: np.ndarray) -> int:
@@ -303,7 +303,7 @@ def require_unchanged(manifest: Manifest) -> None:
         except FileNotFoundError:
             raise StorageError(missing(location)) from None
         except OSError:
-            with telling("read", location):
+            with translate_os_errors("read", location):
                 raise
         state = FileState.of(status)
         if seen is None or seen.state == state:
@@ -314,7 +314,8 @@ def require_unchanged(manifest: Manifest) -> None:
         if seen.state.changed != state.changed:
             touched.append((location, state))
     order = manifest.order
-    if touched and any(held for _, held in order.compared) and not _is_in_order(_Touched(manifest, order.compared, order.keys, tuple(touched))):
+    was_ordered = any(columns for _, columns in order.compared)
+    if touched and was_ordered and not _is_in_order(_Touched(manifest, order.compared, order.keys, tuple(touched))):
         raise changed(touched[0][0])
 
 
@@ -339,12 +340,12 @@ class _Touched:
 @functools.lru_cache(maxsize=REMEMBERED_ORDERS)
 def _is_in_order(touched: _Touched) -> bool:
     """Say whether rows are in the orders that they were found in: other rows in another order may have the same footer."""
-    for ordering, held in touched.compared:
-        columns = tuple(column for column, _ in ordering[:held])
-        found = held_order(touched.manifest, ordering[:held]) if held else None
+    for ordering, verified_columns in touched.compared:
+        columns = tuple(column for column, _ in ordering[:verified_columns])
+        found = verified_order(touched.manifest, ordering[:verified_columns]) if verified_columns else None
         if found is None:
             continue
         keys = [len(key) for key in touched.keys if key == columns[: len(key)]]
-        if found.columns < held or (keys and (found.untied is None or found.untied > min(keys))):
+        if found.columns < verified_columns or (keys and (found.untied is None or found.untied > min(keys))):
             return False
     return True

@@ -86,10 +86,10 @@ def kind_of_value(text: str) -> str:
         return "whole" if SMALLEST_INT <= whole <= LARGEST_INT else "huge"
     if _DOUBLE.fullmatch(text.strip(_JAVA_BLANKS)):
         return "double"
-    if _DATE.fullmatch(text) and _moment(text) is not None:
+    if _DATE.fullmatch(text) and _microseconds(text) is not None:
         return "date"
     unquoted = urllib.parse.unquote(text)
-    if _TIMESTAMP.fullmatch(unquoted) and _moment(unquoted) is not None:
+    if _TIMESTAMP.fullmatch(unquoted) and _microseconds(unquoted) is not None:
         return "timestamp"
     return "time" if _TIME.fullmatch(unquoted) else "text"
 
@@ -121,15 +121,15 @@ def _as_float(text: str) -> float:
     return float(number.rstrip("dDfF"))
 
 
-def _moment(text: str) -> int | None:
+def _microseconds(text: str) -> int | None:
     try:
         return to_microseconds(datetime.datetime.fromisoformat(text))[0]
     except ValueError:
         return None
 
 
-def _as_moment(text: str) -> Scalar:
-    return _moment(urllib.parse.unquote(text))
+def _as_datetime(text: str) -> Scalar:
+    return _microseconds(urllib.parse.unquote(text))
 
 
 def _as_seconds(text: str) -> float:
@@ -141,7 +141,7 @@ _Reader = Callable[[str], Scalar]
 _TEXT: tuple[ColumnType, _Reader] = (STR, urllib.parse.unquote)
 _INTS: tuple[ColumnType, _Reader] = (INT, _as_int)
 _FLOATS: tuple[ColumnType, _Reader] = (FLOAT, _as_float)
-_MOMENTS: tuple[ColumnType, _Reader] = (DATETIME, _as_moment)
+_DATETIMES: tuple[ColumnType, _Reader] = (DATETIME, _as_datetime)
 _WHOLE_KINDS = ("int", "long", "whole")
 # What holds values of these kinds together; all other combinations are text.
 _COMMON: dict[frozenset[str], tuple[ColumnType, _Reader]] = {
@@ -149,9 +149,9 @@ _COMMON: dict[frozenset[str], tuple[ColumnType, _Reader]] = {
     frozenset({"double"}): _FLOATS,
     # Whole numbers of 32 bits are floats without a loss.
     frozenset({"int", "double"}): _FLOATS,
-    frozenset({"date"}): _MOMENTS,
-    frozenset({"timestamp"}): _MOMENTS,
-    frozenset({"date", "timestamp"}): _MOMENTS,
+    frozenset({"date"}): _DATETIMES,
+    frozenset({"timestamp"}): _DATETIMES,
+    frozenset({"date", "timestamp"}): _DATETIMES,
     frozenset({"time"}): (FLOAT, _as_seconds),
 }
 

@@ -29,7 +29,7 @@ MAX_FOOTERS = 16
 MAX_RANGES_AT_ONCE = 64
 
 
-def matching_ranges(manifest: Manifest, column: int, wanted: Sequence[Bounds], start: int, stop: int) -> tuple[RowRange, ...]:
+def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds], start: int, stop: int) -> tuple[RowRange, ...]:
     """Return the parts of the rows ``start..stop`` outside of which no value lies in any of some ranges.
 
     Parameters
@@ -49,44 +49,44 @@ def matching_ranges(manifest: Manifest, column: int, wanted: Sequence[Bounds], s
     tuple of (int, int)
         Ranges of dense row numbers, ascending, none of them empty and none next to another.
     """
-    if not wanted:
+    if not requested:
         return ()
-    hits = _hits(manifest, column, wanted, start, stop)
+    hits = _hits(manifest, column, requested, start, stop)
     found: list[RowRange] = []
     for place, (offset, entry) in enumerate(hits):
         # Facts about each of many segments take longer than to read it; of one row group nothing is left out.
         if entry.group_bytes is None and (place in (0, len(hits) - 1) or _has_order(entry, column, len(hits))):
-            groups = _row_groups(manifest, column, wanted, entry)
-            found += [(offset + a, offset + b) for a, b, bounds in groups if bounds is None or one_wanted(bounds, wanted) is not None]
+            groups = _row_groups(manifest, column, requested, entry)
+            found += [(offset + a, offset + b) for a, b, bounds in groups if bounds is None or first_overlap(bounds, requested) is not None]
         else:
             found.append((offset, offset + entry.rows))
     return tuple(joined((max(first, start), min(last, stop)) for first, last in found))
 
 
-def _hits(manifest: Manifest, column: int, wanted: Sequence[Bounds], start: int, stop: int) -> list[tuple[int, SegmentEntry]]:
+def _hits(manifest: Manifest, column: int, requested: Sequence[Bounds], start: int, stop: int) -> list[tuple[int, SegmentEntry]]:
     """The segments with some of the rows ``start..stop`` that may hold wanted values, each with the number of its first row."""
     offsets, segments = manifest.offsets, manifest.segments
     first, last = max(bisect_right(offsets, start) - 1, 0), bisect_left(offsets, stop)
-    may_match = _may_match_of_many(manifest, column, wanted)
+    may_match = _may_match_of_many(manifest, column, requested)
     return [
         (offsets[place], segments[place])
         for place in range(first, last)
         if segments[place].rows
         and offsets[place] + segments[place].rows > start
-        and (may_match[place] if may_match is not None else _may_match(segments[place], column, wanted))
+        and (may_match[place] if may_match is not None else _may_match(segments[place], column, requested))
     ]
 
 
-def _may_match_of_many(manifest: Manifest, column: int, wanted: Sequence[Bounds]) -> list[bool] | None:
+def _may_match_of_many(manifest: Manifest, column: int, requested: Sequence[Bounds]) -> list[bool] | None:
     """For each of many segments whether it may hold wanted values, told at once; None where each is to be looked at by itself."""
-    if manifest.stored is None or len(wanted) > MAX_RANGES_AT_ONCE:
+    if manifest.stored is None or len(requested) > MAX_RANGES_AT_ONCE:
         return None
     found = manifest.stored.bounds_of(column)
     if found is None:
         return [True] * len(manifest.segments)
     known, low, high = found
     matching = np.zeros(len(known), bool)
-    for smallest, largest in wanted:
+    for smallest, largest in requested:
         fits = pa.array(np.ones(len(known), bool))
         fits = fits if smallest is None else pc.and_(fits, pc.greater_equal(high, smallest))
         fits = fits if largest is None else pc.and_(fits, pc.less_equal(low, largest))
@@ -156,19 +156,19 @@ def _comparable(value: Scalar) -> Any:
     return value
 
 
-def one_wanted(found: Bounds, wanted: Sequence[Bounds]) -> Bounds | None:
+def first_overlap(found: Bounds, requested: Sequence[Bounds]) -> Bounds | None:
     """Return the first of the wanted ranges, which ascend, that has a value in common with a range; None if there is none.
 
     Examples
     --------
-    >>> one_wanted((4, 6), [(1, 2), (5, 5), (9, None)]), one_wanted((6, 8), [(1, 2), (5, 5), (9, None)])
+    >>> first_overlap((4, 6), [(1, 2), (5, 5), (9, None)]), first_overlap((6, 8), [(1, 2), (5, 5), (9, None)])
     ((5, 5), None)
     """
     if found[0] is None or found[1] is None:
         return None
-    limited = len(wanted) - (wanted[-1][1] is None)
-    place = bisect_left(wanted, found[0], hi=limited, key=itemgetter(1))
-    return wanted[place] if place < len(wanted) and overlap(found, wanted[place]) else None
+    limited = len(requested) - (requested[-1][1] is None)
+    place = bisect_left(requested, found[0], hi=limited, key=itemgetter(1))
+    return requested[place] if place < len(requested) and overlap(found, requested[place]) else None
 
 
 def _has_order(entry: SegmentEntry, column: int, hits: int) -> bool:
@@ -179,15 +179,15 @@ def _has_order(entry: SegmentEntry, column: int, hits: int) -> bool:
     return bool(facts.ascending or facts.descending) or (facts.ascending is None and hits <= MAX_FOOTERS)
 
 
-def _may_match(entry: SegmentEntry, column: int, wanted: Sequence[Bounds]) -> bool:
+def _may_match(entry: SegmentEntry, column: int, requested: Sequence[Bounds]) -> bool:
     if len(entry.columns) <= column or not entry.columns[column].bounds_known:
         return True
-    return one_wanted((entry.columns[column].minimum, entry.columns[column].maximum), wanted) is not None
+    return first_overlap((entry.columns[column].minimum, entry.columns[column].maximum), requested) is not None
 
 
-def _all_wanted(facts: ColumnStatistics, wanted: Sequence[Bounds]) -> bool:
+def _all_requested(facts: ColumnStatistics, requested: Sequence[Bounds]) -> bool:
     low, high = facts.minimum, facts.maximum
-    first = one_wanted((low, high), wanted)
+    first = first_overlap((low, high), requested)
     if first is None:
         return False
     smallest, largest = first
@@ -195,7 +195,7 @@ def _all_wanted(facts: ColumnStatistics, wanted: Sequence[Bounds]) -> bool:
     return above and (largest is None or high <= largest)  # type: ignore[operator]
 
 
-def overlap(found: Bounds, wanted: Bounds) -> bool:
+def overlap(found: Bounds, requested: Bounds) -> bool:
     """Say whether two ranges have a value in common; found bounds of None mean that there is no value at all.
 
     Examples
@@ -206,18 +206,18 @@ def overlap(found: Bounds, wanted: Bounds) -> bool:
     low, high = found
     if low is None or high is None:
         return False
-    smallest, largest = wanted
+    smallest, largest = requested
     below = smallest is not None and high < smallest  # type: ignore[operator]  # both are values of one column
     above = largest is not None and low > largest  # type: ignore[operator]
     return not (below or above)
 
 
-def _row_groups(manifest: Manifest, column: int, wanted: Sequence[Bounds], entry: SegmentEntry) -> Sequence[tuple[int, int, Bounds | None]]:
+def _row_groups(manifest: Manifest, column: int, requested: Sequence[Bounds], entry: SegmentEntry) -> Sequence[tuple[int, int, Bounds | None]]:
     """First row, row after the last and bounds of each row group of a segment's file; None where bounds are unknown.
 
     A segment all of whose values are wanted, or of whose values nothing is known, is taken whole, without a look at its footer.
     """
-    if len(entry.columns) <= column or not entry.columns[column].bounds_known or _all_wanted(entry.columns[column], wanted):
+    if len(entry.columns) <= column or not entry.columns[column].bounds_known or _all_requested(entry.columns[column], requested):
         return [(0, entry.rows, None)]
     footer = segment_footer(manifest, entry)
     if len(footer.starts) <= 2:

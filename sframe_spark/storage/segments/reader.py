@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
-from sframe_spark.storage.parquet.checksums import SumsOfFile, checking, places_of_sums
+from sframe_spark.storage.parquet.checksums import FileChecksums, checking, checksum_positions
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
-from sframe_spark.storage.parquet.open_file import WantedChunks, check_pages, coded_texts, decoded, opened
+from sframe_spark.storage.parquet.open_file import RequestedChunks, check_pages, coded_texts, decoded, opened
 from sframe_spark.storage.parquet.small_files import ShortFile, is_short, read_short
 from sframe_spark.storage.segments.partition_columns import repeated
 from sframe_spark.types import DATETIME_KIND
@@ -56,12 +56,12 @@ def read_rows(manifest: Manifest, columns: Sequence[int], start: int = 0, stop: 
     ...     read_rows(manifest, [0], 1, 3).to_pydict()
     {'c0': [11, 12]}
     """
-    wanted = tuple(columns)
+    requested = tuple(columns)
     parts: list[list[pa.Array]] = []
     for entry, low, high in intersecting(manifest, start, stop):
-        parts.extend(segment_batches(manifest, entry, wanted, low, high, None, with_key))
-    names = [file_column(position) for position in wanted] + [KEY_NAME] * with_key
-    types = [manifest.types[position].physical for position in wanted] + [pa.int64()] * with_key
+        parts.extend(segment_batches(manifest, entry, requested, low, high, None, with_key))
+    names = [file_column(position) for position in requested] + [KEY_NAME] * with_key
+    types = [manifest.types[position].physical for position in requested] + [pa.int64()] * with_key
     chunks = [pa.chunked_array([part[index] for part in parts], column_type) for index, column_type in enumerate(types)]
     return pa.table(chunks, names=names)
 
@@ -103,7 +103,7 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
     end = manifest.rows if stop is None else min(stop, manifest.rows)
     before, after = manifest.left_out
     if start < min(before, end):
-        raise _not_told(manifest, start, min(before, end))
+        raise _unknown_rows(manifest, start, min(before, end))
     index = max(bisect.bisect_right(offsets, start) - 1, 0)
     while index < len(offsets) and offsets[index] < end:
         entry, offset = manifest.segments[index], offsets[index]
@@ -113,10 +113,10 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
         index += 1
     # Who goes on from row to row may ask for more than is read in the end.
     if end > manifest.rows - after:
-        raise _not_told(manifest, max(start, manifest.rows - after), end)
+        raise _unknown_rows(manifest, max(start, manifest.rows - after), end)
 
 
-def _not_told(manifest: Manifest, start: int, stop: int) -> StorageError:
+def _unknown_rows(manifest: Manifest, start: int, stop: int) -> StorageError:
     what = f"a task was not told where rows {start}:{stop} of {manifest.directory} are"
     return StorageError(f"{what}: this is a fault of the engine, please report it")
 
@@ -159,16 +159,16 @@ def segment_batches(
     short = read_short(manifest.directory, entry) if is_short(manifest.directory, entry, high - low) else None
     footer = segment_footer(manifest, entry) if short is None else short.footer
     check = None if short is not None else checking(manifest, entry, footer, columns)
-    if check is None and not (short is not None and short.is_sound):
+    if check is None and not (short is not None and short.is_verified):
         check_pages(footer, location, page_checksums(manifest, entry, columns), None if short is None else short.content)
     groups = range(bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high))
-    wanted = WantedChunks(groups, names, check, coded_texts(footer, names) if short is None else ())
+    requested = RequestedChunks(groups, names, check, coded_texts(footer, names) if short is None else ())
     first_key = (entry.number << KEY_SHIFT) + entry.first_position
     position = low
     left = {manifest.file_name(column) for column in stored if column in coded} if manifest.column_names_in_files is None else set[str]()
-    to_decode = [name for name in wanted.coded if name not in left]
-    for batch in _file_batches(location, footer, wanted, low, high, size, threads, passing, short, to_decode):
-        with telling("read", location):
+    to_decode = [name for name in requested.coded if name not in left]
+    for batch in _file_batches(location, footer, requested, low, high, size, threads, passing, short, to_decode):
+        with translate_os_errors("read", location):
             arrays = _converted(manifest, footer, batch, stored)
         if constants:
             found = dict(zip(stored, arrays, strict=True))
@@ -183,8 +183,8 @@ def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, column
     """Return stored columns of a file with the types that the dataset has; files of ours have them already."""
     # Moments are looked for where there may be some: that takes longer than to read a short file.
     if manifest.column_names_in_files is None and not any(manifest.types[column].kind == DATETIME_KIND for column in columns):
-        columns_found = zip(batch.columns, columns, strict=True)
-        return [values if _is_coded(values) else conform(values, manifest.types[column]) for values, column in columns_found]
+        pairs = zip(batch.columns, columns, strict=True)
+        return [values if _is_coded(values) else conform(values, manifest.types[column]) for values, column in pairs]
     convert = conform if manifest.column_names_in_files is None else convert_foreign
     found = []
     for index, column in enumerate(columns):
@@ -198,15 +198,15 @@ def _is_coded(values: pa.Array) -> bool:
     return pa.types.is_dictionary(values.type) and pa.types.is_string(values.type.value_type)
 
 
-def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int]) -> SumsOfFile:
+def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int]) -> FileChecksums:
     """Return the check sums of the page headers of some columns of a segment, by their names in its file, as far as they are recorded."""
-    return SumsOfFile(places_of_sums(manifest, columns), entry.pages)
+    return FileChecksums(checksum_positions(manifest, columns), entry.pages)
 
 
 def _file_batches(
     location: str,
     footer: Footer,
-    wanted: WantedChunks,
+    requested: RequestedChunks,
     low: int,
     high: int,
     size: int | None,
@@ -216,14 +216,14 @@ def _file_batches(
     to_decode: Sequence[str],
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
-    first, last, names = wanted.groups.start, wanted.groups.stop, wanted.names
+    first, last, names = requested.groups.start, requested.groups.stop, requested.names
     step = _rows_at_a_time(footer.starts[first], low, high, size, passing)
     threads = (size is None and step > FEW_ROWS and len(names) > 1) if threads is None else threads
     # Columns that are asked for twice are decoded once.
     distinct = list(dict.fromkeys(names))
     pages = {(group, name) for group in range(first, last) for name in distinct}
-    opening = opened(location, footer, not pages <= footer.sound, wanted) if short is None else short.file
-    with telling("read", location), opening as file:
+    opening = opened(location, footer, not pages <= footer.verified, requested) if short is None else short.file
+    with translate_os_errors("read", location), opening as file:
         for start, stop in itertools.pairwise(_read_on(footer.starts, first, last, low, size)):
             position = footer.starts[start]
             for batch in _batches(file, list(range(start, stop)), distinct, step, threads):
@@ -232,7 +232,7 @@ def _file_batches(
                 if position > footer.starts[stop]:
                     break
                 if position == footer.starts[last]:
-                    footer.sound.update(pages)
+                    footer.verified.update(pages)
                 for place in range(begin, end, size or step):
                     part = decoded(batch.slice(place, min(end - place, size or step)), to_decode)
                     yield part if len(distinct) == len(names) else part.select(list(names))
@@ -283,8 +283,8 @@ def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: in
 Placed = tuple[SegmentEntry, int]
 
 
-def together(
-    segments: Iterable[Placed], size_of: Callable[[SegmentEntry], int | None], max_rows: int, max_bytes: int, most: float = math.inf
+def coalesced_segments(
+    segments: Iterable[Placed], size_of: Callable[[SegmentEntry], int | None], max_rows: int, max_bytes: int, max_segments: float = math.inf
 ) -> Iterator[list[Placed]]:
     """Neighbouring segments in runs, none of which has more rows, bytes or segments unless it is a single one.
 
@@ -301,7 +301,7 @@ def together(
     --------
     >>> sizes = [10, 10, 90, None, 10, 10, 10]
     >>> placed = [(SegmentEntry(str(place), place, 1, group_bytes=size), place) for place, size in enumerate(sizes)]
-    >>> [[offset for _, offset in run] for run in together(placed, lambda entry: entry.group_bytes, 100, 100, 2)]
+    >>> [[offset for _, offset in run] for run in coalesced_segments(placed, lambda entry: entry.group_bytes, 100, 100, 2)]
     [[0, 1], [2], [3], [4, 5], [6]]
     """
     run: list[Placed] = []
@@ -310,7 +310,7 @@ def together(
         if not entry.rows:
             continue
         more = size_of(entry)
-        if run and (more is None or rows + entry.rows > max_rows or size + more > max_bytes or len(run) >= most):
+        if run and (more is None or rows + entry.rows > max_rows or size + more > max_bytes or len(run) >= max_segments):
             yield run
             run, rows, size = [], 0, 0
         if more is None:

@@ -20,7 +20,7 @@ from sframe_spark.process.memory import affordable_threads, arrow_bytes, kept_me
 from sframe_spark.process.threads import ThreadPool
 from sframe_spark.storage.manifest.manifest import DecodedColumns, Manifest, SegmentEntry
 from sframe_spark.storage.parquet.small_files import SHORT_BYTES
-from sframe_spark.storage.segments.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, group_starts, intersecting, segment_batches, together
+from sframe_spark.storage.segments.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, coalesced_segments, group_starts, intersecting, segment_batches
 
 # Values of some rows, one array for each column.
 DecodedPart = list[pa.Array]
@@ -28,13 +28,13 @@ DecodedPart = list[pa.Array]
 SizeOf = Callable[[int, int], float | None]
 # Where a thread leaves what it decoded, or why it could not. A future has a lock that Python code takes: an interrupt of who waits may leave
 # it taken, for ever, or come as an error of the lock's.
-Found = SimpleQueue[tuple[list[DecodedPart], BaseException | None]]
+DecodedResult = SimpleQueue[tuple[list[DecodedPart], BaseException | None]]
 # Bytes of a row group from which on its columns are worth to be decoded side by side.
 LONG = 32 << 20
 # So many rows are decoded at a time to pass them where nobody knows how long they are.
 ROWS_OF_UNKNOWN_LENGTH = 1_024
 # Row groups that are decoded as one are no more than this together: each time a file is opened takes as long as decoding 20,000 numbers.
-MAX_TOGETHER, MAX_GROUPS = 4 << 20, 8
+MAX_COMBINED_BYTES, MAX_GROUPS = 4 << 20, 8
 # A step is changed where rows turn out to be so many times shorter or longer.
 OTHER_STEP = 4
 
@@ -90,7 +90,7 @@ class Decoder:
         self._groups = 1
         self._process = os.getpid()
         self._pool: ThreadPool | None = None
-        self._coming: deque[tuple[Unit, Found | None]] = deque()
+        self._coming: deque[tuple[Unit, DecodedResult | None]] = deque()
 
     def close(self) -> None:
         """Let the threads end with what they are at."""
@@ -104,13 +104,13 @@ class Decoder:
         """Yield the rows from one on, in the pieces in which they are decoded."""
         units = self._units(start)
         while True:
-            self._look_ahead(units)
+            self._submit_ahead(units)
             if not self._coming:
                 return
             unit, found = self._coming.popleft()
             self._groups = min(2 * self._groups, MAX_GROUPS)
             if found is not None:
-                yield from taken(found)
+                yield from decoded_parts(found)
             elif self._is_short(unit):
                 yield from self._whole(unit)
             else:
@@ -129,14 +129,14 @@ class Decoder:
                     known = entry.group_bytes if entry.group_bytes is not None and entry.group_bytes <= SHORT_BYTES else None
                     groups.append(Unit(entry, *bounds, self._size_of(first, first + rows) if known is None else known * rows / entry.rows))
                     first += rows
-            yield from self._together(groups)
+            yield from self._combined(groups)
 
-    def _together(self, groups: Sequence[Unit]) -> Iterator[Unit]:
+    def _combined(self, groups: Sequence[Unit]) -> Iterator[Unit]:
         """Row groups of a file, several as one: not at first, as who asks for one may ask for no more, then twice as many each time."""
         place = 0
         while place < len(groups):
             # What is decoded ahead is no more with this than is allowed, though the one before it was shorter.
-            count = as_one(groups[place : place + self._groups], min(MAX_TOGETHER, self._max_bytes - sum(self._sizes_ahead())))
+            count = as_one(groups[place : place + self._groups], min(MAX_COMBINED_BYTES, self._max_bytes - sum(self._sizes_ahead())))
             first, last = groups[place], groups[place + count - 1]
             sizes = [unit.size for unit in groups[place : place + count] if unit.size is not None]
             yield first if count == 1 else attrs.evolve(first, high=last.high, size=sum(sizes), rows=first.high - first.low)
@@ -145,7 +145,7 @@ class Decoder:
     def _is_short(self, unit: Unit) -> bool:
         return unit.size is not None and unit.size <= self._max_bytes
 
-    def _look_ahead(self, units: Iterator[Unit]) -> None:
+    def _submit_ahead(self, units: Iterator[Unit]) -> None:
         """Have what comes next decoded, as much as is allowed and not more than is needed to keep the threads at work; at least know what it is."""
         while not self._coming or self._may_add():
             unit = next(units, None)
@@ -162,10 +162,10 @@ class Decoder:
         """Bytes of each unit that threads decode, or have decoded, and that nobody has asked for."""
         return [unit.size for unit, found in self._coming if found is not None and unit.size is not None]
 
-    def _submitted(self, unit: Unit) -> Found | None:
+    def _submitted(self, unit: Unit) -> DecodedResult | None:
         if not self._threads or not self._is_short(unit):
             return None
-        found: Found = SimpleQueue()
+        found: DecodedResult = SimpleQueue()
         try:
             if self._pool is None:
                 self._threads = affordable_threads(self._threads)
@@ -179,7 +179,7 @@ class Decoder:
             return None
         return found
 
-    def _leave(self, found: Found, unit: Unit) -> None:
+    def _leave(self, found: DecodedResult, unit: Unit) -> None:
         parts: list[DecodedPart] = []
         try:
             parts.extend(self._whole(unit))
@@ -250,14 +250,14 @@ def as_one(groups: Sequence[Unit], max_bytes: float) -> int:
     return len(groups)
 
 
-def taken(found: Found) -> Iterator[DecodedPart]:
+def decoded_parts(found: DecodedResult) -> Iterator[DecodedPart]:
     """Wait for what a thread decodes; where it could not decode all, what comes before that is told first.
 
     Examples
     --------
     >>> found = SimpleQueue()
     >>> found.put(([[pa.array([1])]], None))
-    >>> [part[0].to_pylist() for part in taken(found)]
+    >>> [part[0].to_pylist() for part in decoded_parts(found)]
     [[1]]
     """
     parts, error = found.get()
@@ -282,7 +282,7 @@ FEW_SEGMENTS = 64
 # Packs are decoded where more than one in so many of their rows is asked for, but not for who takes all rows in one piece.
 SHARE_OF_ROWS, MAX_AT_ONCE = 4, 64
 # Nobody looks for packs, through all segments, who asks for rows of fewer than these.
-SEGMENTS_ASKED_FOR = 4
+MIN_SEGMENTS_REQUESTED = 4
 # So much of the room for results is left to results.
 SHARE_LEFT = 4
 # What whole numbers are kept as where all of a pack fit in: memory that is new is what keeping them takes.
@@ -292,7 +292,7 @@ NARROW_INTEGERS = (pa.int8(), pa.int16(), pa.int32())
 def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[pa.ChunkedArray] | None:
     """Columns of the rows ``start`` to ``stop`` out of packs; None where they are to be read from segments, as few of them are asked for."""
     decoded = manifest.decoded
-    if decoded.edges is None and (stop - start) * len(manifest.segments) < SEGMENTS_ASKED_FOR * manifest.rows:
+    if decoded.edges is None and (stop - start) * len(manifest.segments) < MIN_SEGMENTS_REQUESTED * manifest.rows:
         return None
     edges = edges_of(manifest, decoded)
     first = bisect.bisect_right(edges, start) - 1
@@ -300,7 +300,7 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
     if not edges or first < 0 or last >= len(edges):
         return None
     packs = list(pairwise(edges[first : last + 1]))
-    if any(pack[0] in decoded.apart for pack in packs):
+    if any(pack[0] in decoded.long_segments for pack in packs):
         return None
     if len(packs) > MAX_AT_ONCE:
         return None
@@ -308,11 +308,11 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
     if missing and (stop - start) * SHARE_OF_ROWS < edges[last] - edges[first]:
         return None
     # Looking at how much memory there is takes longer than to read a segment.
-    most = max_bytes() if missing else 0
-    if missing and not may_keep(most):
+    memory_limit = max_bytes() if missing else 0
+    if missing and not may_keep(memory_limit):
         return None
     kinds = [manifest.types[column].physical for column in columns]
-    parts = [_cut(_columns_of(manifest, columns, pack, decoded, most), kinds, pack, start, stop) for pack in packs]
+    parts = [_cut(_columns_of(manifest, columns, pack, decoded, memory_limit), kinds, pack, start, stop) for pack in packs]
     return [pa.chunked_array([part[place] for part in parts], kind) for place, kind in enumerate(kinds)]
 
 
@@ -329,11 +329,11 @@ def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
 def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
     """Where packs begin, and the last one ends; none where the dataset has few short segments, is not all here, or not of ours."""
     if decoded.edges is None:
-        is_of_ours = manifest.column_names_in_files is None and not manifest.watched
+        is_built_in = manifest.column_names_in_files is None and not manifest.watched
         is_whole = manifest.left_out == (0, 0) and not is_remote_location(manifest.directory)
-        short = list(map(is_short, manifest.segments)) if is_of_ours and is_whole else []
+        short = list(map(is_short, manifest.segments)) if is_built_in and is_whole else []
         if sum(short) >= FEW_SEGMENTS:
-            decoded.apart = frozenset(row for row, is_one in zip(manifest.offsets, short, strict=True) if not is_one)
+            decoded.long_segments = frozenset(row for row, is_one in zip(manifest.offsets, short, strict=True) if not is_one)
             decoded.edges = tuple(_edges(manifest))
         else:
             decoded.edges = ()
@@ -347,19 +347,19 @@ def is_short(entry: SegmentEntry) -> bool:
 
 def max_bytes() -> int:
     """How many bytes Arrow may hold in this process where packs are among them."""
-    most = kept_memory()
-    return most - most // SHARE_LEFT
+    memory_limit = kept_memory()
+    return memory_limit - memory_limit // SHARE_LEFT
 
 
-def may_keep(most: int) -> bool:
+def may_keep(memory_limit: int) -> bool:
     """Say whether there is room for one more pack where Arrow may hold so many bytes."""
-    return arrow_bytes() + MAX_BYTES <= most
+    return arrow_bytes() + MAX_BYTES <= memory_limit
 
 
 def _edges(manifest: Manifest) -> Iterator[int]:
     """The first rows of packs, and of long segments between them, and the number of all rows."""
     placed = zip(manifest.segments, manifest.offsets, strict=True)
-    yield from (pack[0][1] for pack in together(placed, _size_in_pack, MAX_ROWS, MAX_BYTES, MAX_SEGMENTS))
+    yield from (pack[0][1] for pack in coalesced_segments(placed, _size_in_pack, MAX_ROWS, MAX_BYTES, MAX_SEGMENTS))
     yield manifest.rows
 
 
@@ -367,26 +367,26 @@ def _size_in_pack(entry: SegmentEntry) -> int | None:
     return entry.group_bytes if is_short(entry) else None
 
 
-def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], decoded: DecodedColumns, most: int) -> list[pa.Array]:
+def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], decoded: DecodedColumns, memory_limit: int) -> list[pa.Array]:
     start, stop = pack
     missing = [column for column in dict.fromkeys(columns) if (start, column) not in decoded.arrays]
     found = {column: decoded.arrays[start, column] for column in columns if column not in missing}
     if missing:
-        read, stays = _read(manifest, missing, start, stop), may_keep(most)
-        kept = {column: _kept(chunks) for column, chunks in zip(missing, read, strict=True)} if stays else {}
-        decoded.arrays.update(((start, column), values) for column, values in kept.items())
+        read, stays = _read(manifest, missing, start, stop), may_keep(memory_limit)
+        cached = {column: _compacted(chunks) for column, chunks in zip(missing, read, strict=True)} if stays else {}
+        decoded.arrays.update(((start, column), values) for column, values in cached.items())
         for column, chunks in zip(missing, read, strict=True):
-            found[column] = kept[column] if column in kept and kept[column].type == chunks[0].type else pa.concat_arrays(chunks)
+            found[column] = cached[column] if column in cached and cached[column].type == chunks[0].type else pa.concat_arrays(chunks)
     return [found[column] for column in columns]
 
 
-def _kept(chunks: Sequence[pa.Array]) -> pa.Array:
+def _compacted(chunks: Sequence[pa.Array]) -> pa.Array:
     """Values as they stay in memory: whole numbers in as few bytes as all of them fit in.
 
     Examples
     --------
-    >>> kept = _kept([pa.array([1, None]), pa.array([-128])])
-    >>> kept.type, kept.to_pylist(), _kept([pa.array([1 << 40])]).type
+    >>> compact = _compacted([pa.array([1, None]), pa.array([-128])])
+    >>> compact.type, compact.to_pylist(), _compacted([pa.array([1 << 40])]).type
     (DataType(int8), [1, None, -128], DataType(int64))
     """
     if chunks[0].type == pa.int64():
@@ -462,7 +462,7 @@ class Cursor:
         self._of = manifest, columns, stop, size_of, max_bytes, threads, coded
         self._process = os.getpid()
         # What was decoded and may be asked for again: the rows from `_first` to `_end`.
-        self._kept: deque[DecodedPart] = deque()
+        self._buffered: deque[DecodedPart] = deque()
         self._first = self._end = -1
         self._decoder = Decoder(*self._of, step=1)
         self._parts: Iterator[DecodedPart] = iter(())
@@ -483,8 +483,8 @@ class Cursor:
             # What decodes has ended amid the rows: whoever asks again should not be told that there are no more.
             self.close()
             raise
-        while self._kept and self._first + len(self._kept[0][0]) <= start:
-            self._first += len(self._kept.popleft()[0])
+        while self._buffered and self._first + len(self._buffered[0][0]) <= start:
+            self._first += len(self._buffered.popleft()[0])
         return list(self._between(start, stop))
 
     def _is_near(self, start: int, stop: int) -> bool:
@@ -499,7 +499,7 @@ class Cursor:
     def close(self) -> None:
         """Let the threads end with what they are at; the cursor begins anew where it is asked for more."""
         self._decoder.close()
-        self._kept.clear()
+        self._buffered.clear()
         self._first = self._end = -1
 
     def _begin(self, start: int, step: int) -> None:
@@ -514,12 +514,12 @@ class Cursor:
             part = next(self._parts, None)
             if part is None:
                 break
-            self._kept.append(part)
+            self._buffered.append(part)
             self._end += len(part[0])
 
     def _between(self, start: int, stop: int) -> Iterator[DecodedPart]:
         first = self._first
-        for part in self._kept:
+        for part in self._buffered:
             rows = len(part[0])
             low, high = max(start - first, 0), min(stop - first, rows)
             if low < high:

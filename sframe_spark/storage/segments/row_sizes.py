@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.ranged_reads import Check
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.parquet.checksums import checking
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
-from sframe_spark.storage.parquet.open_file import WantedChunks, check_pages, opened
+from sframe_spark.storage.parquet.open_file import RequestedChunks, check_pages, opened
 from sframe_spark.storage.segments.reader import intersecting, other_rows, page_checksums
 
 # Row groups that are looked at in a long range, evenly spread over it.
@@ -21,7 +21,7 @@ MAX_GROUPS = 8
 # Rows of a group that are read to learn how long values are that are stored once and referred to.
 SAMPLE_ROWS = 512
 # Row groups that cannot be larger in memory are not looked into.
-WORTH_A_LOOK = 16 << 20
+WORTH_SAMPLING = 16 << 20
 # Offset and validity of a value of variable length, and of each value in a list.
 BYTES_OF_PLACE = 5.0
 
@@ -61,7 +61,7 @@ def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: i
     return tuple(total * rows / seen for total in totals) if seen else tuple(0.0 for _ in columns)
 
 
-def spread(items: Sequence[Any], most: int) -> list[Any]:
+def spread(items: Sequence[Any], limit: int) -> list[Any]:
     """Return at most so many items, evenly spread, the first and the last among them.
 
     Examples
@@ -69,9 +69,9 @@ def spread(items: Sequence[Any], most: int) -> list[Any]:
     >>> spread(range(10), 3), spread("ab", 3)
     ([0, 4, 9], ['a', 'b'])
     """
-    if len(items) <= most:
+    if len(items) <= limit:
         return list(items)
-    return [items[place * (len(items) - 1) // max(most - 1, 1)] for place in range(most)]
+    return [items[place * (len(items) - 1) // max(limit - 1, 1)] for place in range(limit)]
 
 
 def bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int], check: Check | None = None) -> float:
@@ -100,7 +100,7 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: 
                 longest = max(longest, float(leaf.num_values) * leaf.total_uncompressed_size)
         else:
             total += leaf.num_values * 8
-    if longest <= WORTH_A_LOOK:
+    if longest <= WORTH_SAMPLING:
         return total / rows
     if check is None:
         check_pages(footer, location, {name: sums[name]} if name in sums else {})
@@ -109,7 +109,7 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: 
 
 def _sampled(location: str, footer: Footer, name: str, group: int, check: Check | None) -> float:
     """Return the bytes of a row among the first ones of a row group."""
-    with telling("read", location), opened(location, footer, wanted=WantedChunks(range(group, group + 1), (name,), check)) as file:
+    with translate_os_errors("read", location), opened(location, footer, requested=RequestedChunks(range(group, group + 1), (name,), check)) as file:
         batch = next(file.iter_batches(batch_size=SAMPLE_ROWS, row_groups=[group], columns=[name]), None)
     if batch is None:
         raise other_rows(location, 0, footer.metadata.row_group(group).num_rows)

@@ -27,14 +27,14 @@ from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.locations import is_remote_location, normalised
 from sframe_spark.process.memory import work_memory
 from sframe_spark.process.threads import raise_if_cancelled
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.object_store import upload
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
-from sframe_spark.storage.parquet.checksums import sealed, with_group_sums
+from sframe_spark.storage.parquet.checksums import checksummed, with_group_sums
 from sframe_spark.storage.parquet.footer import bounds_of, column_chunks, leaf_places
 from sframe_spark.storage.segments.statistics import StatisticsCollector, has_order_statistics
 from sframe_spark.types import ARRAY, FLOAT, ColumnType
@@ -254,7 +254,7 @@ class SegmentWriter:
         width = len(self._pending[0])
         columns = [pa.chunked_array([arrays[position] for arrays in self._pending]) for position in range(width)]
         rows = self._rows_of_group(columns)
-        group = self._taken(columns, rows)
+        group = self._drain(columns, rows)
         if self._collect_statistics:
             for collector, column in zip(self._collectors, group, strict=False):
                 collector.add(column)
@@ -263,7 +263,7 @@ class SegmentWriter:
         table = pa.table([*group[: len(self._types)], key], schema=self._schema)
         try:
             raise_if_cancelled()
-            with telling("write segment", self._location):
+            with translate_os_errors("write segment", self._location):
                 self._opened(table).write_table(table, row_group_size=rows)
         except BaseException:
             self.abort()
@@ -272,7 +272,7 @@ class SegmentWriter:
         self._groups += 1
         self._group_bytes = table.nbytes
 
-    def _taken(self, columns: list[pa.ChunkedArray], rows: int) -> list[pa.ChunkedArray]:
+    def _drain(self, columns: list[pa.ChunkedArray], rows: int) -> list[pa.ChunkedArray]:
         """Take the first rows out of what is pending."""
         self._pending_rows -= rows
         if not self._pending_rows:
@@ -313,7 +313,7 @@ class SegmentWriter:
         if self._parquet is None:
             return SegmentEntry("", self._number, 0, tuple(UNKNOWN_STATISTICS for _ in self._types), size=0)
         try:
-            with telling("write segment", self._location):
+            with translate_os_errors("write segment", self._location):
                 self._parquet.close()
                 self._sink.close()
             return self._read_back()
@@ -324,10 +324,10 @@ class SegmentWriter:
     def _read_back(self) -> SegmentEntry:
         """Return the entry of the file as it is on the disk."""
         try:
-            with telling("read back segment", self._location):
+            with translate_os_errors("read back segment", self._location):
                 size = self._group_bytes if self._groups == 1 else None
                 entry = SegmentEntry(self.file, self._number, self._rows, self._statistics(), group_bytes=size)
-                return sealed(entry, self._location, len(self._types), self._footers[0])
+                return checksummed(entry, self._location, len(self._types), self._footers[0])
         except BrokenThrift as error:
             raise StorageError(f"cannot read back segment {self._location}: {error}; the disk or the memory of this machine may be faulty") from None
 
@@ -358,7 +358,7 @@ class SegmentWriter:
         sink, self._sink, self._parquet = self._sink, None, None
         with contextlib.suppress(OSError, pa.ArrowException):
             sink.close()
-        with telling("remove segment", self._location), contextlib.suppress(FileNotFoundError):
+        with translate_os_errors("remove segment", self._location), contextlib.suppress(FileNotFoundError):
             os.remove(self._location)
 
     def __enter__(self) -> SegmentWriter:

@@ -18,8 +18,8 @@ from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import location_of, with_canonical_scheme
 from sframe_spark.process.leases import new_name
 from sframe_spark.storage.filesystem import object_store
-from sframe_spark.storage.filesystem.io_errors import telling
-from sframe_spark.storage.filesystem.object_store import telling as telling_elsewhere
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
+from sframe_spark.storage.filesystem.object_store import translate_remote_errors
 from sframe_spark.storage.filesystem.remote_files import whole
 
 READ: dict[str, Callable[[Any], Any]] = {
@@ -167,7 +167,7 @@ def test_a_temporary_place_elsewhere_is_told_as_one(monkeypatch: pytest.MonkeyPa
     from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
     def refused(*_: object) -> None:
-        with telling("write", "s3://bucket/tmp"):
+        with translate_os_errors("write", "s3://bucket/tmp"):
             raise OSError(errno.EIO, "no answer")
 
     monkeypatch.setattr(temporary_datasets, "put_bytes", refused)
@@ -260,6 +260,6 @@ def test_files_of_ours_go_by_the_place_that_was_named() -> None:
     ):
         with (
             pytest.raises(StorageError, match=r"^cannot write s3://box/mine/a: it cannot be reached"),
-            telling_elsewhere("write", f"s3://box/mine/a/{below}"),
+            translate_remote_errors("write", f"s3://box/mine/a/{below}"),
         ):
             raise ConnectionError("no answer")

@@ -29,13 +29,13 @@ NAN = float("nan")
 def compared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     """The orders that rows were compared with."""
     found: list[Any] = []
-    original = source_validation.held_order
+    original = source_validation.verified_order
 
     def watched(manifest: Any, ordering: Any, *rows: int) -> Any:
         found.append((tuple((manifest.names[column], up) for column, up in ordering), *rows))
         return original(manifest, ordering, *rows)
 
-    monkeypatch.setattr(source_validation, "held_order", watched)
+    monkeypatch.setattr(source_validation, "verified_order", watched)
     yield found
 
 

@@ -52,16 +52,16 @@ def test_a_file_that_changes_is_told_and_never_mixed(
 ) -> None:
     write(tmp_path, {"b.csv": "a,b,c\n" + NUMBERS, "b.json": lines(12)})
     os.utime(tmp_path / name, ns=(10**18, 10**18))
-    original, seen = byte_streams.BytesHere._found, []
+    original, seen = byte_streams.LocalFile._found, []
 
-    def changing(stream: byte_streams.BytesHere, start: int, stop: int) -> bytes:
+    def changing(stream: byte_streams.LocalFile, start: int, stop: int) -> bytes:
         seen.append(start)
         if len(seen) == reading:
             change(tmp_path / name)
         return original(stream, start, stop)
 
     with DOORS[door]():
-        monkeypatch.setattr(byte_streams.BytesHere, "_found", changing)
+        monkeypatch.setattr(byte_streams.LocalFile, "_found", changing)
         with pytest.raises(StorageError, match=re.escape(name)):
             read(tmp_path / name)
     assert len(seen) >= reading

@@ -16,7 +16,7 @@ from sframe_spark.engine.task_pickling import packed
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.parquet import footer, open_file
-from sframe_spark.storage.parquet.checksums import PageCheck, SumsOfFile
+from sframe_spark.storage.parquet.checksums import FileChecksums, PageCheck
 
 ROWS = 3_000
 
@@ -94,7 +94,7 @@ def test_damage_that_a_task_finds_is_told_with_its_file(saved: str, monkeypatch:
 @pytest.mark.parametrize(("files", "works"), [(1, 1), (3, 3), (file_checks.MAX_WORKS + 1, file_checks.MAX_WORKS)])
 def test_every_file_is_checked_once_by_few_works(files: int, works: int) -> None:
     checks = [
-        PageCheck("/d", SegmentEntry(f"{number}", number, 1, pages=(7, 8)), SumsOfFile({"c0": 0, "_key": -1}, (7, 8))) for number in range(files)
+        PageCheck("/d", SegmentEntry(f"{number}", number, 1, pages=(7, 8)), FileChecksums({"c0": 0, "_key": -1}, (7, 8))) for number in range(files)
     ]
     made = file_checks.works_of(checks)
     assert len(made) == works

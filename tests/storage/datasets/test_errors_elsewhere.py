@@ -17,7 +17,7 @@ from sframe_spark.__main__ import main
 from sframe_spark.config import Configuration, StorageOptions
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.storage.filesystem import object_store
-from sframe_spark.storage.filesystem.object_store import file_system, telling
+from sframe_spark.storage.filesystem.object_store import file_system, translate_remote_errors
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket
 
@@ -144,7 +144,10 @@ def test_schemes_without_a_package(door: str, scheme: str, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("words", ["Unable to load libjvm", "Unable to load libhdfs: libhdfs.so: cannot open shared object file"])
 def test_hadoop_that_is_not_here(words: str) -> None:
-    with pytest.raises(StorageError, match="set JAVA_HOME, HADOOP_HOME and CLASSPATH") as caught, telling("open", "hdfs://there:8020"):
+    with (
+        pytest.raises(StorageError, match="set JAVA_HOME, HADOOP_HOME and CLASSPATH") as caught,
+        translate_remote_errors("open", "hdfs://there:8020"),
+    ):
         raise OSError(words)
     assert words in str(caught.value)
 
@@ -168,7 +171,7 @@ def test_no_fsspec(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_messages_of_libraries_with_secrets_in_them(bucket: Bucket, error: Exception) -> None:
     def fail() -> None:
-        with telling("read", bucket.uri + "/frame"):
+        with translate_remote_errors("read", bucket.uri + "/frame"):
             raise error
 
     assert len(told(fail)) < 600
@@ -228,7 +231,7 @@ def test_users_in_uris_and_addresses_are_not_shown(bucket: Bucket) -> None:
     config.storage_options = {"s3://": {"anon": True, "endpoint_url": f"http://{KEY}:{SECRET}@127.0.0.1:1"}}
 
     def fail() -> None:
-        with telling("read", bucket.uri + "/frame"):
+        with translate_remote_errors("read", bucket.uri + "/frame"):
             raise ConnectionError(f"no answer from http://{KEY}:{SECRET}@127.0.0.1:1")
 
     assert "127.0.0.1:1" in told(fail)

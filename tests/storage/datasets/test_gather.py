@@ -77,7 +77,7 @@ def test_files_are_bounded_by_rows_and_bytes(tmp_path: Path, monkeypatch: pytest
     with config.using(segment_rows=30):
         assert optimize(tmp_path / "frame") == 4
     assert [entry.rows for entry in load_manifest(tmp_path / "frame").segments] == [30, 30, 30, 10]
-    monkeypatch.setattr(save, "TOGETHER_BYTES", 1)
+    monkeypatch.setattr(save, "MAX_COMBINED_BYTES", 1)
     assert optimize(tmp_path / "frame") == 4
 
 

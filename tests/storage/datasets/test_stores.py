@@ -25,7 +25,7 @@ from sframe_spark import SArray, SFrame, config, history, load_sframe, optimize,
 from sframe_spark.__main__ import main
 from sframe_spark.errors import ConcurrentSaveError, StorageError
 from sframe_spark.storage.filesystem.object_store import file_system, listed
-from sframe_spark.storage.filesystem.temporary_datasets import StoreElsewhere
+from sframe_spark.storage.filesystem.temporary_datasets import RemoteStore
 from tests.storage.damage import frame_of_every_type
 
 OTHERS: dict[str, dict[str, Any]] = json.loads(os.environ.get("SFRAME_SPARK_TEST_STORES", "{}"))
@@ -144,7 +144,7 @@ def test_what_others_write_meanwhile_is_seen(store: str) -> None:
 # What is in the memory of a process no other one sees.
 @pytest.mark.parametrize("store", ["s3", *OTHERS], indirect=True)
 def test_temporary_data(store: str) -> None:
-    data = StoreElsewhere(store + "/tmp")
+    data = RemoteStore(store + "/tmp")
     handle = data.new_dataset()
     files, path = file_system(f"{handle.directory}/segment-00000000-{uuid.uuid4().hex}.parquet")
     files.pipe_file(path, b"rows")

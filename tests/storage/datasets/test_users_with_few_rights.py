@@ -20,7 +20,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.process.leases import HIDDEN, new_name
 from sframe_spark.storage import export_directories
 from sframe_spark.storage.datasets import versioned_datasets
-from sframe_spark.storage.export_directories import staged_elsewhere
+from sframe_spark.storage.export_directories import staged_remotely
 from sframe_spark.storage.filesystem import temporary_datasets
 from sframe_spark.storage.filesystem.object_store import put_bytes
 from tests.examples import part
@@ -142,11 +142,11 @@ def test_who_may_remove_nothing_saves(bucket: Bucket, as_user: As) -> None:
 def test_parts_that_may_not_be_removed_hide_no_error_and_fail_no_export(bucket: Bucket, as_user: As) -> None:
     def use(used: export_directories.Staging) -> None:
         used.is_used = True
-        put_bytes(used.beside + "/.part-0", b"rows")
+        put_bytes(used.remote + "/.part-0", b"rows")
 
-    with as_user(READ, LIST, WRITE, SEE), staged_elsewhere(bucket.uri + "/a.csv") as used:
+    with as_user(READ, LIST, WRITE, SEE), staged_remotely(bucket.uri + "/a.csv") as used:
         use(used)
-    with pytest.raises(ZeroDivisionError), as_user(READ, LIST, WRITE, SEE), staged_elsewhere(bucket.uri + "/a.csv") as used:
+    with pytest.raises(ZeroDivisionError), as_user(READ, LIST, WRITE, SEE), staged_remotely(bucket.uri + "/a.csv") as used:
         use(used)
         _ = 1 // 0
     assert all(name.startswith(HIDDEN) for name in bucket.names()) and len(bucket.names()) == 2
@@ -154,7 +154,7 @@ def test_parts_that_may_not_be_removed_hide_no_error_and_fail_no_export(bucket: 
 
 def test_temporary_data_that_cannot_be_kept_leaves_nothing(bucket: Bucket, as_user: As) -> None:
     with as_user(WRITE, REMOVE), pytest.raises(StorageError, match="cannot list"):
-        temporary_datasets.StoreElsewhere(bucket.uri + "/tmp")
+        temporary_datasets.RemoteStore(bucket.uri + "/tmp")
     assert bucket.names() == []
 
 

@@ -19,7 +19,7 @@ from sframe_spark.engine.execution.materialize import in_pieces
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.segments.order_verification import Held, held_order, require_unchanged
+from sframe_spark.storage.segments.order_verification import VerifiedOrder, require_unchanged, verified_order
 from tests.storage.datasets.test_load import older
 from tests.storage.datasets.test_replaced_files import DOORS as DOORS_OF_SAVED
 
@@ -178,11 +178,11 @@ def test_rows_of_a_file_that_was_touched_are_compared_once(tmp_path: Path, monke
     frame = SFrame.read_parquet(str(file))
     assert frame.is_sorted("t")
 
-    def counting(*wanted: Any) -> Held:
+    def counting(*wanted: Any) -> VerifiedOrder:
         asked.append(wanted[1:])
-        return held_order(*wanted)
+        return verified_order(*wanted)
 
-    monkeypatch.setattr("sframe_spark.storage.segments.order_verification.held_order", counting)
+    monkeypatch.setattr("sframe_spark.storage.segments.order_verification.verified_order", counting)
     assert frame["t"].max() == 4 and asked == []
     others_may_not_read_it(file)
     assert frame["t"].max() == 4 and list(frame.sort("t")["t"]) == [1, 2, 3, 4] and frame.is_sorted("t")

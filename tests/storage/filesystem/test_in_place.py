@@ -16,7 +16,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from sframe_spark import SFrame, config
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.filesystem.remote_files import found_in_place, name_of, state_of_item, states_now
+from sframe_spark.storage.filesystem.remote_files import files_in_place, name_of, state_of_item, states_now
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 A_MOMENT = datetime.timedelta(microseconds=1)
@@ -94,7 +94,7 @@ def test_each_file_is_asked_for_by_the_options_of_its_own_place(tmp_path: Path) 
     config.storage_options = {f"mine://{name}": DirFileSystem(str(tmp_path / name), LocalFileSystem()) for name in ("one", "other")}
     write(tmp_path / "one" / "one" / "a.parquet", 0)
     write(tmp_path / "other" / "other" / "b.parquet", 300)
-    found = [file for name in ("one", "other") for file in found_in_place(f"mine://{name}", str, False) or ()]
+    found = [file for name in ("one", "other") for file in files_in_place(f"mine://{name}", str, False) or ()]
     assert [file.inside for file in found] == ["a.parquet", "b.parquet"]
     assert states_now([file.uri for file in found]) == [file.state for file in found]
     rows = SFrame.read_parquet("mine://one").append(SFrame.read_parquet("mine://other"))

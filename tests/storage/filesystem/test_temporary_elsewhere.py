@@ -28,10 +28,10 @@ from sframe_spark.process.leases import mark_of_this_process, new_name, owner_in
 from sframe_spark.storage.filesystem import temporary_datasets
 from sframe_spark.storage.filesystem.object_store import listed, put_bytes
 from sframe_spark.storage.filesystem.temporary_datasets import (
-    StoreElsewhere,
+    RemoteStore,
     TemporaryStore,
     remote_orphans,
-    remove_leftovers_elsewhere,
+    remove_orphaned_remote_directories,
     scratch_store,
     temporary_store,
 )
@@ -104,7 +104,7 @@ def of_dead_process() -> str:
 
 
 def test_the_last_reference_removes_the_files(root: str) -> None:
-    store = StoreElsewhere(root)
+    store = RemoteStore(root)
     handle, other = store.new_dataset(), store.new_dataset()
     for directory in (handle.directory, other.directory):
         put_bytes(f"{directory}/{SEGMENT}", b"rows")
@@ -126,7 +126,7 @@ def test_the_last_reference_removes_the_files(root: str) -> None:
 def test_the_store_is_that_of_this_process(root: str) -> None:
     with config.using(temporary_directory=root):
         store = temporary_store()
-        assert isinstance(store, StoreElsewhere) and temporary_store() is store
+        assert isinstance(store, RemoteStore) and temporary_store() is store
         assert owner_in(store.directory.rpartition("/")[2]) == mark_of_this_process()
         # What nobody else reads stays here.
         scratch = scratch_store()
@@ -198,7 +198,7 @@ def test_what_a_killed_process_left_goes_with_the_next(root: str, options: dict[
         assert main(["clean", "--dry-run"]) == 0
         assert f"would remove {left}, 4 bytes" in capsys.readouterr().out and len(names(left)) == 2
     put_bytes(f"{left}/dataset-000000/notes.txt", b"mine")
-    StoreElsewhere(root).close()
+    RemoteStore(root).close()
     assert names(root) == [f"{left.removeprefix(root + '/')}/dataset-000000/notes.txt"]
 
 
@@ -220,13 +220,13 @@ def test_of_processes_that_cannot_be_seen_what_is_a_day_old_is_left(root: str) -
     assert remote_orphans(root, None) == [f"{root}/{dead[0]}"]
     later = now + datetime.timedelta(days=1, minutes=5)
     assert sorted(remote_orphans(root, later)) == sorted([f"{root}/{dead[0]}", f"{root}/{of_other_machine()}"])
-    remove_leftovers_elsewhere(root, later)
+    remove_orphaned_remote_directories(root, later)
     assert len(names(root)) == 8
 
 
 def test_a_process_shows_that_it_lives(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(temporary_datasets, "SECONDS_BETWEEN_HEARTBEATS", 0.2)
-    store = StoreElsewhere(root)
+    store = RemoteStore(root)
     for file in listed(store.directory):
         temporary_datasets.remove(file.uri)
     wait_until(lambda: names(store.directory) == ["owner"])
@@ -236,7 +236,7 @@ def test_a_process_shows_that_it_lives(root: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_forked_process_removes_nothing(root: str) -> None:
-    store = StoreElsewhere(root)
+    store = RemoteStore(root)
     handle = store.new_dataset()
     put_bytes(f"{handle.directory}/{SEGMENT}", b"rows")
     child = os.fork()
@@ -285,9 +285,9 @@ def test_a_bucket_that_is_none_or_may_not_be_written(root: str, monkeypatch: pyt
 
 
 def put_refused(uri: str, refused: Callable[[], None]) -> None:
-    from sframe_spark.storage.filesystem.object_store import telling
+    from sframe_spark.storage.filesystem.object_store import translate_remote_errors
 
-    with telling("write", uri):
+    with translate_remote_errors("write", uri):
         refused()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.manifest.segment_index import ToldValues
+from sframe_spark.storage.manifest.segment_index import SelectedValues
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.types import INT
@@ -19,14 +19,14 @@ WIDTH = 6
 
 
 def test_others_are_refused_and_facts_about_them_are_unknown() -> None:
-    sums = pickle.loads(pickle.dumps(ToldValues.of([0, 1, 2, 3], [0, -1])))
-    assert (sums[0], sums[3], sums[-1], len(sums)) == (0, 3, 3, 4) and sums == ToldValues.of([0, 1, 2, 3], [3, 0])
+    sums = pickle.loads(pickle.dumps(SelectedValues.of([0, 1, 2, 3], [0, -1])))
+    assert (sums[0], sums[3], sums[-1], len(sums)) == (0, 3, 3, 4) and sums == SelectedValues.of([0, 1, 2, 3], [3, 0])
     for place in (1, 2, -2):
         with pytest.raises(StorageError, match="was not told"):
             sums[place]
     with pytest.raises(IndexError):
         sums[4]
-    facts = ToldValues.of(["a", "b"], [1], "unknown")
+    facts = SelectedValues.of(["a", "b"], [1], "unknown")
     assert (facts[0], facts[1]) == ("unknown", "b") and facts != sums and facts != "b"
 
 

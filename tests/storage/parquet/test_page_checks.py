@@ -17,8 +17,8 @@ from sframe_spark.storage.filesystem.local_files import FileState
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.physical_types import KEY_NAME
 from sframe_spark.storage.parquet import footer, open_file, small_files
-from sframe_spark.storage.parquet.checksums import PageCheck, SumsOfFile, places_of_sums
-from sframe_spark.storage.parquet.footer import SoundColumns
+from sframe_spark.storage.parquet.checksums import FileChecksums, PageCheck, checksum_positions
+from sframe_spark.storage.parquet.footer import VerifiedColumns
 from sframe_spark.storage.segments import row_sizes
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.writer import write_segment
@@ -51,7 +51,7 @@ def test_planning_walks_through_no_page_headers(manifest: Manifest, walks: mock.
 def test_headers_are_checked_before_a_page_is_read_to_learn_how_long_values_are(
     manifest: Manifest, walks: mock.Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_sizes, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(row_sizes, "WORTH_SAMPLING", 0)
     row_sizes.column_bytes(manifest, [0, 1], 0, manifest.rows)
     assert [call.args[2] for call in walks.call_args_list] == [{"c1"}, {"c1"}]
 
@@ -64,7 +64,7 @@ def test_what_was_found_sound_is_known_after_its_footer_was_forgotten(manifest: 
     # A column that was not read yet.
     read_rows(manifest, [0], with_key=True)
     for segment in manifest.segments:
-        PageCheck(manifest.directory, segment, SumsOfFile(places_of_sums(manifest, [0, 1], with_key=True), segment.pages)).run()
+        PageCheck(manifest.directory, segment, FileChecksums(checksum_positions(manifest, [0, 1], with_key=True), segment.pages)).run()
     assert [call.args[2] for call in walks.call_args_list[2:]] == [{KEY_NAME}] * 2
 
 
@@ -76,7 +76,7 @@ def test_a_changed_file_is_checked_again(manifest: Manifest, walks: mock.Mock) -
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    sound = SoundColumns(most=1_000)
+    sound = VerifiedColumns(capacity=1_000)
     for number in range(1_000):
         sound.add((f"/{number}", STATE), ["c0", "c1"])
     # Files share the set of their columns, which is counted once.
@@ -85,7 +85,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 def test_wide_files_are_remembered_as_narrow_ones_are() -> None:
-    sound, names = SoundColumns(most=1_500), [f"c{place}" for place in range(100)]
+    sound, names = VerifiedColumns(capacity=1_500), [f"c{place}" for place in range(100)]
     for number in range(100):
         sound.add((f"/{number}", STATE), iter(names))
     assert sound.unchecked(("/0", STATE), names) == set()

@@ -132,7 +132,7 @@ def test_a_row_group_without_pages_is_told_where_some_rows_are_measured(tmp_path
     file = tmp_path / "empty.parquet"
     pq.write_table(pa.table({"s": ["text"] * 100}), file)
     manifest = foreign_manifest([file])
-    monkeypatch.setattr(row_sizes, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(row_sizes, "WORTH_SAMPLING", 0)
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", functools.partialmethod(lambda self, **_: iter(())))
     with pytest.raises(StorageError, match=f"{file} is damaged"):
         row_sizes.column_bytes(manifest, [0], 0, 100)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.segments.order_verification import Held, claimed_orders, held_order, parts_of
+from sframe_spark.storage.segments.order_verification import VerifiedOrder, claimed_orders, parts_of, verified_order
 from sframe_spark.storage.segments.statistics import dataset_statistics
 from tests.storage.foreign_manifests import foreign_manifest
 
@@ -52,7 +52,7 @@ def test_ranges_of_row_groups_that_follow_each_other_are_a_reason_to_look(tmp_pa
     assert claimed_orders(manifest, 0) == (((0, True),),)
     assert claimed_orders(manifest, 1) == ()
     assert claimed_orders(manifest, 2) == (((2, False),),)
-    assert held_order(manifest, ((0, True),)).columns == held_order(manifest, ((2, False),)).columns == 1
+    assert verified_order(manifest, ((0, True),)).columns == verified_order(manifest, ((2, False),)).columns == 1
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_of_types_whose_bounds_are_stored_otherwise_only_what_is_said_counts(tmp
     silent, said = written(tmp_path / "silent", {"a": values}), written(tmp_path / "said", {"a": values}, said=[(0, False, False)])
     assert claimed_orders(silent, 0) in ((), (((0, True),),))
     assert claimed_orders(said, 0) == (((0, True),),)
-    assert held_order(said, ((0, True),)).columns == 1
+    assert verified_order(said, ((0, True),)).columns == 1
 
 
 def test_moments_of_96_bits_are_compared_by_what_they_are(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_moments_of_96_bits_are_compared_by_what_they_are(tmp_path: Path) -> Non
     manifest = written(tmp_path, columns, said=[(0, False, False)], use_deprecated_int96_timestamps=True)
     assert claimed_orders(manifest, 0) == (((0, True),),)
     assert claimed_orders(manifest, 1) == ()
-    assert held_order(manifest, ((0, True), (1, True))) == Held(2, 1)
-    assert held_order(manifest, ((1, True),)) == Held(0)
+    assert verified_order(manifest, ((0, True), (1, True))) == VerifiedOrder(2, 1)
+    assert verified_order(manifest, ((1, True),)) == VerifiedOrder(0)
 
 
 def test_what_is_said_counts_as_far_as_all_row_groups_of_all_files_say_it(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_files_of_no_rows_and_tables_of_none(tmp_path: Path) -> None:
     assert claimed_orders(written(tmp_path, empty, said=[(0, False, False)]), 0) == ()
     manifest = written(tmp_path, {"a": [1, 2]}, empty, {"a": [2, 3]})
     assert claimed_orders(manifest, 0) == (((0, True),),)
-    assert held_order(manifest, ((0, True),)) == Held(1, None)
+    assert verified_order(manifest, ((0, True),)) == VerifiedOrder(1, None)
 
 
 def test_columns_that_directories_name_have_their_values(tmp_path: Path) -> None:
@@ -207,12 +207,12 @@ def test_parts_together_tell_what_all_rows_tell(tmp_path_factory: pytest.TempPat
         table = {"a": pa.array(columns[0], pa.int64()), "b": pa.array(columns[1], pa.int64())}
         manifest = written(path, table, group=3)
         ordering = ((0, ups[0]), (1, ups[1]))
-        whole = held_order(manifest, ordering)
-        assert whole == Held.in_all(held_order(manifest, ordering, start, stop) for start, stop in parts_of(manifest.rows, size))
+        whole = verified_order(manifest, ordering)
+        assert whole == VerifiedOrder.in_all(verified_order(manifest, ordering, start, stop) for start, stop in parts_of(manifest.rows, size))
         assert whole == expected(rows, ups)
 
 
-def expected(rows: Sequence[tuple[Any, Any]], ups: tuple[bool, bool]) -> Held:
+def expected(rows: Sequence[tuple[Any, Any]], ups: tuple[bool, bool]) -> VerifiedOrder:
     """The same by sorting."""
 
     def keys(width: int) -> list[list[int]]:
@@ -220,4 +220,4 @@ def expected(rows: Sequence[tuple[Any, Any]], ups: tuple[bool, bool]) -> Held:
 
     held = max(width for width in range(3) if keys(width) == sorted(keys(width)))
     untied = [width for width in range(1, held + 1) if len(set(map(tuple, keys(width)))) == len(rows)]
-    return Held(held, untied[0] if untied else None)
+    return VerifiedOrder(held, untied[0] if untied else None)

@@ -384,7 +384,7 @@ def interrupted(lines: int) -> Iterator[list[int]]:
 
     def at_call(frame: FrameType, event: str, argument: object) -> Any:
         caller: FrameType | None = frame
-        while caller is not None and caller.f_code is not row_group_decoder.taken.__code__:
+        while caller is not None and caller.f_code is not row_group_decoder.decoded_parts.__code__:
             caller = caller.f_back
         return at_line(frame, event, argument) if caller is not None and left else None
 

@@ -93,13 +93,13 @@ def test_an_interrupt_amid_decoding_is_told_at_once(tmp_path: Path, monkeypatch:
 def test_no_more_is_decoded_ahead_where_units_get_longer(tmp_path: Path, threads: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"a": range(10_000)}), tmp_path / "rows.parquet", row_group_size=100)
     manifest = source_of(SFrame.read_parquet(str(tmp_path / "rows.parquet"))._node).manifest
-    ahead, before = [0.0], row_group_decoder.Decoder._look_ahead
+    ahead, before = [0.0], row_group_decoder.Decoder._submit_ahead
 
     def looked(self: row_group_decoder.Decoder, units: Any) -> None:
         before(self, units)
         ahead.append(sum(self._sizes_ahead()))
 
-    monkeypatch.setattr(row_group_decoder.Decoder, "_look_ahead", looked)
+    monkeypatch.setattr(row_group_decoder.Decoder, "_submit_ahead", looked)
     read = Cursor(manifest, (0,), 10_000, lambda start, stop: 8.0 * (stop - start), most, threads)
     parts = [part[0] for start in range(0, 10_000, 100) for part in read.read(start, start + 100)]
     assert [value for part in parts for value in part.to_pylist()] == list(range(10_000)) and 800 <= max(ahead) <= most

@@ -71,7 +71,7 @@ def test_rows_are_those_of_the_files(tmp_path: Path, seed: int) -> None:
     manifest = written(tmp_path / "frame", lengths)
     edges = edges_of(manifest, manifest.decoded)
     assert edges[0] == 0 and edges[-1] == manifest.rows and list(edges) == sorted(set(edges))
-    assert manifest.decoded.apart == {row for row, rows in zip(manifest.offsets, lengths, strict=True) if rows > SHORT}
+    assert manifest.decoded.long_segments == {row for row, rows in zip(manifest.offsets, lengths, strict=True) if rows > SHORT}
     packed = 0
     for _ in range(150):
         start = choose.randrange(manifest.rows)
@@ -158,7 +158,7 @@ def test_whole_numbers_are_those_that_were_read_however_they_are_kept(tmp_path: 
 
 
 def test_numbers_behind_missing_values_may_be_anything(tmp_path: Path) -> None:
-    kept = row_group_decoder._kept([pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x01"), pa.array([5, 1 << 50]).buffers()[1]])])
+    kept = row_group_decoder._compacted([pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\x01"), pa.array([5, 1 << 50]).buffers()[1]])])
     assert kept.type == pa.int8() and kept.to_pylist() == [5, None]
 
 

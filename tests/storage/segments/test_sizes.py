@@ -17,7 +17,7 @@ ROWS = 200
 
 
 def test_a_changed_byte_is_told_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_sizes, "WORTH_A_LOOK", 0)
+    monkeypatch.setattr(row_sizes, "WORTH_SAMPLING", 0)
     place = tmp_path / "words.parquet"
     for compression in ("snappy", "none"):
         pq.write_table(pa.table({"word": [f"x{row % 9}" for row in range(ROWS)]}), place, compression=compression)

@@ -25,7 +25,7 @@ from sframe_spark.api.io.text_encoding import UTF_8, encoding_error, open_utf8
 from sframe_spark.errors import CsvEncodingError, CsvLineError
 from sframe_spark.storage.filesystem.byte_streams import BEHIND_BYTES, FileRange, open_bytes
 from sframe_spark.storage.filesystem.file_kind import TEXT, kind_of
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
 
 # Bytes of a block: fewer in short files, so that all cores have work, but enough that Arrow's start-up cost does not dominate.
@@ -156,7 +156,7 @@ class CsvText:
         if self.is_last:
             return
         size, again = self._bytes_to_read(), len(self.pending)
-        with telling("read", self.path):
+        with translate_os_errors("read", self.path):
             if again and isinstance(self.stream, pa.OSFile) and again <= MAX_AGAIN:
                 # Reading the start of the line again is faster than prepending it to new bytes, which allocates memory each time.
                 self.stream.seek(-again, os.SEEK_CUR)
@@ -392,7 +392,7 @@ def open_csv_range(place: FileRange, options: CsvOptions, reports_position: bool
         return
     # A line starts after the end of the previous one.
     before = place.start if place.is_line else place.start - (1 if options.has_standard_line_ends else len(options.line_terminator.encode()))
-    with telling("read", place.path):
+    with translate_os_errors("read", place.path):
         stream = open_bytes(place.path, place.state, max(0, before))
     with stream:
         text = CsvText(place.path, options, stream, BLOCK_BYTES, state=place.state, position=max(0, before), stop=place.stop)

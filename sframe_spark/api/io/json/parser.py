@@ -20,7 +20,7 @@ from sframe_spark.errors import InfiniteNumberError, JsonError
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.byte_streams import FileRange, WholeLines, open_bytes
 from sframe_spark.storage.filesystem.file_kind import TEXT, kind_of
-from sframe_spark.storage.filesystem.io_errors import telling
+from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
 
 # Blocks of JSON text and the values in them: what any thread may read of a file where its lines are known.
@@ -262,7 +262,7 @@ def open_json(
         with open_utf8(place.path, encoding, place.state) as stream:
             yield JsonText(place, stream, encoding, known=known, blocks=blocks, are_rows=are_rows)
         return
-    with telling("read", place.path):
+    with translate_os_errors("read", place.path):
         stream = open_bytes(place.path, place.state, max(0, place.start - 1))
     with stream:
         yield JsonText(place, WholeLines(stream, place.start, place.stop), encoding, first_line, reports_position, known, blocks)
@@ -348,7 +348,7 @@ class JsonText:
         if room <= 0:
             raise self._wrong(0, f"a value has more than {LONGEST_VALUE:,} characters")
         size = max(self._block_bytes, min(len(self._text), room))
-        with telling("read", self._path):
+        with translate_os_errors("read", self._path):
             data = self._stream.read(size)
         # In other encodings what is read has become UTF-8.
         if self._is_first and self._encoding in UTF_8 and (kind := kind_of(data)) is not None and kind != TEXT:
