@@ -270,7 +270,7 @@ def test_a_child_forked_while_a_thread_imports() -> None:
 import importlib.machinery
 imports = importlib.machinery.SourceFileLoader.exec_module
 
-for module in ("sframe_spark.api.io.csv.writer", "json.tool"):
+for module in ("sframe_spark.turicreate.archive", "json.tool"):
     assert module not in sys.modules
     begun = threading.Event()
 

@@ -263,7 +263,7 @@ def test_a_start_of_spark_is_told_while_it_lasts(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(session, "start_spark", lambda: ready.wait(60) and ("the session", True))
     with config.using(progress="auto"):
         assert session.SparkStart().wait() == "the session"
-    assert "\rSpark is session, " in stream.getvalue() and stream.getvalue().endswith(" \r")
+    assert "\rSpark is starting, " in stream.getvalue() and stream.getvalue().endswith(" \r")
 
 
 def test_messages_to_a_notebook_are_few(monkeypatch: pytest.MonkeyPatch) -> None:

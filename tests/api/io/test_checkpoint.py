@@ -91,6 +91,7 @@ def test_rows_of_another_save_are_not_taken(rows: int, other: str, tmp_path: Pat
     save = saved_frames.save_node
 
     def overtaken(*given: Any) -> Any:
+        monkeypatch.setattr(saved_frames, "save_node", save)
         made = save(*given)
         # The other save below is an ordinary one.
         monkeypatch.setattr(saved_frames, "save_node", save)

@@ -143,10 +143,13 @@ def test_groups_that_are_sorted_before_anybody_has_counted_them_are_no_reason_fo
     assert found.shape == (rows, 2) and found[0] == {"k": rows - 1, "sum": rows - 1}
 
 
-@pytest.mark.parametrize("refused", ["result_memory_left", "work_memory"])
+# No memory for the rows, or too little for the row ids that a join makes of them.
+@pytest.mark.parametrize(("refused", "value"), [("result_memory_left", lambda: 0), ("BYTES_FOR_EACH_ROW", 1 << 60)])
 @pytest.mark.parametrize("how", ["inner", "outer"])
-def test_without_room_pieces_are_joined_or_a_query_joins(refused: str, how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_strategies, refused, lambda: 0)
+def test_without_room_pieces_are_joined_or_a_query_joins(
+    refused: str, value: Any, how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_strategies, refused, value)
     left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1], "w": [1, 2]})
     assert modes(left.join(right, on="k", how=how)) == [Mode.JOINED]
     # No piece has room either.
