@@ -12,7 +12,7 @@ from sframe_spark.engine.physical.placement import Placement, blocking_inputs, i
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.laws.aggregation import count_is_length, reduce_from_statistics
 from sframe_spark.laws.algorithm_choice import (
-    MAX_ROWS_TO_ROAM,
+    MAX_RANDOM_ACCESS_ROWS,
     group_by_of_few,
     group_by_of_sort,
     group_by_of_sorted,
@@ -25,7 +25,7 @@ from sframe_spark.laws.algorithm_choice import (
     sort_of_few,
     top_of_few,
 )
-from sframe_spark.laws.pruning import ValueRanges, filter_by_recorded_bounds, intersection, wanted_values
+from sframe_spark.laws.pruning import ValueRanges, filter_by_recorded_bounds, intersection, required_ranges
 from sframe_spark.laws.slice_pushdown import head_of_sort
 from sframe_spark.laws.sort_elimination import group_by_of_neighbours, sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_order
 from sframe_spark.message_text import visible
@@ -269,7 +269,7 @@ def pruned(firing: Firing, names: ColumnNames) -> str:
     transform, left = firing.before.inputs[0], firing.after.inputs[0].inputs[0]
     below = transform.inputs[0]
     wanted: dict[str, ValueRanges] = {}
-    for column, ranges in wanted_values(transform).items():
+    for column, ranges in required_ranges(transform).items():
         name = names.name(below, column)
         wanted[name] = intersection(wanted[name], ranges) if name in wanted else ranges
     opened = [opened_segments(part) for part in stored_parts(below, left)]
@@ -525,7 +525,7 @@ def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> s
     if not is_in_order(right, [(b, True)]):
         return f"of the {side} side, {not_known(right, [(b, True)], names)}"
     other = "left" if side == "right" else "right"
-    return f"the {side} side may have more than {MAX_ROWS_TO_ROAM} rows, and of the {other} side, {not_known(left, [(a, True)], names)}"
+    return f"the {side} side may have more than {MAX_RANDOM_ACCESS_ROWS} rows, and of the {other} side, {not_known(left, [(a, True)], names)}"
 
 
 def in_order(node: PlannerNode, slot: int, by: Order, names: ColumnNames) -> str:

@@ -1,4 +1,4 @@
-"""All laws, and STAGES: the only list of what runs when."""
+"""All laws in the order in which they are tried, the stages in which they run, and ``optimize()``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("unite", "subplans that have become equal on the way are one node, computed once", also=("share",), back_to="narrow"),
 )
 
-# In this order a stage tries its laws: the first that applies at a node wins.
+# A stage tries its laws in this order: at each node the first that applies wins.
 LAWS: tuple[Law, ...] = (
     normalization.append_of_appends,
     normalization.empty_append,
@@ -113,7 +113,7 @@ def builtin_laws() -> list[Law]:
 
 @lru_cache(maxsize=32)
 def builtin_optimizer(disabled: frozenset[str] = frozenset(), check: bool = True) -> Optimizer:
-    """The optimizer over the built-in laws and those of installed plugins."""
+    """The optimizer with the built-in laws and those of installed plug-ins."""
     load_operators()
     laws = (*builtin_laws(), *plugin_laws())
     require_sound_laws(laws)
@@ -121,7 +121,7 @@ def builtin_optimizer(disabled: frozenset[str] = frozenset(), check: bool = True
 
 
 def require_sound_laws(laws: Sequence[Law]) -> None:
-    """Refuse laws of one name, and laws about operators that do not exist: they would never fire.
+    """Refuse laws with the same name, and laws about operators that do not exist and so would never apply.
 
     Raises
     ------
@@ -139,9 +139,6 @@ def require_sound_laws(laws: Sequence[Law]) -> None:
         seen.add(rule.equation)
 
 
-# Plans after the laws that the options of the library leave.
-
-
 def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
-    """Equivalent plan after the laws; the graph itself is unchanged."""
+    """An equivalent plan after all laws that the configuration has not disabled; the graph itself is unchanged."""
     return builtin_optimizer(config.disabled_laws, config.check != "off").optimize(node, until, trace)

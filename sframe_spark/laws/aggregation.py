@@ -1,4 +1,4 @@
-"""Laws that answer from what was recorded when segments were written."""
+"""Laws that simplify aggregations: answers from recorded statistics, from single rows, from fewer rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sframe_spark.compute.key_runs import unsigned_zero
 from sframe_spark.expressions.program import Register
 from sframe_spark.laws.algorithm_choice import one_value_per_group
 from sframe_spark.laws.fusion import computed
-from sframe_spark.laws.pruning import is_read_by_number
+from sframe_spark.laws.pruning import has_random_access
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
@@ -30,12 +30,10 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, INT, ColumnType
 from sframe_spark.values.decode import decode
 
-# Laws of groups of single rows.
-
 
 @law("group_by(x, k, select_one) = sort(project(x, k and c), k) where no two rows are equal in k", stage="pushdown", on="group_by")
 def group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
-    """Rows of which no two are equal need not be brought together: duplicates of distinct rows are not looked for."""
+    """If the keys are distinct, every group is a single row: no exchange for duplicates is needed."""
     assert isinstance(node.operator, GroupBy)
     operator, child = node.operator, node.inputs[0]
     if not operator.keys or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
@@ -43,12 +41,12 @@ def group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
     if not properties_of(child).order.has_key(operator.keys) or not one_value_per_group(child, operator.keys):
         return None
     columns = [*operator.keys, *(aggregation.positions[0] for aggregation in operator.aggregations)]
-    return sort_rows(project(child, columns), [(place, True) for place in range(len(operator.keys))])
+    return sort_rows(project(child, columns), [(position, True) for position in range(len(operator.keys))])
 
 
 @law("streaming_group_by(x, k, select_one) = project(x, k and c) where no two rows are equal in k", stage="pushdown", on="streaming_group_by")
 def streaming_group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
-    """Groups of one row, in the order of the rows, are the rows."""
+    """If every group is a single row, the groups in row order are the rows."""
     assert isinstance(node.operator, StreamingGroupBy)
     operator, child = node.operator, node.inputs[0]
     if not operator.keys or operator.within or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
@@ -58,9 +56,7 @@ def streaming_group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
     return project(child, [*operator.keys, *(aggregation.positions[0] for aggregation in operator.aggregations)])
 
 
-# Laws of aggregates over all rows that need only some of them, or need them as they are.
-
-# To these a missing value and a row that is not there are the same.
+# Aggregates that ignore missing values.
 SKIPPING = frozenset(("sum", "mean", "min", "max", "var", "std", "column_min", "column_max"))
 
 
@@ -76,7 +72,7 @@ def first_of_first(node: PlannerNode) -> PlannerNode | None:
 
 @law("reduce(filter_rows(f(x), c is there), aggregates of c) = reduce(f(x), aggregates of c)", stage="pushdown", on="reduce", alone=2)
 def aggregates_skip_missing(node: PlannerNode) -> PlannerNode | None:
-    """Missing values need not be dropped before what leaves them out. In floats NaN counts as missing for the mask, and not for the aggregate."""
+    """A filter of missing values is unnecessary before aggregates that ignore them. (Not for floats: the mask drops NaN, which aggregates use.)"""
     operator, filtered = node.operator, node.inputs[0]
     assert isinstance(operator, Reduce)
     if not filtered.operator.filters or not isinstance(filtered.inputs[0].operator, GeneralizedTransform):
@@ -100,7 +96,7 @@ UNANSWERED = object()
 
 @law("reduce(x, count) = length of x", stage="pushdown", on="reduce")
 def count_is_length(node: PlannerNode) -> PlannerNode | None:
-    """Rows whose number is known are not counted."""
+    """A known number of rows need not be counted."""
     rows = node.inputs[0].length.rows
     assert isinstance(node.operator, Reduce)
     if rows is None or any(aggregation.function != "count" for aggregation in node.operator.aggregations):
@@ -110,7 +106,7 @@ def count_is_length(node: PlannerNode) -> PlannerNode | None:
 
 @law("reduce(segments, f) = f as recorded", stage="pushdown", on="reduce")
 def reduce_from_statistics(node: PlannerNode) -> PlannerNode | None:
-    """Counts, bounds and first values of segments are in their manifest."""
+    """The manifest has counts, bounds and first values of segments."""
     source = node.inputs[0].operator
     assert isinstance(node.operator, Reduce)
     if not isinstance(source, SegmentSource) or source.stop <= source.start:
@@ -122,15 +118,15 @@ def reduce_from_statistics(node: PlannerNode) -> PlannerNode | None:
 
 @law("row_number(source, n) = n, n + 1, ...", stage="pushdown", on="row_number")
 def row_number_of_source(node: PlannerNode) -> PlannerNode | None:
-    """Rows whose number is known are numbered without reading them, in any part."""
+    """If the number of rows is known, row numbers need no pass over the rows, and any range of them can be computed."""
     rows, start = node.length.rows, node.operator_parameters["start"]
-    if rows is None or not is_read_by_number(node.inputs[0]) or start + rows > INT_LIMITS[1]:
+    if rows is None or not has_random_access(node.inputs[0]) or start + rows > INT_LIMITS[1]:
         return None
     return range_source(start, rows)
 
 
 def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, rows: int) -> Any:
-    """An aggregate's value (date-times as microseconds), or ``UNANSWERED`` when the statistics do not tell."""
+    """An aggregate's value (datetimes as microseconds) from statistics, or ``UNANSWERED``."""
     if aggregation.function == "count":
         return rows
     if len(aggregation.positions) != 1:
@@ -139,7 +135,7 @@ def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, r
     if aggregation.function == "count_missing" and facts.has_missing is False:
         return 0
     if schema[aggregation.positions[0]].is_zoned:
-        # Instants are recorded, not the offsets.
+        # Statistics have instants without their offsets.
         return UNANSWERED
     if aggregation.function == "select_one" and facts.edges_known:
         return facts.first
@@ -149,12 +145,12 @@ def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, r
 
 
 def one_row(values: Sequence[Any], schema: Schema) -> PlannerNode:
-    """A source of one row; date-times are given as microseconds."""
+    """A source of one row; datetimes are given as microseconds."""
     return zip_columns(*[constant_source(one_value(v, t), t, 1) for v, t in zip(values, schema, strict=True)])
 
 
 def one_value(value: Any, column_type: ColumnType) -> Any:
-    """The Python value that a recorded one stands for."""
+    """Convert a recorded value to a Python value."""
     if value is None or not pa.types.is_timestamp(column_type.physical):
         return value
     return decode(pa.array([value], pa.int64()).view(column_type.physical), column_type)[0]

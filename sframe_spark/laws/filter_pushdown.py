@@ -1,4 +1,4 @@
-"""Laws of masks that are true in every row."""
+"""Laws of filters: masks are merged, pushed down, and decided by what is known of the rows."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.types import DATETIME, FLOAT_KIND, INT, STR
 
-# Laws of filters.
-
 
 @law("zip(filter(x, m), filter(y, m)) = filter(zip(x, y), m)", stage="fuse", on="zip")
 def equal_masks(node: PlannerNode) -> PlannerNode | None:
-    """Rows filtered by one mask stay aligned, so they are filtered once."""
+    """Rows filtered by the same mask stay aligned, so they can be filtered once."""
     first = node.inputs[0]
     if len(node.inputs) < 2 or not all(isinstance(child.operator, Filter) for child in node.inputs):
         return None
@@ -41,7 +39,7 @@ def equal_masks(node: PlannerNode) -> PlannerNode | None:
 
 @law("filter(x, m) = filter_rows(zip(x, m))", stage="select", on="filter")
 def mask_as_column(node: PlannerNode) -> PlannerNode | None:
-    """A mask is a column of the rows it filters."""
+    """A mask becomes a column of the rows that it filters."""
     return FilterRows().make_planner_node(Zip().make_planner_node(*node.inputs))
 
 
@@ -52,7 +50,7 @@ def mask_program(program: Program) -> Program:
 
 @law("filter_rows(f(x), m(x)) = f(filter_rows(x, m(x)))", stage="pushdown", on="filter_rows", alone=True)
 def filter_below_rowwise(node: PlannerNode) -> PlannerNode | None:
-    """A user's function is called only for rows that survive a mask that does not depend on it."""
+    """A user function is only called for rows that pass a mask that does not depend on it."""
     child = node.inputs[0]
     if not isinstance(child.operator, GeneralizedTransform):
         return None
@@ -69,7 +67,7 @@ def filter_below_rowwise(node: PlannerNode) -> PlannerNode | None:
 
 @law("filter_rows(filter_rows(x, m), n) = filter_rows(x, m and n)", stage="pushdown", on="filter_rows", alone=True)
 def filters_merged(node: PlannerNode) -> PlannerNode | None:
-    """Two masks of expressions are one, unless computing the second fails for rows that the first leaves out."""
+    """Two masks that are expressions become one, unless computing the second may fail for rows that the first drops."""
     outer = node.inputs[0]
     if not isinstance(outer.operator, GeneralizedTransform) or not isinstance(outer.inputs[0].operator, FilterRows):
         return None
@@ -83,27 +81,25 @@ def filters_merged(node: PlannerNode) -> PlannerNode | None:
     return FilterRows().make_planner_node(GeneralizedTransform(merged).make_planner_node(inner))
 
 
-# Laws that filter rows before they are put in order, grouped, joined or appended.
-
-# Filtered one by one, more parts make longer plans than they spare rows.
-MAX_PARTS = 32
-# Equal keys of these types are one value: what a mask says of the key of a group it says of each row.
-SAME_WHERE_EQUAL = (INT, STR, DATETIME)
-AS_THEY_COME = (Need.ANY, Need.INHERITED, Need.ORDERED)
+# Filtering more inputs separately makes longer plans than it saves.
+MAX_FILTERED_INPUTS = 32
+# For these types equal keys are identical values: a mask on a group's key holds for each row of the group.
+IDENTICAL_IF_EQUAL = (INT, STR, DATETIME)
+FILTERABLE_NEEDS = (Need.ANY, Need.INHERITED, Need.ORDERED)
 
 
 @attrs.frozen
 class MaskedRows:
-    """A filter's input taken apart: rows, what is computed of them, and the mask.
+    """A filter's input, separated into rows, computed values and the mask.
 
     Parameters
     ----------
     rows
-        The rows.
+        The rows before anything is computed.
     values
-        What the filter's output shows of them.
+        The program of the filter's output columns.
     mask
-        The mask, the only output of its program.
+        A program whose only output is the mask.
     """
 
     rows: PlannerNode
@@ -112,50 +108,50 @@ class MaskedRows:
 
     @classmethod
     def of(cls, node: PlannerNode) -> MaskedRows:
-        """Those of a filter."""
+        """Separate the input of a filter."""
         child = node.inputs[0]
         is_computed = isinstance(child.operator, GeneralizedTransform)
         program = child.operator.computation if is_computed else identity_program(child.facts.width, range(child.facts.width))  # type: ignore[attr-defined]
         values, mask = program.pruned(range(len(program.outputs) - 1)), program.pruned([len(program.outputs) - 1])
         return cls(child.inputs[0] if is_computed else child, values, mask)
 
-    def filtered(self, rows: PlannerNode, places: dict[int, int]) -> PlannerNode:
-        """Rows for which the mask is true, where it reads its column ``i`` at ``places[i]``."""
+    def filtered(self, rows: PlannerNode, positions: dict[int, int]) -> PlannerNode:
+        """Filter rows by the mask, which reads its column ``i`` at ``positions[i]``."""
         width = rows.facts.width
-        moved = self.mask.with_inputs(places, width)
+        moved = self.mask.with_inputs(positions, width)
         outputs = (*[Register(column) for column in range(width)], *moved.outputs)
         return FilterRows().make_planner_node(GeneralizedTransform(Program(width, moved.steps, outputs)).make_planner_node(rows))
 
 
 @law("filter_rows(f(g(x)), m(x)) = f(g(filter_rows(x, m(x)))) where g shows what m reads of x", stage="pushdown", on="filter_rows", alone=2)
 def filter_below(node: PlannerNode) -> PlannerNode | None:
-    """Rows that nobody will see are not sorted, grouped or joined."""
-    parts = MaskedRows.of(node)
-    above = parts.rows
-    operator, read = above.operator, parts.mask.used_inputs()
-    # Of rows in another order a mask is computed for the same ones; below other operators it might fail for one that is not there above.
-    if not operator.filtered_slots or parts.mask.calls_python or (parts.mask.may_fail and not operator.reorders):
+    """Rows that the filter drops are not sorted, grouped or joined."""
+    masked = MaskedRows.of(node)
+    above = masked.rows
+    operator, read = above.operator, masked.mask.used_inputs()
+    # Below a sort the mask sees the same rows; below other operators it may see, and fail for, rows that are not there above.
+    if not operator.filtered_slots or masked.mask.calls_python or (masked.mask.may_fail and not operator.reorders):
         return None
     origins = operator.column_origins([child.facts for child in above.inputs])
     if not read or read[-1] >= len(origins):
         return None
-    if operator.group_keys is not None and any(above.schema[column] not in SAME_WHERE_EQUAL for column in read):
+    if operator.group_keys is not None and any(above.schema[column] not in IDENTICAL_IF_EQUAL for column in read):
         return None
     for slot in operator.filtered_slots:
-        places = {column: position for column in read for place, position in origins[column] if place == slot}
-        if len(places) == len(read) and operator.requires(slot) in AS_THEY_COME:
+        positions = {column: position for column in read for origin_slot, position in origins[column] if origin_slot == slot}
+        if len(positions) == len(read) and operator.requires(slot) in FILTERABLE_NEEDS:
             inputs = list(above.inputs)
-            inputs[slot] = parts.filtered(inputs[slot], places)
-            return computed(parts.values, above.with_inputs(inputs))
+            inputs[slot] = masked.filtered(inputs[slot], positions)
+            return computed(masked.values, above.with_inputs(inputs))
     return None
 
 
 @law("filter_rows(f(append(x, y))) = append(filter_rows(f(x)), filter_rows(f(y)))", stage="pushdown", on="filter_rows", alone=2)
 def filter_across_append(node: PlannerNode) -> PlannerNode | None:
-    """Each input gives its part: rows that cannot meet the mask are not read, whichever input they are of."""
+    """Each input is filtered separately, so that recorded bounds of each can prune it."""
     child = node.inputs[0]
     above = child.inputs[0] if isinstance(child.operator, GeneralizedTransform) else child
-    if not above.operator.unites_rows or len(above.inputs) > MAX_PARTS or child.operator.user_functions(above.facts.width):
+    if not above.operator.unites_rows or len(above.inputs) > MAX_FILTERED_INPUTS or child.operator.user_functions(above.facts.width):
         return None
     made: dict[int, PlannerNode] = {}
     for item in above.inputs:
@@ -166,7 +162,7 @@ def filter_across_append(node: PlannerNode) -> PlannerNode | None:
 
 @law("filter_rows(f(x), m) = f(x) where m is true in every row", stage="pushdown", on="filter_rows")
 def filter_of_all(node: PlannerNode) -> PlannerNode | None:
-    """A test for missing values drops no rows of columns that are known to have none."""
+    """A test for missing values drops no row if the columns are known to have none."""
     child = node.inputs[0]
     assert isinstance(node.operator, FilterRows)
     if not isinstance(child.operator, GeneralizedTransform):
@@ -181,7 +177,7 @@ def filter_of_all(node: PlannerNode) -> PlannerNode | None:
 
 
 def known_flags(program: Program, schema: Schema, rows: RelationProperties) -> dict[int, int]:
-    """Registers that are known to be 1, or 0, in every row: tests for missing values, and what is made of them."""
+    """Registers that are known to be 1 (or 0) in every row: tests for missing values, and combinations of them."""
     flags: dict[int, int] = {}
 
     def flag(operand: Operand) -> int | None:
@@ -189,33 +185,33 @@ def known_flags(program: Program, schema: Schema, rows: RelationProperties) -> d
             return operand.value if operand.type == INT and operand.value in (0, 1) else None
         return flags.get(operand.index)
 
-    for place, step in enumerate(program.steps):
+    for number, step in enumerate(program.steps):
         result: int | None = None
         first = step.operands[0] if step.operands else None
         if step.function in ("is_missing", "is_not_missing") and isinstance(first, Register):
             if first.index < program.width and is_never_missing(first.index, schema, rows):
                 result = int(step.function == "is_not_missing")
         elif step.function in ("and_", "or_", "equal", "truth"):
-            found = [flag(operand) for operand in step.operands]
-            if None not in found:
-                result = {"and_": int(all(found)), "or_": int(any(found)), "equal": int(found[0] == found[-1])}.get(str(step.function), found[0])
+            values = [flag(operand) for operand in step.operands]
+            if None not in values:
+                result = {"and_": int(all(values)), "or_": int(any(values)), "equal": int(values[0] == values[-1])}.get(str(step.function), values[0])
         if result is not None:
-            flags[program.width + place] = result
+            flags[program.width + number] = result
     return flags
 
 
 def is_never_missing(column: int, schema: Schema, rows: RelationProperties) -> bool:
-    """True when a column has no missing value; in floats NaN counts as one, of which bounds tell."""
+    """Return whether a column has no missing value; in floats NaN counts as missing, which only known bounds exclude."""
     return column in rows.bounds if schema[column].kind == FLOAT_KIND else rows.order.is_not_null(column)
 
 
 def never_true(program: Program, schema: Schema, rows: RelationProperties) -> bool:
-    """True when a program's last output, a mask, is 0 or missing in every row: by tests for missing values, or bounds of ints and floats."""
+    """Return whether a program's last output, a mask, is 0 or missing in every row: by tests for missing values, or by bounds of numbers."""
     mask = program.outputs[-1]
     flags = known_flags(program, schema, rows)
     never: set[int] = set()
-    for place, step in enumerate(program.steps):
-        own = program.width + place
+    for number, step in enumerate(program.steps):
+        own = program.width + number
         registers = [operand.index for operand in step.operands if isinstance(operand, Register)]
         both = step.function == "and_" and not never.isdisjoint(registers)
         either = step.function == "or_" and len(registers) == len(step.operands) and never.issuperset(registers)
@@ -225,7 +221,7 @@ def never_true(program: Program, schema: Schema, rows: RelationProperties) -> bo
 
 
 def is_out_of_bounds(step: Step, bounds: Mapping[int, ValueBounds]) -> bool:
-    """True when a comparison of a column with a number holds for no value within the column's bounds."""
+    """Return whether a comparison of a column with a number is false for all values within the column's bounds."""
     if len(step.operands) != 2 or step.function not in ("less", "less_equal", "greater", "greater_equal", "equal"):
         return False
     column, literal = step.operands
@@ -243,14 +239,12 @@ def is_out_of_bounds(step: Step, bounds: Mapping[int, ValueBounds]) -> bool:
     }[str(step.function)]
 
 
-# Laws of rows that are not there: what is known to have none is not computed.
-
 READING = ("append", "asof_join", "filter_rows", "group_by", "join", "key_window", "reverse", "slice", "sort", "top_rows", "zip")
 
 
 @law("f(x) = nothing where f(x) has no rows", stage="pushdown", on=READING)
 def no_rows(node: PlannerNode) -> PlannerNode | None:
-    """Nothing is read to make no rows of it."""
+    """An empty result needs no input."""
     if node.length.at_most != 0 or not node.inputs:
         return None
     return memory_source([pa.array([], column_type.physical) for column_type in node.schema], node.schema, 0)
@@ -258,7 +252,7 @@ def no_rows(node: PlannerNode) -> PlannerNode | None:
 
 @law("filter_rows(f(x), m) = slice(f(x), 0, 0) where m is true in no row", stage="pushdown", on="filter_rows")
 def filter_of_none(node: PlannerNode) -> PlannerNode | None:
-    """A comparison that no value within known bounds meets drops all rows."""
+    """A comparison that is false within known bounds drops all rows."""
     child = node.inputs[0]
     if not isinstance(child.operator, GeneralizedTransform):
         return None
@@ -270,7 +264,7 @@ def filter_of_none(node: PlannerNode) -> PlannerNode | None:
 
 @law("join(x, y, k, left) = x beside missing values where y has no rows", stage="pushdown", on="join")
 def join_with_nothing(node: PlannerNode) -> PlannerNode | None:
-    """Rows that are kept without a match have none; of a full join too."""
+    """Unmatched rows of a left join get missing values; those of a full join too."""
     operator = node.operator
     assert isinstance(operator, Join)
     left, right = node.inputs

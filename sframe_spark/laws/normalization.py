@@ -1,4 +1,4 @@
-"""Laws of append."""
+"""Laws that bring plans to a normal form: flat appends and zips, the few operators that other laws know, shared equal subplans."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sframe_spark.planner.node import PlannerNode
 
 @law("append(append(x, y), z) = append(x, y, z)", stage="expand", on="append")
 def append_of_appends(node: PlannerNode) -> PlannerNode | None:
-    """Append is associative. A frame appended to itself stays nested: flat, its inputs would double with every append."""
+    """Append is associative. A frame appended to itself stays nested: its flat inputs would double with every append."""
     counts = Counter(id(child) for child in node.inputs)
     nested = [child.operator_type == "append" and counts[id(child)] == 1 for child in node.inputs]
     if not any(nested):
@@ -31,33 +31,30 @@ def append_of_appends(node: PlannerNode) -> PlannerNode | None:
 @law("append(x, nothing) = x", stage="expand", on="append")
 def empty_append(node: PlannerNode) -> PlannerNode | None:
     """Inputs without rows add nothing."""
-    kept = [child for child in node.inputs if child.length.rows != 0]
-    if len(kept) == len(node.inputs):
+    filled = [child for child in node.inputs if child.length.rows != 0]
+    if len(filled) == len(node.inputs):
         return None
-    return append(*kept) if kept else node.inputs[0]
+    return append(*filled) if filled else node.inputs[0]
 
 
 @law("append(source of a..b, source of b..c) = source of a..c", stage="pushdown", on="append")
 def append_of_neighbours(node: PlannerNode) -> PlannerNode | None:
-    """Neighbouring rows of one source are read together."""
+    """Adjacent ranges of one source are read together."""
     merged: list[PlannerNode] = [node.inputs[0]]
     for child in node.inputs[1:]:
         last = merged[-1].operator
-        if _neighbours(last, child.operator):
+        if _are_adjacent(last, child.operator):
             merged[-1] = attrs.evolve(last, stop=child.operator.stop).make_planner_node()  # type: ignore[attr-defined, call-arg]
         else:
             merged.append(child)
     return None if len(merged) == len(node.inputs) else append(*merged)
 
 
-def _neighbours(first: object, second: object) -> bool:
+def _are_adjacent(first: object, second: object) -> bool:
     for kind in (MemorySource, SegmentSource):
         if isinstance(first, kind) and isinstance(second, kind):
             return first.stop == second.start and attrs.evolve(second, start=first.start, stop=first.stop) == first
     return False
-
-
-# Laws that turn the vocabulary of plans into the forms that other laws know.
 
 
 @law(
@@ -66,7 +63,7 @@ def _neighbours(first: object, second: object) -> bool:
     on=("transform", "binary_transform", "ternary_transform", "lambda_transform"),
 )
 def generalize(node: PlannerNode) -> PlannerNode | None:
-    """Every element-wise operator is one program over its inputs side by side."""
+    """Every element-wise operator is a program over its zipped inputs."""
     assert isinstance(node.operator, RowWise)
     rows = zip_columns(*node.inputs)
     return GeneralizedTransform(node.operator.program(rows.facts.width)).make_planner_node(rows)
@@ -74,7 +71,7 @@ def generalize(node: PlannerNode) -> PlannerNode | None:
 
 @law("arrange(x.., c) = project(zip(x..), c)", stage="expand", on="arrange")
 def arrangement(node: PlannerNode) -> PlannerNode | None:
-    """Columns of several inputs are picked from all of them side by side."""
+    """An arrangement of columns of several inputs is a projection of their zip."""
     assert isinstance(node.operator, Arrange)
     rows = zip_columns(*node.inputs)
     return Project(node.operator.columns_of_zip([child.facts.width for child in node.inputs])).make_planner_node(rows)
@@ -82,13 +79,13 @@ def arrangement(node: PlannerNode) -> PlannerNode | None:
 
 @law("zip(x) = x", stage="expand", on="zip")
 def singleton_zip(node: PlannerNode) -> PlannerNode | None:
-    """One input has nothing to stand beside."""
+    """A zip of one input is that input."""
     return node.inputs[0] if len(node.inputs) == 1 else None
 
 
 @law("zip(zip(x, y), z) = zip(x, y, z)", stage="pushdown", on="zip")
 def zip_of_zips(node: PlannerNode) -> PlannerNode | None:
-    """Zip is associative. Fusion does this for whole regions: a chain of zips made column by column would be flattened at each of them before."""
+    """Zip is associative. In this stage, after fusion: flattening a chain built column by column before it would take quadratic time."""
     if not any(child.operator_type == "zip" for child in node.inputs):
         return None
     return zip_columns(*[part for child in node.inputs for part in (child.inputs if child.operator_type == "zip" else (child,))])
@@ -96,11 +93,8 @@ def zip_of_zips(node: PlannerNode) -> PlannerNode | None:
 
 @law("project(x, all) = x", stage="expand", on="project")
 def identity_projection(node: PlannerNode) -> PlannerNode | None:
-    """Picking every column in place changes nothing."""
+    """A projection on all columns in their order changes nothing."""
     return node.inputs[0] if shows_all(node.operator_parameters["positions"], node.inputs[0].facts.width) else None
-
-
-# Laws that make equal things one.
 
 
 @law("f(x) and f(x) = one shared f(x)", stage="share", whole_graph=True)

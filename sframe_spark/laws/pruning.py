@@ -1,4 +1,4 @@
-"""Which values of a column a monotone chain of steps sends into wanted ranges: searched with the steps themselves, so exact under any rounding."""
+"""Prunes rows before a filter: the ranges of column values for which a mask can be true, compared with recorded bounds of segments."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType, type_of_class
 from sframe_spark.values.datetimes import to_microseconds
 from sframe_spark.values.value_model import plain_list
 
-# Sets of values of a column as closed ranges: ascending, without a value in common, None where there is no limit.
+# Sets of values of a column as disjoint closed ranges in ascending order; None as a limit: unbounded.
 
 ValueRanges = tuple[Bounds, ...]
-# Ranges that the values of some input columns lie in, by the columns' positions.
+# Ranges that contain the values of input columns, by position.
 ColumnRanges = Mapping[int, ValueRanges]
 
 
 def union(ranges: Iterable[Bounds]) -> ValueRanges:
-    """Return the values that lie in any of some ranges, in any order; ranges with a value in common become one.
+    """Return the union of ranges in any order, overlapping ranges merged.
 
     Examples
     --------
     >>> union([(8, None), (1, 2), (2, 3)]), union([(5, 5), (None, 0)])
     (((1, 3), (8, None)), ((None, 0), (5, 5)))
     """
-    given = list(ranges)
-    unlimited = [bounds for bounds in given if bounds[0] is None]
-    limited = sorted((bounds for bounds in given if bounds[0] is not None), key=lambda bounds: bounds[0])  # type: ignore[arg-type, return-value]
+    ranges = list(ranges)
+    unlimited = [bounds for bounds in ranges if bounds[0] is None]
+    limited = sorted((bounds for bounds in ranges if bounds[0] is not None), key=lambda bounds: bounds[0])  # type: ignore[arg-type, return-value]
     result: list[Bounds] = []
     for low, high in [*unlimited, *limited]:
         if result and (low is None or result[-1][1] is None or low <= result[-1][1]):  # type: ignore[operator]  # all are values of one column
@@ -58,7 +58,7 @@ def union(ranges: Iterable[Bounds]) -> ValueRanges:
 
 
 def intersection(first: ValueRanges, second: ValueRanges) -> ValueRanges:
-    """Return the values that lie in both of two sets of ranges.
+    """Return the intersection of two sets of ranges.
 
     Examples
     --------
@@ -84,12 +84,12 @@ def _have_common_value(first: Bounds, second: Bounds) -> bool:
 
 
 def tighter(first: Any, second: Any, choose: Any) -> Any:
-    """Return the tighter of two limits, of which None is none."""
+    """Return the tighter of two limits; None is no limit."""
     return second if first is None else first if second is None else choose(first, second)
 
 
 def both(first: ColumnRanges, second: ColumnRanges) -> ColumnRanges:
-    """Return ranges where two masks are true.
+    """Return the ranges of columns where both masks are true.
 
     Examples
     --------
@@ -103,19 +103,19 @@ def both(first: ColumnRanges, second: ColumnRanges) -> ColumnRanges:
 
 
 def either(*masks: ColumnRanges) -> ColumnRanges:
-    """Return ranges where at least one of some masks is true; nothing is known of columns of which a mask says nothing.
+    """Return the ranges of columns where at least one mask is true; columns that some mask does not restrict are left out.
 
     Examples
     --------
     >>> either({0: ((1, 2),), 1: ((5, 5),)}, {0: ((8, None),)})
     {0: ((1, 2), (8, None))}
     """
-    shared = reduce(lambda kept, mask: [column for column in kept if column in mask], masks[1:], list(masks[0]))
+    shared = reduce(lambda columns, mask: [column for column in columns if column in mask], masks[1:], list(masks[0]))
     joined = {column: union(bounds for mask in masks for bounds in mask[column]) for column in shared}
     return {column: ranges for column, ranges in joined.items() if ranges != ((None, None),)}
 
 
-# A search tries all limits at once, but of very many each try takes long.
+# The search tries all limits at once, which takes long for very many.
 MAX_PREIMAGE_RANGES = 1_000
 
 
@@ -123,25 +123,27 @@ def preimage(
     program: Program,
     register: int,
     schema: Schema,
-    wanted_of: Callable[[ColumnType], ValueRanges | None],
+    ranges_of: Callable[[ColumnType], ValueRanges | None],
     bounds_of: Callable[[int], Bounds | None],
 ) -> ColumnRanges:
-    """Return the one input column that a register follows, and ranges that its values lie in where the register's value lies in wanted ones.
+    """Return the one input column on which a register depends, and the ranges of its values for which the register's value is in required ranges.
+
+    The ranges are found by bisection with the steps themselves, so they are exact under any rounding.
 
     Parameters
     ----------
     program, register, schema
-        A register of a program that is made by steps, and the types of the program's input columns.
-    wanted_of
-        Wanted ranges of the register's values, given its type; None where there are none.
+        A register computed by steps of a program, and the types of the program's input columns.
+    ranges_of
+        Required ranges of the register's values, given its type; None if there are none.
     bounds_of
-        Between which values those of an input column lie, as far as they are neither missing nor NaN; None where that is unknown.
+        Bounds of an input column's values that are neither missing nor NaN; None if unknown.
 
     Returns
     -------
     Mapping
-        Nothing where the register does not follow one column, steps lose their order among the column's values (ints may wrap around), or a missing
-        value or NaN has a result.
+        Empty if the register does not depend on exactly one column, if steps are not monotone within the column's bounds (ints may wrap
+        around), or if missing values or NaN have a result.
 
     Examples
     --------
@@ -149,26 +151,26 @@ def preimage(
     >>> preimage(doubled, 1, (INT,), lambda kind: ((10, 13),), lambda column: (0, 99))
     {0: ((5, 6),)}
     """
-    found = chain_below(program, register)
-    if found is None:
+    below = chain_below(program, register)
+    if below is None:
         return {}
-    column, chain = found
+    column, chain = below
     bounds = bounds_of(column) if schema[column].is_numeric or schema[column].kind == DATETIME.kind else None
     if bounds is None or None in bounds:
         return {}
-    wanted = wanted_of(chain.register_types((schema[column],))[-1])
-    if wanted is None or len(wanted) > MAX_PREIMAGE_RANGES:
+    required = ranges_of(chain.register_types((schema[column],))[-1])
+    if required is None or len(required) > MAX_PREIMAGE_RANGES:
         return {}
     try:
-        searched = Chain(chain, schema[column]).preimage(wanted, bounds)
+        searched = Chain(chain, schema[column]).preimage(required, bounds)
     except SFrameError:
-        # Steps that fail for some value say nothing of the others.
+        # Steps that fail for some value say nothing about the others.
         return {}
     return {} if searched is None else {column: searched}
 
 
 def chain_below(program: Program, register: int) -> tuple[int, Program] | None:
-    """Return the input column that a register is made of alone, and the steps from it as a program that gives each result on the way."""
+    """Return the only input column of a register, and the steps from it as a program that yields all intermediate results."""
     steps: list[Step] = []
     while register >= program.width:
         step = program.steps[register - program.width]
@@ -186,12 +188,12 @@ def chain_below(program: Program, register: int) -> tuple[int, Program] | None:
 
 @attrs.frozen(eq=False)
 class Chain:
-    """Steps one after the other, each of the result before it and of constants.
+    """A chain of steps, each a function of the previous result and constants.
 
     Parameters
     ----------
     program
-        The steps; its outputs are the column and all results.
+        The steps; its outputs are the column and all intermediate results.
     column_type
         Type of the column.
     """
@@ -201,29 +203,29 @@ class Chain:
 
     @property
     def types(self) -> list[ColumnType]:
-        """Types of the column and of each result."""
+        """Types of the column and of each intermediate result."""
         return self.program.register_types((self.column_type,))
 
-    def preimage(self, wanted: ValueRanges, bounds: Bounds) -> ValueRanges | None:
-        """Return the column's values between bounds whose last result lies in a wanted range; None where the results do not follow the column."""
+    def preimage(self, required: ValueRanges, bounds: Bounds) -> ValueRanges | None:
+        """Return the column's values within bounds whose result is in a required range; None if the result is not monotone there."""
         ends = np.array(bounds, dtype=np.float64 if self.column_type == FLOAT else np.int64)
         rising = self._rises(ends)
         if rising is None:
             return None
-        low, high = places_of_numbers(ends).tolist()
-        lows, highs = limits(wanted, self.types[-1])
+        low, high = ordinals_of(ends).tolist()
+        lows, highs = limits(required, self.types[-1])
         if rising:
-            first = self._first_place(low, high, lambda numbers: numbers >= lows)
-            last = self._first_place(low, high, lambda numbers: numbers > highs) - 1
+            first = self._first_ordinal(low, high, lambda numbers: numbers >= lows)
+            last = self._first_ordinal(low, high, lambda numbers: numbers > highs) - 1
         else:
-            first = self._first_place(low, high, lambda numbers: numbers <= highs)
-            last = self._first_place(low, high, lambda numbers: numbers < lows) - 1
-        kept = first <= last
-        firsts, lasts = (self._numbers_at(found[kept].astype(np.int64)).tolist() for found in (first, last))
+            first = self._first_ordinal(low, high, lambda numbers: numbers <= highs)
+            last = self._first_ordinal(low, high, lambda numbers: numbers < lows) - 1
+        is_filled = first <= last
+        firsts, lasts = (self._numbers_at(ordinals[is_filled].astype(np.int64)).tolist() for ordinals in (first, last))
         return union(zip(firsts, lasts, strict=True))
 
     def _rises(self, ends: Numbers) -> bool | None:
-        """Whether the last result rises with the column from one end to the other, or falls; None where neither is proved."""
+        """Return whether the result rises (or falls) with the column between two ends; None if neither is proved."""
         values = self._values(ends)
         strange = pa.array([None, float("nan")] if self.column_type == FLOAT else [None], values.type, from_pandas=False)
         results = self._results(pa.concat_arrays([values, strange]))
@@ -238,32 +240,32 @@ class Chain:
             rising = rising == same
         return None if key_numbers(results[-1], self.types[-1])[1][2:].any() else rising
 
-    def _first_place(self, low: int, high: int, test: Callable[[Numbers], Numbers]) -> Any:
-        """For each limit the first place from ``low`` to ``high`` whose result passes a test that all later ones pass; ``high + 1`` if none does."""
+    def _first_ordinal(self, low: int, high: int, test: Callable[[Numbers], Numbers]) -> Any:
+        """For each limit, the first ordinal from ``low`` to ``high`` whose result passes a monotone test; ``high + 1`` if none does."""
         numbers = self._last_numbers(np.array([low, high]))
         at_low, at_high = test(numbers[:1]), test(numbers[1:])
         below, above = np.full(len(at_low), low), np.full(len(at_low), high)
         while True:
-            # Places may be further apart than 64 bits tell, so their mean is taken bit by bit.
+            # The distance of two ordinals may exceed 64 bits, so the mean is computed bitwise.
             middle = (below & above) + ((below ^ above) >> 1)
             if bool((middle == below).all()):
                 break
             passed = test(self._last_numbers(middle))
             below, above = np.where(passed, below, middle), np.where(passed, middle, above)
-        # Past the last place there may be no 64-bit number.
-        found = above.astype(object)
-        found[at_low] = low
-        found[~at_high] = high + 1
-        return found
+        # The ordinal after the last may exceed 64 bits.
+        first = above.astype(object)
+        first[at_low] = low
+        first[~at_high] = high + 1
+        return first
 
-    def _last_numbers(self, places: Numbers) -> Numbers:
-        return key_numbers(self._results(self._values(self._numbers_at(places)))[-1], self.types[-1])[0]
+    def _last_numbers(self, ordinals: Numbers) -> Numbers:
+        return key_numbers(self._results(self._values(self._numbers_at(ordinals)))[-1], self.types[-1])[0]
 
     def _results(self, values: pa.Array) -> tuple[pa.Array, ...]:
         return self.program.run(Chunk((values,), len(values)), (self.column_type,)).columns
 
-    def _numbers_at(self, places: Numbers) -> Numbers:
-        return numbers_at(places) if self.column_type == FLOAT else places
+    def _numbers_at(self, ordinals: Numbers) -> Numbers:
+        return floats_at(ordinals) if self.column_type == FLOAT else ordinals
 
     def _values(self, numbers: Numbers) -> pa.Array:
         if not self.column_type.is_zoned:
@@ -274,9 +276,9 @@ class Chain:
 
 
 def follows(step: Step, types: Sequence[ColumnType], ends: Sequence[Any]) -> bool | None:
-    """Return whether a step's result rises with its only register, which lies between two ends, or falls; None where neither is promised.
+    """Return whether a step's result rises (or falls) with its only register, whose values are within two ends; None if neither is guaranteed.
 
-    Unlike what functions promise of all values, this is about values that are there and not NaN, and ints that do not wrap around.
+    Unlike the declared monotonicity of functions, this is only about values that are neither missing nor NaN, and ints that do not wrap around.
 
     Examples
     --------
@@ -316,30 +318,30 @@ def follows(step: Step, types: Sequence[ColumnType], ends: Sequence[Any]) -> boo
 
 
 def fits(step: Step, constant: int, place: int, value: int) -> bool:
-    """Return whether the result of an int and a constant needs no more than 64 bits."""
+    """Return whether the result of a step for an int and a constant fits in 64 bits."""
     difference = value - constant if place == 0 else constant - value
     exact = {"add": value + constant, "subtract": difference, "multiply": value * constant}.get(str(step.function))
     return exact is not None and INT_LIMITS[0] <= exact <= INT_LIMITS[1]
 
 
-def limits(wanted: ValueRanges, result_type: ColumnType) -> tuple[Numbers, Numbers]:
-    """Return lower and upper limits of ranges as numbers that compare with results; of ints those that lie in the ranges."""
+def limits(required: ValueRanges, result_type: ColumnType) -> tuple[Numbers, Numbers]:
+    """Return lower and upper limits of ranges as numbers comparable with results; for ints, rounded into the ranges."""
     if result_type == FLOAT:
-        lows = [-np.inf if low is None else low for low, _ in wanted]
-        highs = [np.inf if high is None else high for _, high in wanted]
+        lows = [-np.inf if low is None else low for low, _ in required]
+        highs = [np.inf if high is None else high for _, high in required]
         return np.array(lows, dtype=np.float64), np.array(highs, dtype=np.float64)
     smallest, largest = INT_LIMITS
-    lows = [smallest if low is None or low == -np.inf else int(np.ceil(low)) if isinstance(low, float) else low for low, _ in wanted]
-    highs = [largest if high is None or high == np.inf else int(np.floor(high)) if isinstance(high, float) else high for _, high in wanted]
+    lows = [smallest if low is None or low == -np.inf else int(np.ceil(low)) if isinstance(low, float) else low for low, _ in required]
+    highs = [largest if high is None or high == np.inf else int(np.floor(high)) if isinstance(high, float) else high for _, high in required]
     return np.array(lows, dtype=np.int64), np.array(highs, dtype=np.int64)
 
 
-def places_of_numbers(numbers: Numbers) -> Numbers:
-    """Return the places of numbers among all that there are of their type, as ints: neighbours have places next to each other.
+def ordinals_of(numbers: Numbers) -> Numbers:
+    """Return the ordinals of numbers among all values of their type, as ints: adjacent numbers have adjacent ordinals.
 
     Examples
     --------
-    >>> places_of_numbers(np.array([-0.0, 0.0, 5e-324])).tolist(), places_of_numbers(np.array([7])).tolist()
+    >>> ordinals_of(np.array([-0.0, 0.0, 5e-324])).tolist(), ordinals_of(np.array([7])).tolist()
     ([-1, 0, 1], [7])
     """
     if numbers.dtype.kind != "f":
@@ -348,32 +350,30 @@ def places_of_numbers(numbers: Numbers) -> Numbers:
     return bits ^ ((bits >> 63) & INT_LIMITS[1])
 
 
-def numbers_at(places: Numbers) -> Numbers:
-    """Return the floats at places, the inverse of :func:`places_of_numbers`."""
-    bits: Numbers = places ^ ((places >> 63) & INT_LIMITS[1])
+def floats_at(ordinals: Numbers) -> Numbers:
+    """Return the floats with given ordinals, the inverse of :func:`ordinals_of`."""
+    bits: Numbers = ordinals ^ ((ordinals >> 63) & INT_LIMITS[1])
     return bits.view(np.float64)
 
 
-# Ranges outside of which no value lies where a mask is true.
-
-# Of longer lists of values that are looked for, looking at each of them may cost more than it saves.
+# Checking longer lists of values against segments may cost more than it saves.
 MAX_VALUES = 10_000
 
 BoundsOfColumn = Callable[[int], Bounds | None]
 
 
 def mask_ranges(program: Program, schema: Schema, bounds_of: BoundsOfColumn = lambda column: None) -> ColumnRanges:
-    """Input columns and the closed ranges that their values lie in where the program's last output is true.
+    """Ranges of input columns that contain all rows for which a program's last output is true.
 
-    Missing is not true, so a comparison with a missing value says nothing about it.
+    A comparison with a missing value is not true, so missing values may lie outside of the ranges.
 
     Parameters
     ----------
     program, schema
         The program and the types of its input columns.
     bounds_of
-        Tells between which values those of an input column lie that are neither missing nor NaN (date-times in microseconds), or None. Asked where
-        what is computed of a column is compared.
+        Bounds of an input column's values that are neither missing nor NaN (datetimes in microseconds), or None. Only called where a
+        value computed from the column is compared.
     """
     mask = program.outputs[-1]
     if not isinstance(mask, Register) or mask.index < program.width:
@@ -383,7 +383,7 @@ def mask_ranges(program: Program, schema: Schema, bounds_of: BoundsOfColumn = la
 
 @attrs.frozen(eq=False)
 class MaskRanges:
-    """What the registers of a program say about its input columns where they are true.
+    """Ranges implied by the registers of a program where they are true.
 
     Parameters
     ----------
@@ -394,15 +394,15 @@ class MaskRanges:
     program: Program
     schema: Schema
     bounds_of: BoundsOfColumn
-    _found: dict[int, ColumnRanges] = attrs.field(factory=dict, init=False)
+    _known_ranges: dict[int, ColumnRanges] = attrs.field(factory=dict, init=False)
 
     def of(self, mask: Register) -> ColumnRanges:
         """Ranges where a register is true."""
-        for place, step in enumerate(self.program.steps[: mask.index - self.program.width + 1]):
+        for number, step in enumerate(self.program.steps[: mask.index - self.program.width + 1]):
             ranges = self._of_step(step)
             if ranges:
-                self._found[self.program.width + place] = ranges
-        return self._found.get(mask.index, {})
+                self._known_ranges[self.program.width + number] = ranges
+        return self._known_ranges.get(mask.index, {})
 
     def _of_step(self, step: Step) -> ColumnRanges:
         if step.function in ("and_", "or_", "truth"):
@@ -419,18 +419,18 @@ class MaskRanges:
         return self._where(compared[0], lambda kind: ranges_of_comparison(*compared[1:], kind))
 
     def _known(self, operand: Operand) -> ColumnRanges:
-        return self._found.get(operand.index, {}) if isinstance(operand, Register) else {}
+        return self._known_ranges.get(operand.index, {}) if isinstance(operand, Register) else {}
 
-    def _where(self, register: int, wanted_of: Callable[[ColumnType], ValueRanges | None]) -> ColumnRanges:
-        """Ranges of the column behind a register where the register's value lies in some ranges, which depend on its type."""
+    def _where(self, register: int, ranges_of: Callable[[ColumnType], ValueRanges | None]) -> ColumnRanges:
+        """Ranges of the column behind a register for which the register's value is in some ranges, which depend on its type."""
         if register < self.program.width:
-            wanted = wanted_of(self.schema[register])
-            return {} if wanted is None else {register: wanted}
-        return preimage(self.program, register, self.schema, wanted_of, self.bounds_of)
+            required = ranges_of(self.schema[register])
+            return {} if required is None else {register: required}
+        return preimage(self.program, register, self.schema, ranges_of, self.bounds_of)
 
 
 def ranges_of_comparison(name: str, literal: Literal, column_type: ColumnType) -> ValueRanges | None:
-    """The range that a comparison with a constant leaves, the constant included; None where the two do not compare as recorded.
+    """The range that a comparison with a constant implies, including the constant; None if they do not compare like recorded bounds.
 
     Examples
     --------
@@ -447,7 +447,7 @@ def ranges_of_comparison(name: str, literal: Literal, column_type: ColumnType) -
 
 
 def ranges_of_values(values: Any, column_type: ColumnType) -> ValueRanges | None:
-    """Some values that are looked for, each a range; None where a missing value is, or one that compares otherwise than as recorded.
+    """One range per value that ``is_in`` searches; None if one is missing, or does not compare like recorded bounds.
 
     Examples
     --------
@@ -467,19 +467,17 @@ def ranges_of_values(values: Any, column_type: ColumnType) -> ValueRanges | None
 
 
 def as_recorded(value: Any) -> Any:
-    """A value as statistics record it: date-times as microseconds of their instants."""
+    """A value in the form of recorded statistics: datetimes as microseconds of their instants."""
     return to_microseconds(value)[0] if isinstance(value, datetime) else value
 
 
-# Laws that leave out rows of which recorded bounds prove that a mask drops them.
-
-# Of more ranges of rows, those nearest to each other are read as one.
+# If there are more ranges of rows, the closest ones are merged.
 MAX_SEGMENT_RANGES = 64
 
 
 @law("filter_rows(f(x), m) = filter_rows(f(rows of x that may meet m), m)", stage="pushdown", on="filter_rows")
 def filter_by_recorded_bounds(node: PlannerNode) -> PlannerNode | None:
-    """Segments and row groups whose bounds contradict the mask are not opened."""
+    """Segments and row groups whose recorded bounds contradict the mask are not read."""
     child = node.inputs[0]
     if not isinstance(child.operator, GeneralizedTransform):
         return None
@@ -488,25 +486,25 @@ def filter_by_recorded_bounds(node: PlannerNode) -> PlannerNode | None:
     if not rows:
         return None
     ranges: Sequence[RowRange] = [(0, rows)]
-    for column, wanted in wanted_values(child).items():
-        found = rows_of_source(below, column, wanted)
-        if found is not None:
-            ranges = list(common_rows(ranges, found))
-    ranges = nearest_joined(ranges, MAX_SEGMENT_RANGES if is_read_by_number(below) else 1)
+    for column, required in required_ranges(child).items():
+        matching = rows_of_source(below, column, required)
+        if matching is not None:
+            ranges = list(common_rows(ranges, matching))
+    ranges = merge_nearest(ranges, MAX_SEGMENT_RANGES if has_random_access(below) else 1)
     if ranges == [(0, rows)]:
         return None
     return node.with_inputs([child.with_inputs([rows_in(below, ranges)])])
 
 
-def wanted_values(transform: PlannerNode) -> ColumnRanges:
-    """Columns of a program's input, and ranges that their values lie in where the program's last output is true."""
+def required_ranges(transform: PlannerNode) -> ColumnRanges:
+    """Ranges of a transform's input columns for which its last output can be true."""
     assert isinstance(transform.operator, GeneralizedTransform)
     below = transform.inputs[0]
     return mask_ranges(transform.operator.computation, below.schema, lambda column: bounds_of_column(below, column))
 
 
 def stored_column(node: PlannerNode, column: int) -> tuple[SegmentSource | SegmentParts, int] | None:
-    """The stored rows that a column comes from, and its position in the dataset."""
+    """The stored rows that a column comes from, and its position in the dataset; None if it is computed."""
     while isinstance(node.operator, Zip):
         node, column = part_of_zip(node, column)
     source = node.operator
@@ -514,45 +512,45 @@ def stored_column(node: PlannerNode, column: int) -> tuple[SegmentSource | Segme
 
 
 def bounds_of_column(node: PlannerNode, column: int) -> Bounds | None:
-    """Recorded bounds of the dataset's column that a column comes from."""
+    """Recorded bounds of the stored column that a column comes from."""
     stored = stored_column(node, column)
     return None if stored is None else recorded_bounds(stored[0].manifest, stored[1])
 
 
-def rows_of_source(node: PlannerNode, column: int, wanted: ValueRanges) -> list[RowRange] | None:
-    """Rows of a node that may hold wanted values, if the column comes from segments."""
+def rows_of_source(node: PlannerNode, column: int, required: ValueRanges) -> list[RowRange] | None:
+    """Ranges of a node's rows that may contain required values; None if the column is not stored."""
     stored = stored_column(node, column)
     if stored is None:
         return None
     source, position = stored
     ranges = ((source.start, source.stop),) if isinstance(source, SegmentSource) else source.ranges
-    matching = matching_ranges(source.manifest, position, wanted, ranges[0][0], ranges[-1][1])
+    matching = matching_ranges(source.manifest, position, required, ranges[0][0], ranges[-1][1])
     shifts = [before - first for (first, _), before in zip(ranges, rows_before(ranges), strict=True)]
-    found = ((first + shift, last + shift) for part, shift in zip(ranges, shifts, strict=True) for first, last in common_rows([part], matching))
-    return list(joined(found))
+    shifted = ((first + shift, last + shift) for part, shift in zip(ranges, shifts, strict=True) for first, last in common_rows([part], matching))
+    return list(joined(shifted))
 
 
-def nearest_joined(ranges: Sequence[RowRange], most: int) -> list[RowRange]:
-    """At most so many ranges of rows that hold those given: the smallest gaps are filled.
+def merge_nearest(ranges: Sequence[RowRange], max_ranges: int) -> list[RowRange]:
+    """Merge ranges until there are at most ``max_ranges``: the smallest gaps are filled.
 
     Examples
     --------
-    >>> nearest_joined([(0, 1), (5, 6), (8, 9), (20, 21)], 2)
+    >>> merge_nearest([(0, 1), (5, 6), (8, 9), (20, 21)], 2)
     [(0, 9), (20, 21)]
     """
-    if len(ranges) <= most:
+    if len(ranges) <= max_ranges:
         return list(ranges)
-    gaps = sorted(range(1, len(ranges)), key=lambda place: ranges[place][0] - ranges[place - 1][1], reverse=True)
-    starts = [0, *sorted(gaps[: most - 1])]
+    gaps = sorted(range(1, len(ranges)), key=lambda index: ranges[index][0] - ranges[index - 1][1], reverse=True)
+    starts = [0, *sorted(gaps[: max_ranges - 1])]
     return [(ranges[start][0], ranges[stop - 1][1]) for start, stop in zip(starts, [*starts[1:], len(ranges)], strict=True)]
 
 
 def rows_in(node: PlannerNode, ranges: Sequence[RowRange]) -> PlannerNode:
-    """Some ranges of a node's rows; of stored rows several are one source, which keeps what is known of them."""
+    """Some ranges of a node's rows; ranges of stored rows are a single source, which keeps its recorded properties."""
     if len(ranges) <= 1:
         return slice_rows(node, *(ranges[0] if ranges else (0, 0)))
     if isinstance(node.operator, Zip):
-        # An input that stands there twice stays one node.
+        # An input that occurs twice stays one node.
         chosen = {id(child): rows_in(child, ranges) for child in node.inputs}
         return node.with_inputs([chosen[id(child)] for child in node.inputs])
     source = node.operator
@@ -563,6 +561,6 @@ def rows_in(node: PlannerNode, ranges: Sequence[RowRange]) -> PlannerNode:
     return append(*[slice_rows(node, first, last) for first, last in ranges])
 
 
-def is_read_by_number(node: PlannerNode) -> bool:
-    """True for sources, and sources side by side: their rows can be read anywhere, without those before."""
-    return node.operator.is_source or (isinstance(node.operator, Zip) and all(map(is_read_by_number, node.inputs)))
+def has_random_access(node: PlannerNode) -> bool:
+    """Return whether any rows of a node can be read without those before: sources, and zips of sources."""
+    return node.operator.is_source or (isinstance(node.operator, Zip) and all(map(has_random_access, node.inputs)))

@@ -1,4 +1,4 @@
-"""Laws of slices."""
+"""Laws of slices: fewer rows are read, computed and sorted."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 
-# Spark finds so many first rows in one task; further rows are found faster by a sort of all.
+# Up to so many first rows Spark finds in one task; for more, sorting all rows is faster.
 MAX_TOP_ROWS = 100_000
 
 
 def bounds(node: PlannerNode) -> tuple[int, int | None, int]:
     """Start, stop and step of a slice."""
-    taken = node.operator.row_range
-    assert taken is not None
-    return taken.start, taken.stop, taken.step
+    rows = node.operator.row_range
+    assert rows is not None
+    return rows.start, rows.stop, rows.step
 
 
 @law("slice(slice(x, a), b) = slice(x, b of a)", stage="pushdown", on="slice")
 def slice_of_slice(node: PlannerNode) -> PlannerNode | None:
-    """A slice of every n-th row of a slice is a slice."""
+    """A slice of a slice is a slice."""
     child = node.inputs[0]
     if child.operator.row_range is None:
         return None
@@ -38,7 +38,7 @@ def slice_of_slice(node: PlannerNode) -> PlannerNode | None:
 
 @law("slice(source) = source of those rows", stage="pushdown", on="slice")
 def slice_into_source(node: PlannerNode) -> PlannerNode | None:
-    """A source reads only the rows asked for."""
+    """A source reads only the rows of the slice."""
     source = node.inputs[0].operator
     start, stop, step = bounds(node)
     rows = node.inputs[0].length.rows
@@ -51,7 +51,7 @@ def slice_into_source(node: PlannerNode) -> PlannerNode | None:
 
 @law("slice(rowwise(x)) = rowwise(slice(x))", stage="pushdown", on="slice", alone=True)
 def slice_below_rowwise(node: PlannerNode) -> PlannerNode | None:
-    """Row-wise operators compute only the rows asked for."""
+    """Row-wise operators only compute the rows of the slice."""
     child = node.inputs[0]
     if not child.operator.row_wise or not child.inputs:
         return None
@@ -60,7 +60,7 @@ def slice_below_rowwise(node: PlannerNode) -> PlannerNode | None:
 
 @law("slice(running(x), 0, n) = running(slice(x, 0, n))", stage="pushdown", on="slice", alone=True)
 def head_below_sequential(node: PlannerNode) -> PlannerNode | None:
-    """A running value of the first rows depends on the first rows only."""
+    """Running values of the first rows depend only on the first rows."""
     child = node.inputs[0]
     start, stop, step = bounds(node)
     if not isinstance(child.operator, SequentialOperator) or not child.operator.keeps_domain:
@@ -72,14 +72,14 @@ def head_below_sequential(node: PlannerNode) -> PlannerNode | None:
 
 @law("slice(append(x, y)) = append(slice(x), slice(y))", stage="pushdown", on="slice")
 def slice_across_append(node: PlannerNode) -> PlannerNode | None:
-    """Each input gives its part of the rows; an input that gives none is left out."""
+    """Each input contributes its part of the rows; inputs outside the slice are dropped."""
     child = node.inputs[0]
     start, stop, step = bounds(node)
     lengths = [item.length.rows for item in child.inputs]
     if not child.operator.unites_rows or step != 1 or any(rows is None for rows in lengths):
         return None
-    parts, before = [], 0
-    # One slice per distinct part, so that a frame appended to itself stays one node.
+    slices, before = [], 0
+    # Equal slices of one input are one node, so that a frame appended to itself stays one.
     sliced: dict[tuple[int, int, int], PlannerNode] = {}
     for item, rows in zip(child.inputs, lengths, strict=True):
         assert rows is not None
@@ -88,16 +88,16 @@ def slice_across_append(node: PlannerNode) -> PlannerNode | None:
         if last > first:
             key = (id(item), first, last)
             sliced[key] = sliced.get(key) or slice_rows(item, first, last)
-            parts.append(sliced[key])
+            slices.append(sliced[key])
         before += rows
-    if not parts:
+    if not slices:
         return slice_rows(child.inputs[0], 0, 0)
-    return parts[0] if len(parts) == 1 else child.operator.make_planner_node(*parts)
+    return slices[0] if len(slices) == 1 else child.operator.make_planner_node(*slices)
 
 
 @law("slice(sort(x, by), 0, n) = top_rows(x, by, n)", stage="pushdown", on="slice", alone=True)
 def head_of_sort(node: PlannerNode) -> PlannerNode | None:
-    """The head of a sorted frame needs no full sort."""
+    """The first rows of sorted rows need no full sort."""
     child = node.inputs[0]
     start, stop, step = bounds(node)
     if not isinstance(child.operator, Sort) or stop is None or stop > MAX_TOP_ROWS or step != 1:
@@ -108,14 +108,11 @@ def head_of_sort(node: PlannerNode) -> PlannerNode | None:
 
 @law("slice(x, all) = x", stage="pushdown", on="slice")
 def slice_of_all(node: PlannerNode) -> PlannerNode | None:
-    """All rows are no slice."""
+    """A slice of all rows is its input."""
     start, stop, step = bounds(node)
     rows = node.inputs[0].length.rows
     whole = stop is None or (rows is not None and stop >= rows)
     return node.inputs[0] if start == 0 and step == 1 and whole else None
-
-
-# Laws of the last rows of sorted rows.
 
 
 @law(
@@ -125,7 +122,7 @@ def slice_of_all(node: PlannerNode) -> PlannerNode | None:
     alone=True,
 )
 def last_rows_of_sort(node: PlannerNode) -> PlannerNode | None:
-    """The last rows in an order are the first ones in the opposite order, where ties stand the other way round too."""
+    """The last rows in an order are the first rows in the opposite order; reversing the input reverses ties, too."""
     assert isinstance(node.operator, SliceRows)
     child = node.inputs[0]
     rows, start = child.length.rows, node.operator.start

@@ -1,4 +1,4 @@
-"""Laws that use rows in opposite order: they are read backwards, or grouped as they stand and the groups put in order."""
+"""Laws that avoid sorts: of rows that are already in order, up to ties or in reverse, and where nobody observes the order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.expressions.program import Register
-from sframe_spark.laws.algorithm_choice import in_runs, one_value_per_group
+from sframe_spark.laws.algorithm_choice import for_adjacent_groups, one_value_per_group
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
@@ -25,12 +25,10 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, INT
 
-# Laws of sorts.
-
 
 @law("sort(x, by) = x where x is in that order", stage="pushdown", on="sort")
 def sort_of_sorted(node: PlannerNode) -> PlannerNode | None:
-    """Rows that are proved to be in the order asked for are not sorted."""
+    """Rows that are proved to be in order are not sorted."""
     assert isinstance(node.operator, Sort)
     child = node.inputs[0]
     return child if is_in_order(child, node.operator.by) else None
@@ -38,21 +36,21 @@ def sort_of_sorted(node: PlannerNode) -> PlannerNode | None:
 
 @law("sort(x, by) = suffix_sort(x, by) where x is in the order of the first of by", stage="pushdown", on="sort")
 def sort_of_partly_sorted(node: PlannerNode) -> PlannerNode | None:
-    """Rows that are in order up to ties stay in their ranges: only ties are sorted, each run on its own."""
+    """Rows that are in order up to ties stay in their ranges: only ties are sorted, each run separately."""
     assert isinstance(node.operator, Sort)
     child, by = node.inputs[0], node.operator.by
     known = properties_of(child).order
-    held = known.satisfied_length(requirement(by))
-    if not 0 < held < len(by) or not runs_as_kernels(child):
+    sorted_prefix = known.satisfied_length(requirement(by))
+    if not 0 < sorted_prefix < len(by) or not runs_as_kernels(child):
         return None
-    if all(known.is_constant(position) for position, _ in by[:held]):
+    if all(known.is_constant(position) for position, _ in by[:sorted_prefix]):
         return None
-    return SuffixSort(by, held).make_planner_node(child)
+    return SuffixSort(by, sorted_prefix).make_planner_node(child)
 
 
 @law("top_rows(x, by, n) = slice(x, 0, n) where x is in that order", stage="pushdown", on="top_rows")
 def top_of_sorted(node: PlannerNode) -> PlannerNode | None:
-    """The first rows of rows in order are the top rows."""
+    """The top rows of sorted rows are their first rows."""
     assert isinstance(node.operator, TopRows)
     child = node.inputs[0]
     return slice_rows(child, 0, node.operator.rows) if is_in_order(child, node.operator.by) else None
@@ -64,14 +62,14 @@ def sort_of_sort(node: PlannerNode) -> PlannerNode | None:
     child = node.inputs[0]
     if not isinstance(child.operator, Sort) or not isinstance(node.operator, Sort):
         return None
-    taken = {position for position, _ in node.operator.by}
-    rest = tuple(item for item in child.operator.by if item[0] not in taken)
+    sorted_columns = {position for position, _ in node.operator.by}
+    rest = tuple(item for item in child.operator.by if item[0] not in sorted_columns)
     return Sort((*node.operator.by, *rest)).make_planner_node(child.inputs[0])
 
 
 @law("sort(f(x), by columns of x) = f(sort(x))", stage="pushdown", on=("sort", "top_rows"), alone=True)
 def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
-    """A user's function is called after rows are ordered (and cut), when the order does not depend on it."""
+    """A user function is called after sorting (and cutting) if the order does not depend on it."""
     child = node.inputs[0]
     assert isinstance(node.operator, (Sort, TopRows))
     if not isinstance(child.operator, GeneralizedTransform) or not child.operator.computation.calls_python:
@@ -89,7 +87,7 @@ def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
 
 @law("f(reordered(x)) = f(x) where nobody observes the order", stage="order", whole_graph=True)
 def unobserved_order(root: PlannerNode) -> PlannerNode | None:
-    """A sort, or another operator that only puts rows in another order, is left out where that order reaches no result."""
+    """A sort, or another operator that only reorders rows, is dropped if that order affects no result."""
     nodes = list(postorder([root]))
     if not any(node.operator.reorders for node in nodes):
         return None
@@ -107,7 +105,7 @@ def unobserved_order(root: PlannerNode) -> PlannerNode | None:
 
 @law("sort(x, by) = reverse(x) where x backwards is in that order and no rows tie", stage="pushdown", on="sort")
 def sort_of_reversed(node: PlannerNode) -> PlannerNode | None:
-    """Rows in opposite order are read backwards."""
+    """Rows in the opposite order are read backwards."""
     assert isinstance(node.operator, Sort)
     child, by = node.inputs[0], node.operator.by
     if not runs_as_kernels(child) or not is_reversed(child, by):
@@ -117,7 +115,7 @@ def sort_of_reversed(node: PlannerNode) -> PlannerNode | None:
 
 @law("sort(x, by) = suffix_sort(reverse(x), by then row number) where x backwards is in the order of the first of by", stage="pushdown", on="sort")
 def sort_of_partly_reversed(node: PlannerNode) -> PlannerNode | None:
-    """Rows in opposite order up to ties are read backwards, and ties put in order: in that of the input where all columns tie."""
+    """Rows in the opposite order up to ties are read backwards, and ties are sorted; rows that tie in all columns keep their input order."""
     assert isinstance(node.operator, Sort)
     child = node.inputs[0]
     if not runs_as_kernels(child) or is_reversed(child, node.operator.by):
@@ -127,7 +125,7 @@ def sort_of_partly_reversed(node: PlannerNode) -> PlannerNode | None:
 
 @law("top_rows(x, by, n) = slice(sort(x, by), 0, n) where x backwards is in the order of by", stage="pushdown", on="top_rows")
 def top_of_reversed(node: PlannerNode) -> PlannerNode | None:
-    """The first rows of rows in opposite order are the last ones; no others are read when they can be counted from the end."""
+    """The top rows of rows in the opposite order are the last ones; only these are read if the number of rows is known."""
     assert isinstance(node.operator, TopRows)
     child, by = node.inputs[0], node.operator.by
     if child.length.rows is None or not runs_as_kernels(child):
@@ -140,7 +138,7 @@ def top_of_reversed(node: PlannerNode) -> PlannerNode | None:
 
 @law("group_by(x, k) = sort(streaming_group_by(x, k), k) where equal keys are neighbours", stage="pushdown", on="group_by")
 def group_by_of_neighbours(node: PlannerNode) -> PlannerNode | None:
-    """Rows in another order of the keys are grouped as they stand; it is the groups that are put in order, if anyone looks."""
+    """If equal keys are adjacent, though not in key order, rows are grouped in place, and only the groups are sorted if the order is observed."""
     assert isinstance(node.operator, GroupBy)
     operator, child = node.operator, node.inputs[0]
     if not operator.keys or not runs_as_kernels(child) or not one_value_per_group(child, operator.keys):
@@ -149,20 +147,20 @@ def group_by_of_neighbours(node: PlannerNode) -> PlannerNode | None:
     ascending = [(place, True) for place in range(len(operator.keys))]
     if known.satisfies_set(operator.keys) is None or known.satisfies(requirement([(key, True) for key in operator.keys])):
         return None
-    groups = StreamingGroupBy(operator.keys, in_runs(child, operator.keys, operator.aggregations)).make_planner_node(child)
+    groups = StreamingGroupBy(operator.keys, for_adjacent_groups(child, operator.keys, operator.aggregations)).make_planner_node(child)
     return sort_rows(groups, ascending)
 
 
 @law("reverse(reverse(x)) = x", stage="pushdown", on="reverse")
 def reverse_of_reverse(node: PlannerNode) -> PlannerNode | None:
-    """Rows that are turned round twice stand as they stood: ranges are read forwards."""
+    """Rows reversed twice are in their original order."""
     child = node.inputs[0]
     return child.inputs[0] if isinstance(child.operator, Reverse) else None
 
 
 @law("slice(reverse(x), a, b) = reverse(slice(x, n - b, n - a)) where x has n rows", stage="pushdown", on="slice")
 def slice_below_reverse(node: PlannerNode) -> PlannerNode | None:
-    """Only the rows asked for are read backwards."""
+    """Only the rows of the slice are read backwards."""
     child, rows = node.inputs[0], node.inputs[0].length.rows
     assert isinstance(node.operator, SliceRows)
     if not isinstance(child.operator, Reverse) or rows is None or node.operator.step != 1:
@@ -173,45 +171,40 @@ def slice_below_reverse(node: PlannerNode) -> PlannerNode | None:
 
 
 def is_reversed(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> bool:
-    """True when a node's rows backwards are in an order in which no two rows tie."""
+    """Return whether a node's rows, read backwards, are in an order without ties."""
     known = properties_of(node).order
     return known.reverse().satisfies(requirement(by)) and known.has_key([position for position, _ in by])
 
 
 def sorted_backwards(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode | None:
-    """A node's rows read backwards, those that tie then put in order; None where that would be all of them."""
+    """A node's rows read backwards, with ties sorted; None if all rows would tie."""
     known = properties_of(node).order
-    held = known.reverse().satisfied_length(requirement(by))
-    if not held or known.satisfied_length(requirement(by)) or all(known.is_constant(position) for position, _ in by[:held]):
+    sorted_prefix = known.reverse().satisfied_length(requirement(by))
+    if not sorted_prefix or known.satisfied_length(requirement(by)) or all(known.is_constant(position) for position, _ in by[:sorted_prefix]):
         return None
     rows, width = node.length.rows, node.facts.width
-    # Where rows are counted their numbers need no pass over them.
+    # If the number of rows is known, row numbers need no pass over them.
     numbers = row_number(node) if rows is None else range_source(0, rows)
     backwards = reverse(zip_columns(node, numbers))
-    ordered = SuffixSort((*by, (width, True)), held).make_planner_node(backwards)
+    ordered = SuffixSort((*by, (width, True)), sorted_prefix).make_planner_node(backwards)
     return project(ordered, list(range(width)))
-
-
-# Laws of promised orders.
 
 
 @law("assume_order(x, by) = x where x is in that order", stage="pushdown", on="assume_order")
 def promise_of_known(node: PlannerNode) -> PlannerNode | None:
-    """What is proved needs no promise."""
+    """An assumption that is proved is unnecessary."""
     assert isinstance(node.operator, AssumeOrder)
     child = node.inputs[0]
     return child if is_in_order(child, node.operator.by) else None
 
 
-# Laws of what goes along the rows: running extremes of rows in order, values moved twice.
-
-# Of floats both zeros tie, and are different values.
+# Not floats: -0.0 and 0.0 tie and are different values.
 ORDERED = (INT, DATETIME)
 
 
 @law("cumulative(x, max) = x where x ascends", stage="pushdown", on="cumulative")
 def maximum_of_ascending(node: PlannerNode) -> PlannerNode | None:
-    """Each value is the largest so far; missing values come first, where there is none."""
+    """Each value is the largest so far; missing values come first, where the result is missing too."""
     child = node.inputs[0]
     assert isinstance(node.operator, Cumulative)
     return child if node.operator.kind == "max" and child.schema[0] in ORDERED and is_in_order(child, [(0, True)]) else None
@@ -219,7 +212,7 @@ def maximum_of_ascending(node: PlannerNode) -> PlannerNode | None:
 
 @law("cumulative(x, min) = x where x descends and is never missing", stage="pushdown", on="cumulative")
 def minimum_of_descending(node: PlannerNode) -> PlannerNode | None:
-    """Each value is the smallest so far; missing values, which come last, would have the one before them."""
+    """Each value is the smallest so far; missing values, which come last, would get the value before them."""
     child = node.inputs[0]
     assert isinstance(node.operator, Cumulative)
     if node.operator.kind != "min" or child.schema[0] not in ORDERED or not is_in_order(child, [(0, False)]):
@@ -229,7 +222,7 @@ def minimum_of_descending(node: PlannerNode) -> PlannerNode | None:
 
 @law("shift(shift(x, a), b) = shift(x, a + b) where both move values one way", stage="pushdown", on="shift")
 def shift_of_shift(node: PlannerNode) -> PlannerNode | None:
-    """Moving twice is moving once, with one value for the rows that become free. Moved back, values that were lost would return."""
+    """Two shifts in one direction with the same fill value are one. In opposite directions, values shifted out would come back."""
     child = node.inputs[0]
     if not isinstance(node.operator, Shift) or not isinstance(child.operator, Shift):
         return None

@@ -163,7 +163,7 @@ FAULTS = (
     Fault("count-runs-unordered", "laws", "and known.satisfies_set({*keys, *aggregation.positions}) is not None", ""),
     # pruning
     Fault("negative-factor", "pruning", "return constant.value > 0 if constant.value else None", "return True if constant.value else None"),
-    Fault("last-place", "pruning", "found[~at_high] = high + 1", "found[~at_high] = high"),
+    Fault("last-place", "pruning", "first[~at_high] = high + 1", "first[~at_high] = high"),
     Fault(
         "intersection-widens",
         "pruning",
@@ -176,8 +176,13 @@ FAULTS = (
     # order
     Fault("loose-class-link", "order", "return fact.strict and len(fact.arguments) == 1", "return len(fact.arguments) == 1"),
     Fault("decreasing-link", "order", '1 if effect == "inc" else -1)', "1)"),
-    Fault("join-order", "order", "[: partner.satisfied_length(shown)]", ""),
-    Fault("key-loses-column", "order", "keys=tuple(key for key in facts.keys if not gone.intersection(key)),", "keys=tuple(map(kept, facts.keys)),"),
+    Fault("join-order", "order", "[: partner.satisfied_length(visible)]", ""),
+    Fault(
+        "key-loses-column",
+        "order",
+        "keys=tuple(key for key in facts.keys if not dropped.intersection(key)),",
+        "keys=tuple(map(remaining, facts.keys)),",
+    ),
     Fault("asof-nulls", "order", '"nulls_last" if direction == "forward" else "nulls_first"', '"nulls_first"'),
     Fault("rename-direction", "order", '{"inc": "dec", "dec": "inc"}.get(effect, effect)', '{"inc": "dec"}.get(effect, effect)'),
     Fault(
@@ -188,14 +193,14 @@ FAULTS = (
     ),
     # planner
     Fault("splice-keeps-calls", "planner", "self.calls = ()", "pass"),
-    Fault("alone-ignored", "planner", "if rule.alone and self._others_read(node, rule.alone):", "if False:"),
+    Fault("alone-ignored", "planner", "if rule.alone and self._has_other_readers(node, rule.alone):", "if False:"),
     Fault("readers-forgotten", "planner", "self.shared.add(id(successor))", "pass"),
     Fault("types-unchecked", "planner", "if before.schema != after.schema:", "if len(before.schema) != len(after.schema):"),
     Fault("plan-reads-itself", "planner", "not 0 <= child < number for child in inputs", "not 0 <= child <= number for child in inputs"),
     Fault(
         "order-not-inherited",
         "planner",
-        "if need is Need.ANY or (need is Need.INHERITED and id(node) not in found):",
+        "if need is Need.ANY or (need is Need.INHERITED and id(node) not in observer_of):",
         "if need is Need.ANY or need is Need.INHERITED:",
     ),
     Fault("lengths-bounded", "planner", "bounded.at_most < known.rows:", "bounded.at_most <= known.rows:"),
