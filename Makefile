@@ -12,11 +12,11 @@ PYTEST := $(RUN) -m pytest -q -p no:cacheprovider
 CLASSES := $(VENV)/classes.jsa
 export SFRAME_SPARK_JVM_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC '-XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)' -Xlog:disable -Xlog:all=error:stderr
 # Hundreds of processes import the package, the tests and benchmarks: they find them compiled, whatever the environment says.
-test faults bench bench-cluster bench-peers bench-scale bench-tpch: export PYTHONDONTWRITEBYTECODE :=
+test changed faults bench bench-cluster bench-peers bench-scale bench-tpch: export PYTHONDONTWRITEBYTECODE :=
 
 PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 
-.PHONY: demo test docs faults bench bench-cluster bench-peers bench-scale bench-tpch check clean venv release-check
+.PHONY: demo test docs faults bench bench-cluster bench-peers bench-scale bench-tpch check lint types changed clean venv release-check
 
 venv: $(STAMP)
 
@@ -85,11 +85,19 @@ bench: $(STAMP)
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.interchange
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.members
 
-check: $(STAMP)
+# Within a minute: types beside the tests, without Spark, of the rooms that differ from the main branch.
+check: lint
+	$(MAKE) --no-print-directory -j 2 --output-sync types changed
+
+lint: $(STAMP)
 	$(VENV)/bin/ruff check sframe_spark tests examples benchmarks docs
 	$(VENV)/bin/ruff format --check sframe_spark tests examples benchmarks docs
+
+types: $(STAMP)
 	$(VENV)/bin/mypy sframe_spark
-	$(PYTEST) tests/test_imports.py
+
+changed: $(STAMP)
+	$(RUN) -m tests.changed_rooms
 
 # Wheel and source distribution, installed into clean environments of every Python that is found; the demo runs in each.
 release-check: $(STAMP)
