@@ -41,6 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A save waits several times until bytes are on the disk, ten milliseconds each; `tests/faults` looks at when it asks for that.
+    os.fsync = lambda descriptor: None
 
 
 # Each of these starts processes, or tries the same thing hundreds of times.

@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
+# Fewer random examples meet no second value of anything.
+FEWEST_EXAMPLES = 5
 
-def examples(full: int, every: int = 5) -> int:
+
+def examples(full: int, every: int = 8) -> int:
     """How many examples run: one of so many in the normal run, ``SFRAME_SPARK_EXAMPLES`` times all where that is set."""
     asked = os.environ.get("SFRAME_SPARK_EXAMPLES")
-    return full * int(asked) if asked else -(-full // every)
+    return full * int(asked) if asked else max(-(-full // every), min(full, FEWEST_EXAMPLES))
 
 
 def part(values: Iterable[Any], every: int) -> list[Any]:

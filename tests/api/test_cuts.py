@@ -116,8 +116,11 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_digit_depends_on_cuts(name: str, places: list[Path]) -> None:
-    found = []
-    for place, cut in zip(places, CUTS, strict=True):
+    """Each program with one segment and three of the other cuts, by turns."""
+    found, turn = [], list(PROGRAMS).index(name)
+    for number, (place, cut) in enumerate(zip(places, CUTS, strict=True)):
+        if number and (number + turn) % 5 > 2:
+            continue
         with config.using(**cut):
             found.append(repr(PROGRAMS[name](load_sframe(str(place)))))
     assert all(other == found[0] for other in found[1:]), [other == found[0] for other in found]

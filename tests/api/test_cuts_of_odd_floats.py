@@ -135,6 +135,9 @@ def differing(seed: int, kinds: tuple[str, str], base: Path, names: tuple[str, .
     for name in names:
         expected = None
         for number, cut in enumerate(cuts):
+            # With one segment and three of the other cuts, by turns.
+            if number and (number + seed) % 5 > 2:
+                continue
             threads = int(random.choice([1, 2, 8]))
             with config.using(**cut), mock.patch.object(scheduler, "threads_here", partial(int, threads)):
                 given = repr(PROGRAMS[name](load_sframe(str(base / str(number)))))
@@ -148,6 +151,6 @@ def differing(seed: int, kinds: tuple[str, str], base: Path, names: tuple[str, .
 def test_no_digit_of_odd_floats_depends_on_cuts(kind: str, tmp_path: Path) -> None:
     """Of each kind, a part of the programs, beside another kind; ``SFRAME_SPARK_EXAMPLES`` tells how much more of both."""
     place = list(KINDS).index(kind)
-    for number in range(examples(5)):
+    for number in range(examples(1)):
         names = tuple(PROGRAMS)[(place + number) % 9 :: 9]
         assert not differing(place + 11 * number, (kind, tuple(KINDS)[(place + 7 * number + 5) % 11]), tmp_path / str(number), names)

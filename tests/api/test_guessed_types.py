@@ -13,6 +13,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import SFrameError, UserFunctionError
+from tests.examples import square
 
 pytestmark = pytest.mark.behaviour
 # More than the first rows that tell a type, whoever asks.
@@ -51,8 +52,7 @@ def test_floats_take_no_dates(first: Any) -> None:
                 door()
 
 
-@pytest.mark.parametrize("later", [2**53 + 1, -(2**63) + 1, 2**70 + 1, np.int64(2**53 + 1), np.uint64(2**64 - 1)])
-@pytest.mark.parametrize("first", [None, 1.5])
+@pytest.mark.parametrize(("first", "later"), square(2, [None, 1.5], [2**53 + 1, -(2**63) + 1, 2**70 + 1, np.int64(2**53 + 1), np.uint64(2**64 - 1)]))
 def test_floats_take_no_ints_that_lose_digits(first: Any, later: Any) -> None:
     """Identifiers, where the first rows had none."""
     for name, door in doors(both(first, later), None):
@@ -65,8 +65,7 @@ def test_floats_take_no_ints_that_lose_digits(first: Any, later: Any) -> None:
         assert door()[-1] == float(later), name
 
 
-@pytest.mark.parametrize("later", [5, 2.5, True])
-@pytest.mark.parametrize("first", [DAY, DAY.replace(tzinfo=datetime.UTC)])
+@pytest.mark.parametrize(("first", "later"), square(2, [DAY, DAY.replace(tzinfo=datetime.UTC)], [5, 2.5, True]))
 def test_dates_take_no_numbers(first: Any, later: Any) -> None:
     """They would be seconds since 1970."""
     for _, door in doors(both(first, later), None):
@@ -105,20 +104,20 @@ UTC_DAY = datetime.datetime(2024, 2, 29, tzinfo=datetime.UTC)
 EAST = pd.Timestamp("2024-06-01", tz="Europe/Berlin")
 
 
-@pytest.mark.parametrize("missing", [None, pd.NaT, pd.NA, np.datetime64("NaT")])
-@pytest.mark.parametrize(
-    ("moment", "found"),
-    [
-        (DAY, DAY),
-        (DAY.date(), DAY),
-        (UTC_DAY, UTC_DAY),
-        (np.datetime64("2024-02-29"), UTC_DAY),
-        (EAST, datetime.datetime(2024, 6, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))),
-        (None, None),
-    ],
-)
-def test_date_times_of_all_classes_are_what_was_asked_for(moment: Any, found: Any, missing: Any) -> None:
+DATE_TIMES = [
+    (DAY, DAY),
+    (DAY.date(), DAY),
+    (UTC_DAY, UTC_DAY),
+    (np.datetime64("2024-02-29"), UTC_DAY),
+    (EAST, datetime.datetime(2024, 6, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))),
+    (None, None),
+]
+
+
+@pytest.mark.parametrize(("missing", "date_time"), square(4, [None, pd.NaT, pd.NA, np.datetime64("NaT")], DATE_TIMES))
+def test_date_times_of_all_classes_are_what_was_asked_for(missing: Any, date_time: tuple[Any, Any]) -> None:
     """Also where the first rows have none: pandas' NaT is a date-time for Python."""
+    moment, found = date_time
     for value in (lambda number: missing if number < FIRST else moment, lambda number: missing if number % 2 else moment, lambda number: moment):
         for name, door in doors(value, datetime.datetime):
             assert door()[-2:] == [None if value(number) is missing else found for number in (ROWS - 2, ROWS - 1)], name

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import part
+
 # Python itself, this package and Spark import them; each says that it ran.
 HOSTILE = ("random", "socket", "pickle", "struct", "typing", "numpy", "pyarrow", "pandas", "sitecustomize", "usercustomize", "logging", "site", "os")
 SCRIPT = """
@@ -50,7 +52,7 @@ def run(program: list[str], options: list[str], folder: Path, **environment: str
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [[], ["-I"], ["-E", "-O", "-P", "-s", "-X", "dev", "-W", "ignore"]], ids=" ".join)
+@pytest.mark.parametrize("options", part([[], ["-I"], ["-E", "-O", "-P", "-s", "-X", "dev", "-W", "ignore"]], 2), ids=" ".join)
 def test_processes_of_ours(program: list[str], options: list[str], tmp_path: Path) -> None:
     ignores_environment = {"-I", "-E"} & set(options)
     hostile = {"PYTHONPATH": str(tmp_path / "hostile"), "PYTHONINSPECT": ""} if ignores_environment else {}
@@ -59,7 +61,7 @@ def test_processes_of_ours(program: list[str], options: list[str], tmp_path: Pat
 
 
 # Of modules that were loaded before the program's directory was on the path.
-@pytest.mark.parametrize("options", [[], ["-X", "frozen_modules=off"]], ids=" ".join)
+@pytest.mark.parametrize("options", part([[], ["-X", "frozen_modules=off"]], 2), ids=" ".join)
 def test_modules_of_the_program_are_not_those_that_start_an_interpreter(program: list[str], options: list[str], tmp_path: Path) -> None:
     for name in ("site", "os", "stat", "genericpath", "codecs", "sitecustomize", "usercustomize"):
         (tmp_path / "program" / f"{name}.py").write_text((tmp_path / "hostile" / "site.py").read_text().replace("site.py", f"{name}.py"))
@@ -69,7 +71,7 @@ def test_modules_of_the_program_are_not_those_that_start_an_interpreter(program:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("options", [[], ["-I"]], ids=" ".join)
+@pytest.mark.parametrize("options", part([["-I"], []], 2), ids=" ".join)
 def test_tasks_of_spark(program: list[str], options: list[str], tmp_path: Path) -> None:
     hostile = {"PYTHONPATH": str(tmp_path / "hostile")} if options else {}
     (tmp_path / "program" / "script.py").write_text(SCRIPT.replace("{sys.flags.optimize} {sys.flags.dev_mode} {sys.warnoptions}", ""))

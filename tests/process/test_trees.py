@@ -19,7 +19,7 @@ from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.types import INT
 
 # More than Python's limit of recursion; then longer than a path may be, which is left to calls relative to a directory.
-DEEP, DEEPER_THAN_PATHS = 1500, 2500
+DEEP, DEEPER_THAN_PATHS = 1100, 2100
 
 
 def nest(place: Path, levels: int) -> None:

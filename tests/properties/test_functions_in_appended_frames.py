@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, config
+from tests.examples import part, square
 
 ROWS, FEW = 120, 40
 Column = list[int | None]
@@ -122,7 +123,7 @@ def run(seed: int) -> None:
         program.read(choose.choice(DOORS))
 
 
-@pytest.mark.parametrize("first", range(0, 240, 40))
+@pytest.mark.parametrize("first", part(range(0, 240, 40), 3))
 def test_every_way_to_read_agrees_with_lists(first: int) -> None:
     with config.using(small_rows=FEW):
         for seed in range(first, first + 40):
@@ -136,9 +137,10 @@ def test_every_way_to_read_agrees_with_lists_in_tasks() -> None:
             run(seed)
 
 
-@pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("sequential", ["shift", "running_sum", "rolling_max"])
-@pytest.mark.parametrize("appends", [["append"], ["append", "append"], ["filter", "append"], ["append_other"], ["append", "slice"]])
+APPENDS = [["append"], ["append", "append"], ["filter", "append"], ["append_other"], ["append", "slice"]]
+
+
+@pytest.mark.parametrize(("appends", "sequential", "door"), square(3, APPENDS, ["shift", "running_sum", "rolling_max"], DOORS))
 def test_a_sequential_operator_over_an_appended_function(appends: list[str], sequential: str, door: str) -> None:
     with config.using(small_rows=FEW):
         program = Program(random.Random(1))

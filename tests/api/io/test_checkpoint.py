@@ -13,6 +13,7 @@ from sframe_spark.api.io import saved_frames
 from sframe_spark.errors import ConcurrentSaveError, StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
+from tests.examples import square
 
 ROWS = [{"n": number, "half": number / 2} for number in range(1_000)]
 
@@ -84,8 +85,7 @@ def test_few_rows(rows: list[Any], tmp_path: Path) -> None:
 OTHERS = {"as many": {"n": range(len(ROWS)), "half": [0.0] * len(ROWS)}, "none": {"n": [], "half": []}, "of other types": {"n": ["a"]}}
 
 
-@pytest.mark.parametrize("rows", [len(ROWS), 0])
-@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize(("rows", "other"), square(2, [len(ROWS), 0], OTHERS))
 def test_rows_of_another_save_are_not_taken(rows: int, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame, place = halves().head(rows), str(tmp_path / "rows")
     save = saved_frames.save_node

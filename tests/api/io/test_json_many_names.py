@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame
+from tests.examples import square
 
 FORMS: dict[str, Callable[[int], list[dict[str, Any]]]] = {
     "one row": lambda count: [{f"k{place}": place for place in range(count)}],
@@ -26,8 +27,7 @@ def seconds(path: Path, orient: str) -> float:
     return time.process_time() - start
 
 
-@pytest.mark.parametrize("orient", ["records", "lines"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "orient"), square(2, FORMS, ["records", "lines"]))
 def test_time_follows_the_number_of_values(form: str, orient: str, tmp_path: Path) -> None:
     found = []
     for count in (8_000, 32_000):

@@ -6,6 +6,7 @@ import os
 import random
 import threading
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -106,12 +107,11 @@ def derived(rows: SFrame, name: str) -> SFrame:
     return chosen
 
 
-@pytest.mark.parametrize(
-    ("how", "on", "work", "segments", "is_derived"), square(4, KINDS, ["k", "f", "s", "k s", "s f k"], WORK, [None, 1, 7], [False, True])
-)
-def test_rows_are_those_of_one_join(
-    sides: tuple[SFrame, SFrame], how: str, on: str, work: int, segments: int | None, is_derived: bool, tmp_path: Path
-) -> None:
+# Each kind of join on each key; of the ways to run it, each with some of them.
+@pytest.mark.parametrize(("join", "way"), square(12, product(KINDS, ["k", "f", "s", "k s", "s f k"]), product(WORK, [None, 1, 7], [False, True])))
+def test_rows_are_those_of_one_join(sides: tuple[SFrame, SFrame], join: tuple[str, str], way: tuple[int, int | None, bool], tmp_path: Path) -> None:
+    (how, on), (work, segments, is_derived) = join, way
+
     def program() -> SFrame:
         left, right = (derived(rows, name) for rows, name in zip(sides, "vw", strict=True)) if is_derived else sides
         return left.join(right, on=on.split(), how=how)

@@ -12,6 +12,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine.execution import executor
 from sframe_spark.session import is_started, session
+from tests.examples import square
 
 ROWS = 3_000
 
@@ -75,8 +76,7 @@ def without_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not is_started()
 
 
-@pytest.mark.parametrize("function", [by_processes, by_threads])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "function"), square(2, PROGRAMS, [by_processes, by_threads]))
 def test_no_door_starts_spark(name: str, function: Function, tmp_path: Path) -> None:
     def found(door: Callable[[Any, str], object] | None) -> list[Any]:
         sf = SFrame({"a": [row * 7_919 % 1_000 for row in range(ROWS)], "b": range(ROWS)})

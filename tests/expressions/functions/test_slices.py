@@ -7,6 +7,7 @@ import pytest
 from sframe_spark.expressions.functions.scalar_function import evaluate
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
+from tests.examples import square
 from tests.expressions.functions.row_by_row import kernels
 from tests.facts import same
 
@@ -14,10 +15,9 @@ KERNELS = list(kernels())
 ROWS = 30
 
 
-@pytest.mark.parametrize("name", sorted({name for name, *_ in KERNELS}))
-@pytest.mark.parametrize(("start", "stop"), [(7, 28), (1, 2), (5, 5)])
-def test_parts_are_as_columns_of_their_own(name: str, start: int, stop: int) -> None:
-    wrong = []
+@pytest.mark.parametrize(("name", "rows"), square(3, sorted({name for name, *_ in KERNELS}), [(7, 28), (1, 2), (5, 5)]))
+def test_parts_are_as_columns_of_their_own(name: str, rows: tuple[int, int]) -> None:
+    (start, stop), wrong = rows, []
     for other, types, cells, parameters in KERNELS:
         if other != name:
             continue

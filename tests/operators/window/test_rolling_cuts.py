@@ -14,6 +14,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.types import FLOAT
 from tests.api.test_cuts_of_odd_floats import KINDS, numbers_of
+from tests.examples import square
 
 
 def in_batches(rolling: Rolling, column: pa.Array, bounds: list[int]) -> list[float | None]:
@@ -26,8 +27,7 @@ def in_batches(rolling: Rolling, column: pa.Array, bounds: list[int]) -> list[fl
     return found
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("what", ["sum", "mean", "var", "stdv"])
+@pytest.mark.parametrize(("kind", "what"), square(2, KINDS, ["sum", "mean", "var", "stdv"]))
 def test_no_digit_depends_on_batches(kind: str, what: str) -> None:
     for seed in range(4):
         random = np.random.default_rng(seed)
