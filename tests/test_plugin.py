@@ -23,7 +23,7 @@ from sframe_spark.errors import (
     UnsupportedOperationError,
     UserFunctionError,
 )
-from sframe_spark.explain.dry_run import foresee
+from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.graph import postorder
 from sframe_spark.plugin import (
     FLOAT,
@@ -106,7 +106,7 @@ WITH_FUNCTIONS_OF_OURS = {
     "running": lambda sf: sf.running({"g": aggregate("test_geometric_mean", "v")}),
     "window": lambda sf: sf.window("w", {"g": aggregate("test_geometric_mean", "v")}, before=2.0),
 }
-HERE = {Mode.THREADS, Mode.PARTS_HERE, Mode.GATHERED}
+HERE = {Mode.THREADS, Mode.PARTS_OF_THREADS, Mode.GATHERED}
 
 
 @pytest.mark.parametrize("name", WITH_FUNCTIONS_OF_OURS)
@@ -114,8 +114,8 @@ def test_threads_do_not_call_what_was_not_written_for_threads(name: str, tmp_pat
     frame().save(str(tmp_path / "frame"))
     with sfs.config.using(small_rows=5, segment_rows=20):
         saved = sfs.load_sframe(str(tmp_path / "frame"))
-        assert {section.mode for section in foresee((saved["w"] + 1.0)._node).sections} == {Mode.THREADS}
-        sections = foresee(WITH_FUNCTIONS_OF_OURS[name](saved)._node).sections
+        assert {section.mode for section in plan_dry_run((saved["w"] + 1.0)._node).sections} == {Mode.THREADS}
+        sections = plan_dry_run(WITH_FUNCTIONS_OF_OURS[name](saved)._node).sections
     calling = [section for section in sections if any("test_" in node.operator.describe() for node in postorder([section.root]))]
     assert calling and not any(section.mode in HERE for section in calling)
 

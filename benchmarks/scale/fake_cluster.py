@@ -19,7 +19,7 @@ from benchmarks.scale.fake_frames import FOOTER_BYTES, bounded, make_hole
 from benchmarks.scale.shapes import FEW_GROUPS
 from sframe_spark.engine.runtime.scheduler import RangeTask
 from sframe_spark.engine.runtime.tasks import Tries, part_of_range, summarize_range, write_range
-from sframe_spark.engine.spark.file_checks import require_sound_pages
+from sframe_spark.engine.spark.file_checks import require_valid_pages
 from sframe_spark.engine.task_pickling import packed
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
@@ -99,7 +99,7 @@ class FakeCluster:
     def query(self, root: PlannerNode, directory: str) -> None:
         """The files that a query reads are checked; the query is not planned."""
         self.queries += 1
-        require_sound_pages(root)
+        require_valid_pages(root)
         raise NotRun(root)
 
     @contextlib.contextmanager
@@ -116,7 +116,7 @@ class FakeCluster:
                 f"{engine}.spark.page_checks.run_tasks": self.run_tasks,
                 f"{engine}.datasets.new_datasets.query.write_parquet": self.query,
                 # Which reads some rows.
-                f"{engine}.runs.section_runs.few_groups": lambda node, keys: not self.many_groups,
+                f"{engine}.runs.section_runs.has_few_groups": lambda node, keys: not self.many_groups,
                 f"{engine}.planning.placement.is_spark_local": lambda: False,
                 f"{engine}.planning.placement.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.

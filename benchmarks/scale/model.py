@@ -27,10 +27,10 @@ SEARCHED, JOIN = "as-of join", "join, large sides"
 class Cluster:
     """Who does the work: as many pieces at a time as there are cores."""
 
-    are_elsewhere: ClassVar[bool] = True
+    is_out_of_process: ClassVar[bool] = True
     cores: int
 
-    def at_a_time(self) -> int:
+    def parallelism(self) -> int:
         """The cores."""
         return self.cores
 

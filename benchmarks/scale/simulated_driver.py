@@ -21,13 +21,13 @@ from benchmarks.scale.fake_cluster import FakeCluster, NotRun
 from benchmarks.scale.fake_frames import write_fake
 from benchmarks.scale.programs import BY_NAME, PROGRAMS, Frames, Way, opened
 from benchmarks.scale.shapes import LARGE, LARGE_CORES, Shape
-from sframe_spark.explain.dry_run import foresee
+from sframe_spark.explain.dry_run import plan_dry_run
 
 RESULTS = Path(__file__).with_name("simulated.json")
 LOOKS: dict[str, Callable[[Frames], Any]] = {
     "len": lambda frames: len(frames.frame),
-    "head, planned": lambda frames: foresee(frames.frame.head(10)._node),
-    "[i], planned": lambda frames: foresee(frames.frame[5:6]._node),
+    "head, planned": lambda frames: plan_dry_run(frames.frame.head(10)._node),
+    "[i], planned": lambda frames: plan_dry_run(frames.frame[5:6]._node),
 }
 # What is opened before is opened with it, and an append is told of twice as many segments.
 SIMULATED = [program.name for program in PROGRAMS if program.way is not Way.DRIVER]

@@ -8,13 +8,13 @@ import attrs
 
 from sframe_spark.engine.execution.direct_execution import needs_no_plan
 from sframe_spark.engine.execution.materialize import materialize
-from sframe_spark.engine.execution.run_log import Journal, Outcome
+from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.execution.source_validation import find_claimed_orders
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.explain.dry_run import foresee
+from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.explain.executed_plans import work_in_spark
 from sframe_spark.explain.explanation import Explanation, physical_lines, run_lines
 from sframe_spark.explain.order_reasons import order_reasons
@@ -78,7 +78,7 @@ def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tup
 
 def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> list[ExplainedSection]:
     """Return the sections that materializing a node runs, with their outcomes if the node is to be materialized now."""
-    planned_run = foresee(node)
+    planned_run = plan_dry_run(node)
     names = names if planned_run.beside is None else planned_run.beside.names(names)
     known = ColumnNames() if planned_run.plan is None else ColumnNames.of_plan(planned_run.plan, names, planned_run.trace, planned_run.graph)
     known = names_of_sections(planned_run.sections, names, known)
@@ -91,20 +91,20 @@ def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> lis
     return with_outcomes(planned, outcomes_of(node))
 
 
-def with_outcomes(sections: Sequence[ExplainedSection], outcomes: Sequence[Outcome]) -> list[ExplainedSection]:
+def with_outcomes(sections: Sequence[ExplainedSection], outcomes: Sequence[SectionOutcome]) -> list[ExplainedSection]:
     """Return the sections with the outcome of each; what no section announced goes to the last."""
     numbers = {section.number for section in sections}
 
-    def belongs(outcome: Outcome, section: ExplainedSection) -> bool:
+    def belongs(outcome: SectionOutcome, section: ExplainedSection) -> bool:
         number = outcome.number.partition(".")[0]
         return number == section.number or (number not in numbers and section is sections[-1])
 
     return [attrs.evolve(section, outcomes=tuple(item for item in outcomes if belongs(item, section))) for section in sections]
 
 
-def outcomes_of(node: PlannerNode) -> list[Outcome]:
+def outcomes_of(node: PlannerNode) -> list[SectionOutcome]:
     """Return what the last action on a node ran."""
-    run_log: Journal | None = node.ran
+    run_log: RunLog | None = node.ran
     return [] if run_log is None else list(run_log.outcomes)
 
 

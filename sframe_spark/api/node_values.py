@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.collect_limits import require_room, require_room_in_numpy
+from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
 from sframe_spark.engine.execution.direct_execution import few_rows
-from sframe_spark.engine.execution.materialize import compute, count_rows, in_pieces, iterate, materialize, stored_pieces
+from sframe_spark.engine.execution.materialize import compute, count_rows, in_pieces, iterate, materialize, stored_batches
 from sframe_spark.engine.execution.preview import peek
 from sframe_spark.engine.execution.source_validation import require_unchanged_files
 from sframe_spark.engine.runtime.dataset_writer import write_runs
@@ -115,12 +115,12 @@ def collect_chunks(node: PlannerNode, as_objects: bool = False) -> Iterator[Chun
     TooLargeError
         As :func:`rows_of`, before the first piece comes.
     """
-    require_room(node, as_objects)
-    stored = stored_pieces(node)
+    require_memory(node, as_objects)
+    stored = stored_batches(node)
     if stored is not None:
         return stored
     source = compute(node)
-    require_room(source, as_objects)
+    require_memory(source, as_objects)
     return in_pieces(source)
 
 
@@ -221,9 +221,9 @@ def table_of_numbers(columns: Sequence[pa.Array]) -> np.ndarray:
 
 def present_numbers(node: PlannerNode) -> np.ndarray | None:
     """Return all numbers of a one-column node; None if one is missing, or if there are none."""
-    require_room(node)
+    require_memory(node)
     materialize(node)
-    require_room(node)
+    require_memory(node)
     arrays = [chunk.columns[0] for chunk in iterate(node)] if row_count(node) else []
     if not arrays or any(array.null_count for array in arrays):
         return None
@@ -255,15 +255,15 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
         numbers = present_numbers(node)
         if numbers is not None:
             return numbers
-    require_room(node, as_objects=True)
+    require_memory(node, as_objects=True)
     materialize(node)
-    require_room(node, as_objects=True)
+    require_memory(node, as_objects=True)
     rows = list(iterate_tuples(node))
     values = [value for (value,) in rows]
     if node.schema[0].kind == STR_KIND:
-        require_room_in_numpy(rows)
+        require_memory_in_numpy(rows)
     elif node.schema[0].kind == LIST_KIND and None not in values:
-        require_room_in_numpy(values)
+        require_memory_in_numpy(values)
     try:
         return np.asarray(values, dtype=object) if any(map(_loses_its_end, values)) else np.asarray(values)
     except ValueError as error:

@@ -26,14 +26,14 @@ SENT_BYTES = 16 << 20
 
 
 @attrs.frozen
-class Weight:
+class PlanSize:
     """The most rows, and the most bytes, that any node of a plan has."""
 
     rows: int
     size: float
 
 
-def weight_of(root: PlannerNode, unknown: int = 0) -> Weight | None:
+def plan_size_of(root: PlannerNode, unknown: int = 0) -> PlanSize | None:
     """The weight of a plan if every leaf can be read by row range on the driver and has a known or bounded number of rows, else None.
 
     Values of unknown length count as so many bytes.
@@ -52,7 +52,7 @@ def weight_of(root: PlannerNode, unknown: int = 0) -> Weight | None:
         if not looked_up and node.length.at_most is not None:
             rows = max(rows, node.length.at_most)
             size = max(size, node.length.at_most * row_bytes(sizes[id(node)], unknown))
-    return Weight(rows, size)
+    return PlanSize(rows, size)
 
 
 def fits_driver(node: PlannerNode, max_rows: int) -> bool:
@@ -76,7 +76,7 @@ def rows_fit(node: PlannerNode, rows: int) -> bool:
     sizes: Sizes = sizes_of(node)[id(node)]
     if None not in sizes:
         return True
-    weight = weight_of(node)
+    weight = plan_size_of(node)
     return weight is None or weight.size <= config.memory_budget
 
 
@@ -148,7 +148,7 @@ class BatchSize:
 
 
 @attrs.define(eq=False)
-class Room:
+class MemoryReservation:
     """Bytes that rows of several threads may take together: what finds none is refused.
 
     Parameters
@@ -185,7 +185,7 @@ class Room:
 
 
 @attrs.define(eq=False)
-class SharedRoom:
+class BlockingReservation:
     """Bytes that threads may work on at a time: who finds too few left waits for others, and takes more than there are alone.
 
     Parameters

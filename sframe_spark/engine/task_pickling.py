@@ -20,7 +20,7 @@ class Shared:
 
 
 @attrs.frozen(eq=False)
-class Parcel:
+class TaskPayload:
     """A work without what it shares with others.
 
     Parameters
@@ -33,11 +33,11 @@ class Parcel:
 
     def opened(self, shared: Sequence[Any]) -> Callable[[], Any]:
         """The work, over the values that are shared."""
-        work: Callable[[], Any] = WorkUnpickler(self.content, shared).load()
+        work: Callable[[], Any] = TaskUnpickler(self.content, shared).load()
         return work
 
 
-class WorkUnpickler(pickle.Unpickler):
+class TaskUnpickler(pickle.Unpickler):
     """Reads a work that this program's driver has pickled."""
 
     def __init__(self, content: bytes, shared: Sequence[Any]) -> None:
@@ -49,7 +49,7 @@ class WorkUnpickler(pickle.Unpickler):
         return self.shared[number]
 
 
-def packed(works: Sequence[Callable[[], Any]]) -> tuple[list[Parcel], list[Any]]:
+def packed(works: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload], list[Any]]:
     """Works as parcels, and what they share.
 
     Raises
@@ -75,11 +75,11 @@ def packed(works: Sequence[Callable[[], Any]]) -> tuple[list[Parcel], list[Any]]
             shared.append(value)
         return numbers[id(value)]
 
-    return [Parcel(_dumped(work, number_of)) for work in works], shared
+    return [TaskPayload(_dumped(work, number_of)) for work in works], shared
 
 
 @contextmanager
-def pickling_told(description: str) -> Iterator[None]:
+def translated_pickling_errors(description: str) -> Iterator[None]:
     """Tell what those who work are sent and cannot be pickled.
 
     Raises
@@ -113,7 +113,7 @@ def _dumped(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
     # By value where workers cannot import: Spark's own pickler of functions.
     from pyspark import cloudpickle
 
-    class WorkPickler(cloudpickle.Pickler):
+    class TaskPickler(cloudpickle.Pickler):
         def persistent_id(self, value: Any) -> int | None:
             return number_of(value)
 
@@ -125,7 +125,7 @@ def _dumped(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
 
     buffer = io.BytesIO()
     try:
-        WorkPickler(buffer).dump(work)
+        TaskPickler(buffer).dump(work)
     except pickle.PicklingError:
         raise
     except Exception as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.engine.execution.actions import Look, look, require_owned, why_first
+from sframe_spark.engine.execution.actions import ActionPlan, require_owned, run_action, why_first
 from sframe_spark.engine.execution.materialize import NEW_COLUMNS, NewColumns, is_materialized, new_columns
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
@@ -12,7 +12,7 @@ from sframe_spark.engine.memory_budget import fits_driver
 from sframe_spark.engine.physical.adaptive import is_to_be_counted
 from sframe_spark.engine.physical.physical_planner import SectionPlanner
 from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
-from sframe_spark.engine.physical.user_dataframes import held_directly
+from sframe_spark.engine.physical.user_dataframes import referenced_directly
 from sframe_spark.operators.groupby.aggregation import adds_up_floats
 from sframe_spark.operators.sort import MAX_TIES
 from sframe_spark.operators.udf_calls import calls_user_functions
@@ -64,7 +64,7 @@ def has_few_rows(node: PlannerNode) -> bool:
 
 
 @attrs.define(eq=False)
-class Foreseen:
+class DryRun:
     """What would run.
 
     Parameters
@@ -86,19 +86,19 @@ class Foreseen:
     beside: NewColumns | None = None
 
 
-def foresee(node: PlannerNode) -> Foreseen:
+def plan_dry_run(node: PlannerNode) -> DryRun:
     """What materialising a node would run; nothing is run, and the graph stays as it is.
 
     Rows of others' files may be compared with the order that they seem to be in, and matches of joins of few rows be counted, as before a run.
     """
     with GRAPH_LOCK:
         copy, _held = copied(node)
-    found = Foreseen()
+    found = DryRun()
     found.beside = None if is_materialized(copy) else new_columns(copy)
     if found.beside is None:
-        _foresee(copy, found)
+        _plan_dry_run(copy, found)
     else:
-        _foresee(found.beside.together, found, NEW_COLUMNS)
+        _plan_dry_run(found.beside.together, found, NEW_COLUMNS)
     for number, section in enumerate(found.sections, 1):
         section.number = str(number)
     return found
@@ -106,7 +106,7 @@ def foresee(node: PlannerNode) -> Foreseen:
 
 def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
     """A copy of a graph, and those of its nodes that somebody holds in the original; the caller keeps these, so that they are held too."""
-    held = held_directly(root)
+    held = referenced_directly(root)
 
     def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
         same = PlannerNode(node.operator, inputs, with_inferred_length(node, [child.facts for child in inputs]))
@@ -117,10 +117,10 @@ def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
     return copies[id(root)], [copies[key] for key in held]
 
 
-def _foresee(root: PlannerNode, found: Foreseen, reason: str = THE_RESULT) -> None:
+def _plan_dry_run(root: PlannerNode, found: DryRun, reason: str = THE_RESULT) -> None:
     """Plan the looks at a node, and let it be the result of the last section of the last one."""
 
-    def plan(chosen: Look) -> Section:
+    def plan(chosen: ActionPlan) -> Section:
         found.plan, found.graph, found.trace = chosen.plan, chosen.graph, chosen.trace
         # What stands for rows is put into the graph, not into what was planned before.
         last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan), reason)
@@ -130,12 +130,12 @@ def _foresee(root: PlannerNode, found: Foreseen, reason: str = THE_RESULT) -> No
         return last
 
     def make(missing: PlannerNode) -> None:
-        _foresee(missing, found, why_first(missing))
+        _plan_dry_run(missing, found, why_first(missing))
 
     if is_materialized(root):
         return
     before = len(found.sections)
-    last = look(root, plan, make, becomes=True)
+    last = run_action(root, plan, make, becomes=True)
     new, is_later = new_sections(last, found), len(found.sections) > before
     for section in new:
         section.alternatives = (*alternatives_of(section), *([Alternative.MORE_KNOWN] if is_later else []))
@@ -147,7 +147,7 @@ def _foresee(root: PlannerNode, found: Foreseen, reason: str = THE_RESULT) -> No
             root.splice(SectionResult.of(last))
 
 
-def new_sections(last: Section, found: Foreseen) -> list[Section]:
+def new_sections(last: Section, found: DryRun) -> list[Section]:
     """The sections that run for one, without those of earlier looks."""
     known = set(map(id, found.sections))
     return [section for section in in_order_of_running([last]) if id(section) not in known and section.mode is not Mode.DONE]

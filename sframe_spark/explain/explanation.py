@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.engine.execution.run_log import Outcome
+from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.explain.plan_tree import ExplainedSection
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.redaction import redacted
@@ -361,7 +361,7 @@ def estimate(section: ExplainedSection) -> str:
     return f"{'' if exactly else 'at most '}{section.rows} rows{size if exactly else size.replace('about', 'at most about')}"
 
 
-def what_ran(outcome: Outcome, section: ExplainedSection | None = None) -> str:
+def what_ran(outcome: SectionOutcome, section: ExplainedSection | None = None) -> str:
     """What became of a section, in a line."""
     where = outcome.mode.value if section is None or outcome.mode.value != section.where else ""
     number = "" if section is not None and outcome.number == section.number else f"{outcome.number} "
@@ -383,6 +383,6 @@ def what_ran(outcome: Outcome, section: ExplainedSection | None = None) -> str:
     return f"ran {number}{where}{operators}{': ' if where or number else ''}{', '.join(parts)}{instead}{given_up}".replace("ran : ", "ran: ")
 
 
-def run_lines(outcomes: Sequence[Outcome]) -> list[str]:
+def run_lines(outcomes: Sequence[SectionOutcome]) -> list[str]:
     """What ran, section by section, in the order in which they ended."""
     return [f"section {what_ran(outcome).removeprefix('ran ')}: {outcome.reason}" for outcome in outcomes] or ["nothing ran"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import fits_driver, weight_of
+from sframe_spark.engine.memory_budget import fits_driver, plan_size_of
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.placement import Placement, blocking_inputs, is_at_hand, is_small, place
 from sframe_spark.explain.column_names import ColumnNames
@@ -469,7 +469,7 @@ def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: Co
 
 def max_rows(node: PlannerNode) -> str:
     """How many rows there may be in a plan."""
-    weight = weight_of(node)
+    weight = plan_size_of(node)
     return "any number" if weight is None else f"at most {weight.rows}"
 
 

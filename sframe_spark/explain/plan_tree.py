@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.run_log import Outcome
+from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical.sections import Mode, Section, SectionResult
 from sframe_spark.engine.spark.query import said_of_exchanges
 from sframe_spark.explain.column_names import ColumnNames
@@ -87,7 +87,7 @@ class ExplainedSection:
     size: int | None
     exchanged: str | None
     alternatives: tuple[str, ...]
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[SectionOutcome, ...] = ()
 
 
 def explained_nodes(root: PlannerNode, names: ColumnNames | None = None) -> list[ExplainedNode]:
@@ -108,15 +108,15 @@ def explained_nodes(root: PlannerNode, names: ColumnNames | None = None) -> list
     ]
 
 
-def explained_sections(sections: Sequence[Section], names: ColumnNames, outcomes: Sequence[Outcome] = ()) -> list[ExplainedSection]:
+def explained_sections(sections: Sequence[Section], names: ColumnNames, outcomes: Sequence[SectionOutcome] = ()) -> list[ExplainedSection]:
     """The sections of a plan, with what became of them if they ran."""
-    by_number: dict[str, list[Outcome]] = {}
+    by_number: dict[str, list[SectionOutcome]] = {}
     for outcome in outcomes:
         by_number.setdefault(outcome.number.partition(".")[0], []).append(outcome)
     return [explained(section, names, by_number) for section in sections]
 
 
-def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Sequence[Outcome]]) -> ExplainedSection:
+def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Sequence[SectionOutcome]]) -> ExplainedSection:
     """One section of a plan."""
     rows = section.root.length.at_most
     size = None if rows is None else int(rows * row_bytes(sizes_of(section.root)[id(section.root)], 0))

@@ -16,8 +16,8 @@ from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import differs, plain_numbers
 from sframe_spark.compute.sorting import steps
 from sframe_spark.config import config
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
-from sframe_spark.engine.runtime.scheduler import SparkTasks
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
+from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.statistics import recordable_part
@@ -253,7 +253,7 @@ def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClai
     """
     if not claims:
         return []
-    plan = FlatPlan.of(node)
+    plan = Pipeline.of(node)
     works = [partial(wrong_rows, plan, tuple(claims), start, stop, config.batch_rows) for start, stop in row_ranges(node)]
     rows = 0 if isinstance(node.operator, MemorySource) else known_rows(node)
     found = run_works(works, rows, "comparing rows with what is known of them")
@@ -276,13 +276,13 @@ def run_works(works: Sequence[Callable[[], Any]], rows: int, description: str) -
     """Results of pieces of work on so many rows: on the driver if these are few, otherwise by tasks."""
     if rows <= config.small_rows:
         return [work() for work in works]
-    return SparkTasks().run(list(works), description) if works else []
+    return SparkTaskRunner().run(list(works), description) if works else []
 
 
-def wrong_rows(plan: FlatPlan, claims: Sequence[RowClaim], start: int, stop: int, batch_rows: int) -> list[int | None]:
+def wrong_rows(plan: Pipeline, claims: Sequence[RowClaim], start: int, stop: int, batch_rows: int) -> list[int | None]:
     """For each claim the first row of ``start..stop`` that contradicts it, if need be together with the row before ``start``."""
     first = max(start - 1, 0)
-    found = first_wrong_rows(PlanRunner(plan).stream(first, stop, batch_rows), plan.facts[-1].schema, claims)
+    found = first_wrong_rows(PipelineRunner(plan).stream(first, stop, batch_rows), plan.facts[-1].schema, claims)
     return [None if row is None else first + row for row in found]
 
 

@@ -11,14 +11,14 @@ from functools import partial
 
 import attrs
 
-from sframe_spark.engine.execution.actions import Look, look
-from sframe_spark.engine.execution.executor import Executor, NotAsPlanned, Runs
+from sframe_spark.engine.execution.actions import ActionPlan, run_action
+from sframe_spark.engine.execution.executor import Executor, ReplanNeeded, SectionRunner
 from sframe_spark.engine.execution.materialize import is_materialized, materialize
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.placement import Placement, placement_of
 from sframe_spark.engine.physical.sections import Mode, Section
-from sframe_spark.engine.runtime.scheduler import RangeWorkers
+from sframe_spark.engine.runtime.scheduler import TaskRunner
 from sframe_spark.engine.runtime.tasks import RangeTask
 from sframe_spark.engine.spark.query import fits_one_task
 from sframe_spark.errors import UnsupportedOperationError
@@ -360,12 +360,12 @@ def order_finding(why: str, node: PlannerNode, by: tuple[tuple[int, bool], ...],
 
 
 @attrs.define(eq=False)
-class ObservedRuns(Runs):
+class ObservedRuns(SectionRunner):
     """Runs that keep the ranges of the last tasks."""
 
     ranges: list[tuple[int, int]] = attrs.Factory(list)
 
-    def tasks_of(self, node: PlannerNode, placement: Placement, workers: RangeWorkers) -> list[RangeTask]:
+    def tasks_of(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> list[RangeTask]:
         """The tasks, whose ranges are noted."""
         tasks = super().tasks_of(node, placement, workers)
         self.ranges[:] = [(task.start, task.stop) for task in tasks]
@@ -379,11 +379,11 @@ class ObservedExecutor(Executor):
     sections: list[RanSection] = attrs.Factory(list)
     ranges: list[tuple[int, int]] = attrs.Factory(list)
 
-    def runs(self) -> Runs:
+    def runs(self) -> SectionRunner:
         """Runs whose ranges are noted."""
         return ObservedRuns(self.options, self.log, self.owned, ranges=self.ranges)
 
-    def run_as_planned(self, section: Section) -> PlannerNode | NotAsPlanned:
+    def run_as_planned(self, section: Section) -> PlannerNode | ReplanNeeded:
         """A source of the rows of a section, which is recorded once it has run."""
         self.ranges.clear()
         with recorded_plans() as plans:
@@ -429,11 +429,11 @@ def verification(node: PlannerNode, names: Sequence[str]) -> list[str]:
         If the session is one of Spark Connect.
     """
     require_classic_session()
-    return look(node, partial(_verified, names=names), materialize, discards=True)
+    return run_action(node, partial(_verified, names=names), materialize, discards=True)
 
 
-def _verified(found: Look, names: Sequence[str]) -> list[str]:
-    executor = ObservedExecutor(MaterializeOptions(), owned=found.owned, journal=found.journal)
+def _verified(found: ActionPlan, names: Sequence[str]) -> list[str]:
+    executor = ObservedExecutor(MaterializeOptions(), owned=found.owned, run_log=found.run_log)
     result = found.plan if is_materialized(found.plan) else executor.execute(found.plan)
     known = names_of_sections(executor.sections, result, names, ColumnNames.of_plan(found.plan, names, found.trace, found.graph))
     return report(Run(found.plan, found.trace, result, executor.sections, known))

@@ -30,7 +30,7 @@ class PlannerNode:
         Facts about the output, if they should not be inferred (a rewrite keeps the row domain of the node that it replaces).
     """
 
-    __slots__ = ("__weakref__", "action", "calls", "facts", "inputs", "is_unfixed", "known", "names", "operator", "ran", "reads_files")
+    __slots__ = ("__weakref__", "calls", "claim", "facts", "inputs", "is_unfixed", "known", "names", "operator", "ran", "reads_files")
 
     def __init__(self, operator: Operator, inputs: Sequence[PlannerNode] = (), facts: Facts | None = None) -> None:
         self.operator = operator
@@ -42,7 +42,7 @@ class PlannerNode:
         self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else not operator.is_in_memory
         # Whether, when the node was made, some source below could yield different rows each time it is read.
         self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.is_evaluated_anew
-        self.action: Any = None
+        self.claim: Any = None
         # Memoised results of the user functions that the operator calls, for rows computed so far (operators.udf_calls).
         self.calls: Any = ()
         # Memo of `planner.inference.properties_of`; it follows from operator and inputs.

@@ -32,7 +32,7 @@ from sframe_spark.compute.range_partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.engine.physical.adaptive import with_known_rows
 from sframe_spark.engine.physical.placement import Placement, place
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner, combined
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combined
 from sframe_spark.engine.runtime.tasks import combined_parts, summarize
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ContractBroken, PlanInvariantError
@@ -264,7 +264,7 @@ def read_all(node: PlannerNode) -> Chunk:
 def run_ranges(node: PlannerNode, count: int) -> Chunk:
     """Return the rows of a node computed in ``count`` row ranges, each in small batches, as tasks of the engine compute them."""
     node = with_known_rows(node) if node.operator.counts_rows else node
-    plan = FlatPlan.of(node)
+    plan = Pipeline.of(node)
     placements: dict[int, Placement | None] = fold([node], _place)
     placement = placements[id(node)]
     assert placement is not None
@@ -273,7 +273,7 @@ def run_ranges(node: PlannerNode, count: int) -> Chunk:
     parts = []
     for number, (start, stop) in enumerate(pairwise(bounds), start=1):
         try:
-            parts += list(PlanRunner(plan, states).stream(start, stop, BATCH_ROWS, final=number == count))
+            parts += list(PipelineRunner(plan, states).stream(start, stop, BATCH_ROWS, final=number == count))
         except PlanInvariantError as error:
             demand(False, node, "a row range gives the inferred types", str(error))
         advance = partial(_state_after, plan, start=start, stop=stop, before=dict(states))
@@ -285,13 +285,13 @@ def _place(node: PlannerNode, inputs: list[Placement | None]) -> Placement | Non
     return place(node, [item for item in inputs if item is not None])
 
 
-def _initial_state(plan: FlatPlan, place: int) -> Any:
+def _initial_state(plan: Pipeline, place: int) -> Any:
     operator = plan.operators[place]
     assert isinstance(operator, SequentialOperator)
     return operator.initial_state(plan.input_facts(place))
 
 
-def _state_after(plan: FlatPlan, place: int, start: int, stop: int, before: dict[int, Any]) -> Any:
+def _state_after(plan: Pipeline, place: int, start: int, stop: int, before: dict[int, Any]) -> Any:
     operator = plan.operators[place]
     assert isinstance(operator, SequentialOperator)
     return combined(operator, operator.combine, (before[place], summarize(plan, place, before, start, stop, BATCH_ROWS)))

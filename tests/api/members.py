@@ -329,18 +329,18 @@ def calls_per_row(call: Call) -> float:
 def planned(call: Call) -> tuple[list[str], list[str]]:
     """Names of the operators and of the scalar functions in all graphs that are planned for a call, sources left out."""
     roots: list[PlannerNode] = []
-    plan_look = actions.plan_look
+    plan_action = actions.plan_action
 
     def watched(root: PlannerNode, *arguments: Any) -> Any:
         # Nodes are spliced afterwards.
         roots.extend(postorder([root]))
         operators.update(described(node) for node in postorder([root]))
-        return plan_look(root, *arguments)
+        return plan_action(root, *arguments)
 
     operators: set[tuple[str, tuple[str, ...]]] = set()
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         given = Given(20, directory)
-        patch.setattr(actions, "plan_look", watched)
+        patch.setattr(actions, "plan_action", watched)
         # Few rows need no plan.
         patch.setattr(direct_execution, "MAX_ROWS", -1)
         result = call(given)

@@ -141,7 +141,7 @@ def test_few_rows_need_no_plan(name: str, monkeypatch: pytest.MonkeyPatch) -> No
     def planned(*_: Any) -> None:
         raise AssertionError("a plan was made")
 
-    monkeypatch.setattr(actions, "plan_look", planned)
+    monkeypatch.setattr(actions, "plan_action", planned)
     PROGRAMS[name](frame_of(5)).materialize()
 
 

@@ -139,7 +139,7 @@ def differing(seed: int, kinds: tuple[str, str], base: Path, names: tuple[str, .
             if number and (number + seed) % 5 > 2:
                 continue
             threads = int(random.choice([1, 2, 8]))
-            with config.using(**cut), mock.patch.object(scheduler, "threads_here", partial(int, threads)):
+            with config.using(**cut), mock.patch.object(scheduler, "local_threads", partial(int, threads)):
                 given = repr(PROGRAMS[name](load_sframe(str(base / str(number)))))
             expected = expected or given
             if given != expected:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, config
 from sframe_spark.engine.execution.materialize import compute
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.chunk import concatenate
 from sframe_spark.planner.inference import properties_of
@@ -58,7 +58,7 @@ def shifted(values: list[Any], n: int, fill: Any = None) -> list[Any]:
 def in_ranges(column: SArray, size: int) -> list[Any]:
     """Rows computed a few at a time, as in the tasks of a cluster."""
     plan = builtin_optimizer().optimize(column._node)
-    chunks = list(PlanRunner(FlatPlan.of(plan)).stream(0, column._node.length.rows or 0, size))
+    chunks = list(PipelineRunner(Pipeline.of(plan)).stream(0, column._node.length.rows or 0, size))
     return decode(concatenate(chunks, plan.schema).columns[0], plan.schema[0])
 
 

@@ -50,7 +50,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.runtime import parallel_scan as parts_of_files
-from sframe_spark.engine.runtime.scheduler import SparkTasks
+from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
 url, settings, options, scratch, rows = json.loads(sys.argv[1])
 # Files of this process that no other machine sees.
 tempfile.tempdir = scratch
@@ -64,13 +64,13 @@ files = fsspec.filesystem("s3", **options)
 # Few bytes are many parts.
 parts_of_files.FEW_BYTES = parts_of_files.FEW_FILES = parts_of_files.SHORT_BYTES = 0
 parts_of_files.MIN_BYTES, parts_of_files.MAX_BYTES = 5_000, 10_000
-parts, run = {}, SparkTasks.run
+parts, run = {}, SparkTaskRunner.run
 
 def counted(self, works, description, tasks=()):
     parts[description] = len(works)
     return run(self, works, description, tasks)
 
-SparkTasks.run = counted
+SparkTaskRunner.run = counted
 
 def stored():
     files.invalidate_cache()

@@ -23,20 +23,20 @@ import json, logging, sys
 from pyspark.sql import SparkSession
 from sframe_spark import SFrame, config
 from sframe_spark.engine.runtime import parallel_scan as parts_of_files
-from sframe_spark.engine.runtime.scheduler import SparkTasks
+from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
 from sframe_spark.errors import StorageError
 url, settings, place, tmp, rows = json.loads(sys.argv[1])
 config.temporary_directory, config.small_rows, config.single_task_rows = tmp, 0, 0
 # Few bytes are many parts.
 parts_of_files.FEW_BYTES = parts_of_files.FEW_BYTES_SHARED = parts_of_files.FEW_FILES = parts_of_files.SHORT_BYTES = 0
 parts_of_files.MIN_BYTES, parts_of_files.MAX_BYTES = 5_000, 10_000
-parts, run = {}, SparkTasks.run
+parts, run = {}, SparkTaskRunner.run
 
 def counted(self, works, description, tasks=()):
     parts[description] = len(works)
     return run(self, works, description, tasks)
 
-SparkTasks.run = counted
+SparkTaskRunner.run = counted
 told = []
 logging.getLogger("sframe_spark").addHandler(logging.Handler())
 logging.getLogger("sframe_spark").handlers[-1].emit = lambda record: told.append(record.getMessage())

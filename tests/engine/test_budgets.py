@@ -15,9 +15,9 @@ from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import BatchSize, fits_driver, weight_of
+from sframe_spark.engine.memory_budget import BatchSize, fits_driver, plan_size_of
 from sframe_spark.engine.physical.placement import is_small
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import Reader, SegmentReader, SegmentSource, source_of
@@ -115,7 +115,7 @@ def test_long_rows_after_short_ones_are_noticed_before_they_are_read() -> None:
     texts = ["x"] * 10_000 + ["y" * LONG] * 1_000
     node = SArray(texts)._node
     with config.using(batch_bytes=50_000):
-        sizes = [chunk.size for chunk in PlanRunner(FlatPlan.of(node)).stream(0, len(texts), 131_072)]
+        sizes = [chunk.size for chunk in PipelineRunner(Pipeline.of(node)).stream(0, len(texts), 131_072)]
     assert max(sizes) < 200_000
 
 
@@ -129,7 +129,7 @@ def test_results_of_a_function_are_watched_as_they_come() -> None:
 
     node = optimize(column.apply(long_text, dtype=str)._node)
     with config.using(batch_bytes=100_000):
-        sizes = [chunk.size for chunk in PlanRunner(FlatPlan.of(node)).stream(0, 20_000, 131_072)]
+        sizes = [chunk.size for chunk in PipelineRunner(Pipeline.of(node)).stream(0, 20_000, 131_072)]
     assert max(sizes) < 300_000
     assert calls == list(range(20_000))
 
@@ -172,11 +172,11 @@ def test_groups_of_a_function_that_makes_long_texts_call_it_once() -> None:
 def test_lists_of_groups_may_hold_all_rows(tmp_path: Any) -> None:
     frame = SFrame({"k": [1, 2] * 500, "t": ["x" * 1_000] * 1_000})
     node = frame.groupby("k", {"all": aggregate.CONCAT("t")})._node
-    weight = weight_of(frame._node)
+    weight = plan_size_of(frame._node)
     assert weight is not None
     with config.using(memory_budget=int(weight.size) - 1):
         assert not fits_driver(node, 100_000)
-    unknown, long = weight_of(node), weight_of(node, 1 << 20)
+    unknown, long = plan_size_of(node), plan_size_of(node, 1 << 20)
     assert unknown == weight and long is not None and long.size > 1_000 << 20
 
 

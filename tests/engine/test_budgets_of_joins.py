@@ -11,7 +11,7 @@ import sframe_spark as tc
 from sframe_spark import SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.physical.placement import placement_of
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.operators.joins import sorted_join
 from sframe_spark.planner.graph import rebuild, sizes_of
 from sframe_spark.planner.inference import known_rows
@@ -150,7 +150,7 @@ def test_a_long_row_of_many_matches_comes_in_pieces(how: str, long_side: str, ki
     monkeypatch.setattr(sorted_join, "MAX_CHUNK_BYTES", 400 << 10)
     with config.using(batch_bytes=400 << 10, memory_budget=1_600 << 10):
         section = ready_root(joined._node)
-        sizes = [chunk.size for chunk in PlanRunner(FlatPlan.of(section)).stream(0, placement_of(section).rows_to_run, 131_072)]
+        sizes = [chunk.size for chunk in PipelineRunner(Pipeline.of(section)).stream(0, placement_of(section).rows_to_run, 131_072)]
         found = [(row["v"] == long, row["w"]) for row in joined if row["w"] != matches and row["v"] != "s"]
     assert sum(sizes) > matches * len(long)
     assert max(sizes) < 1_200 << 10

@@ -8,9 +8,9 @@ import attrs
 
 from sframe_spark.engine.execution.direct_execution import needs_no_plan
 from sframe_spark.engine.execution.materialize import materialize
-from sframe_spark.engine.execution.run_log import Outcome
+from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical.sections import Alternative, Mode
-from sframe_spark.explain.dry_run import foresee
+from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 
@@ -30,7 +30,7 @@ class Printed:
     reason: str
     alternatives: tuple[Alternative, ...]
 
-    def ran_as(self, outcome: Outcome) -> bool:
+    def ran_as(self, outcome: SectionOutcome) -> bool:
         """Whether a section that ran is this one."""
         same = without_sources(outcome.operators) == without_sources(self.operators) and outcome.reads == self.reads
         return same and outcome.mode is self.mode and outcome.reason == self.reason
@@ -47,7 +47,7 @@ def printed(node: PlannerNode) -> list[Printed]:
             section.reason,
             section.alternatives,
         )
-        for section in foresee(node).sections
+        for section in plan_dry_run(node).sections
     ]
 
 
@@ -56,7 +56,7 @@ def without_sources(operators: Sequence[str]) -> list[str]:
     return [name for name in operators if name not in SOURCES]
 
 
-def differences(plan: Sequence[Printed], ran: Sequence[Outcome]) -> list[str]:
+def differences(plan: Sequence[Printed], ran: Sequence[SectionOutcome]) -> list[str]:
     """What ran otherwise than printed, and was not announced."""
     used = {outcome.number: outcome for outcome in ran if not outcome.is_given_up}
     found = []

@@ -13,11 +13,11 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.engine.execution.run_log import Outcome
+from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical.sections import Mode, Section
 from sframe_spark.explain import explanation
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.explain.dry_run import foresee
+from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.explain.explanation import Explanation, physical_lines, what_ran
 from sframe_spark.explain.plan_tree import explained_sections
 from sframe_spark.operators.sort import Sort
@@ -63,7 +63,7 @@ def crosses(way: list[tuple[float, float]], box: Box) -> bool:
 def test_no_edge_crosses_a_box_and_no_box_another() -> None:
     svgs = [shared_rows().svg()]
     for seed in range(15):
-        sections = foresee(random_program(random.Random(seed), tuple(DRIVER_STEPS), most_steps=8).nodes[-1]).sections
+        sections = plan_dry_run(random_program(random.Random(seed), tuple(DRIVER_STEPS), most_steps=8).nodes[-1]).sections
         svgs.append(explanation.svg_of(explained_sections(sections, ColumnNames())))
     assert sum(len(boxes_and_ways(svg)[1]) for svg in svgs) > 30
     for svg in svgs:
@@ -177,9 +177,9 @@ def test_partitions_of_exchanges_are_told_of_queries(rows: int, told: list[str])
 
 
 def test_what_was_tried_and_given_up_is_told() -> None:
-    tried = Outcome("2", Mode.FIRST_ROWS, ("slice",), (), "the result", seconds=0.5, is_given_up=True)
+    tried = SectionOutcome("2", Mode.FIRST_ROWS, ("slice",), (), "the result", seconds=0.5, is_given_up=True)
     assert what_ran(tried) == "ran 2 driver, until there are enough rows (slice): given up after 0.500 s"
-    again = Outcome("2.1", Mode.DRIVER, ("sort",), (), "the result", 0.25, 4, 96, instead_of=Mode.QUERY)
+    again = SectionOutcome("2.1", Mode.DRIVER, ("sort",), (), "the result", 0.25, 4, 96, instead_of=Mode.QUERY)
     assert what_ran(again) == "ran 2.1 driver (sort): 4 rows (96 bytes in memory), 0.250 s, instead of: Spark query"
 
 

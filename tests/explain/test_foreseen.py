@@ -12,11 +12,11 @@ import pytest
 from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.execution import executor
-from sframe_spark.engine.execution.executor import workers_of
-from sframe_spark.engine.execution.run_log import Outcome
+from sframe_spark.engine.execution.executor import task_runner_for
+from sframe_spark.engine.execution.run_log import SectionOutcome
 from sframe_spark.engine.physical import placement
 from sframe_spark.engine.physical.sections import THE_RESULT, Alternative, Mode
-from sframe_spark.explain.dry_run import foresee
+from sframe_spark.explain.dry_run import plan_dry_run
 from tests.examples import part
 from tests.explain.looked_at import program_of
 from tests.explain.plans_and_runs import Printed, compared, differences, printed
@@ -142,9 +142,9 @@ def test_what_is_printed_of_programs_with_looks_before_runs_on_spark(seed: int, 
             assert compared(frame._node) == [], program.lines
 
 
-@pytest.mark.parametrize("mode", [mode for mode in Mode if mode.is_remote_location or mode in (Mode.THREADS, Mode.PARTS_HERE)])
+@pytest.mark.parametrize("mode", [mode for mode in Mode if mode.is_remote_location or mode in (Mode.THREADS, Mode.PARTS_OF_THREADS)])
 def test_plans_and_runs_agree_on_who_may_call_no_function_of_others(mode: Mode) -> None:
-    assert workers_of(mode).are_elsewhere is mode.is_remote_location
+    assert task_runner_for(mode).is_out_of_process is mode.is_remote_location
 
 
 def test_rows_made_first_keep_their_reason_where_they_are_the_result() -> None:
@@ -167,14 +167,14 @@ def test_foreseeing_changes_nothing() -> None:
 
 
 def test_rows_that_are_there_need_no_section() -> None:
-    assert foresee(frame()._node).sections == []
+    assert plan_dry_run(frame()._node).sections == []
 
 
 def test_the_comparison_finds_what_was_not_announced() -> None:
     plan = [Printed("1", Mode.TASKS, ("section", "sort"), (), THE_RESULT, ())]
 
-    def ran(number: str, mode: Mode, operator: str, reason: str = THE_RESULT) -> Outcome:
-        return Outcome(number, mode, ("memory_source", operator), (), reason)
+    def ran(number: str, mode: Mode, operator: str, reason: str = THE_RESULT) -> SectionOutcome:
+        return SectionOutcome(number, mode, ("memory_source", operator), (), reason)
 
     assert differences(plan, [ran("1", Mode.TASKS, "sort")]) == []
     assert differences(plan, [ran("1", Mode.DRIVER, "sort")]) != []

@@ -15,7 +15,7 @@ from sframe_spark.api.sarray import reductions
 from sframe_spark.api.sframe import columns
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import materialize
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.laws import optimize
 from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.sources.memory import MemorySource
@@ -35,7 +35,7 @@ def iterates_over_remembered_lengths(patch: pytest.MonkeyPatch) -> None:
         before = node.facts
         materialize(node)
         rows = node.length.rows if node.operator.is_source else before.length.rows
-        yield from PlanRunner(FlatPlan.of(optimize(node))).stream(0, 0 if rows is None else rows, config.batch_rows)
+        yield from PipelineRunner(Pipeline.of(optimize(node))).stream(0, 0 if rows is None else rows, config.batch_rows)
 
     patch.setattr(node_values, "iterate", iterate)
 

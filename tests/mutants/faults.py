@@ -224,9 +224,9 @@ FAULTS = (
     Fault("exchange-task-order", "engine", "sorted(pieces, key=lambda piece: piece[:2])", "pieces"),
     Fault("every-range-final", "engine", "final=rows is last) for rows, known", "final=True) for rows, known"),
     Fault("unequal-lengths", "engine", "if len(counts) != 1:", "if not counts:"),
-    Fault("anew-not-deterministic", "engine", 'return "" if node.operator.deterministic else NOT_SURE', 'return ""'),
+    Fault("anew-not-deterministic", "engine", 'return "" if node.operator.deterministic else NOT_DETERMINISTIC', 'return ""'),
     Fault("made-again-rows", "engine", "if made.row_count != old.manifest.rows or made.infer_type", "if made.infer_type"),
-    Fault("action-not-released", "engine", "if node.action is self:\n                        node.action = None", "pass"),
+    Fault("action-not-released", "engine", "if node.claim is self:\n                        node.claim = None", "pass"),
     Fault("memo-part-order", "engine", "return taken(rows, counts, np.argsort(np.concatenate(chosen)))", "return rows"),
     Fault("cursor-kept", "engine", "self._first + len(self._buffered[0][0]) <= start:", "self._first + len(self._buffered[0][0]) < start:"),
     # user functions

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.tasks import summarize
 from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -25,7 +25,7 @@ def sent(value: Any) -> Any:
 def run_in_ranges(node: PlannerNode, bounds: Sequence[int], batch_rows: int) -> list[tuple[Any, ...]]:
     """Rows of a plan over its base rows cut at ``bounds``, a few rows at a time."""
     root = builtin_optimizer().optimize(node)
-    plan = FlatPlan.of(root)
+    plan = Pipeline.of(root)
     ranges = list(pairwise(bounds))
     states: list[dict[int, Any]] = [{} for _ in ranges]
     for place in plan.sequential_places():
@@ -38,7 +38,7 @@ def run_in_ranges(node: PlannerNode, bounds: Sequence[int], batch_rows: int) -> 
             running = operator.combine(running, sent(part))
     chunks: list[Chunk] = []
     for number, ((start, stop), known) in enumerate(zip(ranges, states, strict=True), start=1):
-        chunks += PlanRunner(plan, known).stream(start, stop, batch_rows, final=number == len(ranges))
+        chunks += PipelineRunner(plan, known).stream(start, stop, batch_rows, final=number == len(ranges))
     return rows_of(concatenate(chunks, node.schema), node)
 
 

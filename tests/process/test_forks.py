@@ -65,7 +65,7 @@ def test_work_on_the_driver_goes_on_whatever_the_parent_was_doing() -> None:
 import multiprocessing, pyarrow.compute as pc, pyarrow as pa
 from concurrent.futures import ProcessPoolExecutor
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
-from sframe_spark.engine.execution.actions import Action
+from sframe_spark.engine.execution.actions import NodeClaim
 from sframe_spark.storage.filesystem import temporary_datasets as temporary
 from sframe_spark.storage.datasets.load import OPEN_DATASETS
 frame = SFrame({"a": [3, 1, 2]})
@@ -73,12 +73,12 @@ frame["b"] = frame["a"] * 2
 assert pc.sum(pa.array(range(10**5))).as_py()
 # A thread that is not in the child materialises a node ...
 other = frame.sort("a")
-action = Action()
-working = threading.Thread(target=lambda: setattr(action, "thread", threading.get_ident()))
+claim = NodeClaim()
+working = threading.Thread(target=lambda: setattr(claim, "thread", threading.get_ident()))
 working.start()
 working.join()
 with GRAPH_LOCK:
-    action.claim([other._node])
+    claim.acquire([other._node])
 # ... and others hold every lock for a moment.
 locks = [GRAPH_LOCK, temporary._STORES_LOCK, OPEN_DATASETS._lock, config._lock]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import config
-from sframe_spark.engine.runtime.scheduler import Processes, Threads
+from sframe_spark.engine.runtime.scheduler import ProcessRunner, ThreadRunner
 from sframe_spark.process import memory, resource_limits
 from sframe_spark.process.memory import AvailableMemory
 from sframe_spark.process.resource_limits import ControlGroups
@@ -43,10 +43,15 @@ def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_cores(group: Path) -> None:
-    assert (resource_limits.available_cores(), Threads().at_a_time(), Processes().at_a_time(), launch.options_of_cores()) == (64, 8, 8, [])
+    assert (resource_limits.available_cores(), ThreadRunner().parallelism(), ProcessRunner().parallelism(), launch.options_of_cores()) == (
+        64,
+        8,
+        8,
+        [],
+    )
     (group / "cpu.max").write_text("250000 100000")
     forget()
-    assert (resource_limits.available_cores(), Threads().at_a_time(), Processes().at_a_time()) == (3, 3, 3)
+    assert (resource_limits.available_cores(), ThreadRunner().parallelism(), ProcessRunner().parallelism()) == (3, 3, 3)
     settings = local_settings()
     assert settings["spark.sql.shuffle.partitions"] == "3" and "-XX:ActiveProcessorCount=3" in settings["spark.driver.extraJavaOptions"]
 

@@ -16,7 +16,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime.dataset_writer import write_held
+from sframe_spark.engine.runtime.dataset_writer import write_in_memory
 from sframe_spark.errors import CancelledError, StorageError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.process import threads
@@ -148,7 +148,7 @@ def test_nothing_stays_of_temporary_data(monkeypatch: pytest.MonkeyPatch) -> Non
     with monkeypatch.context() as patch:
         calls = pressing_once(patch, SegmentWriter, "_opened")
         with pytest.raises(KeyboardInterrupt):
-            write_held(Chunk((pa.array(range(1000)),), 1000), (INT,), MaterializeOptions(), NO_RECORDED_ORDER)
+            write_in_memory(Chunk((pa.array(range(1000)),), 1000), (INT,), MaterializeOptions(), NO_RECORDED_ORDER)
         assert calls
         time.sleep(0.3)
     assert set(os.listdir(temporary_store().directory)) <= before

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.engine.physical import local_strategies, physical_planner, placement, udf_planning
-from sframe_spark.engine.physical.local_strategies import can_stay, is_sooner_here
+from sframe_spark.engine.physical.local_strategies import can_stay, is_cheaper_locally
 from sframe_spark.engine.physical.udf_planning import calls_pure_functions
 from sframe_spark.laws import algorithm_choice
 from sframe_spark.planner import chunk
@@ -40,7 +40,7 @@ def perhaps_elsewhere(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
         choose = random.Random(block)
         monkeypatch.setattr(placement, "is_spark_local", lambda: False)
         for module in (local_strategies, physical_planner):
-            monkeypatch.setattr(module, "is_sooner_here", lambda root: choose.random() < 0.3 and is_sooner_here(root))
+            monkeypatch.setattr(module, "is_cheaper_locally", lambda root: choose.random() < 0.3 and is_cheaper_locally(root))
         monkeypatch.setattr(local_strategies, "BYTES_OF_TASKS_RANGE", 50)
 
 

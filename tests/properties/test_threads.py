@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.executor import Runs
+from sframe_spark.engine.execution.executor import SectionRunner
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import local_strategies
 from sframe_spark.engine.physical.local_strategies import can_stay
@@ -32,7 +32,7 @@ def check(seed: int, most_steps: int, kinds: Sequence[str] = tuple(ALL_STEPS)) -
     # Few threads make running values in the order of the rows, more of them side by side.
     threads = choose.choice((1, 2, 8))
     with (
-        mock.patch.object(scheduler, "threads_here", lambda: threads),
+        mock.patch.object(scheduler, "local_threads", lambda: threads),
         config.using(small_rows=choose.choice((1, 2, 5)), batch_rows=choose.choice((1, 2, 3, 100)), work_memory=room),
     ):
         options = MaterializeOptions(segments=choose.choice((1, 2, 7)), in_memory=choose.choice((0, 3, 100_000)))
@@ -68,8 +68,8 @@ def test_programs(spark: Any, block: int) -> None:
 @pytest.mark.usefixtures("perhaps_without_few")
 @pytest.mark.parametrize("block", [1, 3])
 def test_programs_of_joins(spark: Any, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran, run = list[str](), Runs.run
-    monkeypatch.setattr(Runs, "run", lambda self, section: ran.append(section.mode.name) or run(self, section))
+    ran, run = list[str](), SectionRunner.run
+    monkeypatch.setattr(SectionRunner, "run", lambda self, section: ran.append(section.mode.name) or run(self, section))
     for seed in range(FIRST + 500 + 4 * PROGRAMS * block, FIRST + 500 + 4 * PROGRAMS * (block + 1)):
         check(seed, most_steps=5, kinds=OF_JOINS)
     assert ran.count("JOINED") > PROGRAMS

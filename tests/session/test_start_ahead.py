@@ -13,7 +13,7 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark.engine.execution import executor
-from sframe_spark.engine.execution.executor import Executor, Runs
+from sframe_spark.engine.execution.executor import Executor, SectionRunner
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import optimize
 from sframe_spark.session import session
@@ -99,16 +99,16 @@ def test_plans_tell_whether_it_is_needed_for_sure(naive: bool, tmp_path: Path, m
     pq.write_table(pa.table({"a": range(300_000)}), tmp_path / "a.parquet")
     frame = tc.SFrame.read_parquet(str(tmp_path / "a.parquet"))
     told: list[str] = []
-    run = Runs.run
+    run = SectionRunner.run
 
-    def runs(self: Runs, section: Any) -> Any:
+    def runs(self: SectionRunner, section: Any) -> Any:
         told.append(section.mode.value)
         if section.mode.is_on_spark:
             raise InterruptedError
         return run(self, section)
 
     monkeypatch.setattr(executor, "start_ahead", lambda: told.append("starts"))
-    monkeypatch.setattr(Runs, "run", runs)
+    monkeypatch.setattr(SectionRunner, "run", runs)
     node = optimize((frame["a"] + 1).cumulative_sum()._node)
     made = Executor(MaterializeOptions(naive=naive))
     if naive:

@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, load_sarray, load_sframe
 from sframe_spark.config import config
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.testing.random_tables import MadeBlock, MadeColumn, made_column, run_bytes, write_archive
@@ -116,9 +116,9 @@ def test_batches_of_long_rows_are_short(tmp_path: Path) -> None:
     write_archive(str(tmp_path / "old"), columns)
     node = module.archive_source(open_archive(str(tmp_path / "old")))
     with config.using(batch_bytes=4 << 20):
-        plan = FlatPlan.of(node)
+        plan = Pipeline.of(node)
         sizes = []
-        for chunk in PlanRunner(plan).stream(0, 2000, config.batch_rows):
+        for chunk in PipelineRunner(plan).stream(0, 2000, config.batch_rows):
             sizes.append(chunk.size)
     assert len(sizes) > 1
     assert max(sizes) <= 8 << 20

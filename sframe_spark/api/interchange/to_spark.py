@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.compute.spark_columns import microseconds_of
-from sframe_spark.engine.execution.actions import look
+from sframe_spark.engine.execution.actions import run_action
 from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.materialize import compute, materialize
 from sframe_spark.engine.execution.preview import open_plan
-from sframe_spark.engine.execution.recovery import is_restored
+from sframe_spark.engine.execution.recovery import restore_lost_rows
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.dataset_writer import source_for_users
@@ -86,7 +86,7 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
     """
     require_unicode(names)
     # The user's queries read the files when nobody of us looks.
-    is_restored(node, materialize)
+    restore_lost_rows(node, materialize)
     going = with_json_texts(node)
     plan = open_plan(going, parts=False)
     unchanged = None if plan is None else _unchanged_dataframe(plan, names, user)
@@ -135,8 +135,8 @@ def _unfixed_rows(plan: PlannerNode, user: SparkSession) -> DataFrame | None:
 
 def _rows_in_plan(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
     """The rows as a plan of ours, which the user's session runs, under names that are given."""
-    section, _ = look(
-        node, lambda action: Executor(MaterializeOptions(), owned=action.owned, journal=action.journal).for_query(action.plan), materialize
+    section, _ = run_action(
+        node, lambda action: Executor(MaterializeOptions(), owned=action.owned, run_log=action.run_log).for_query(action.plan), materialize
     )
     _keep_files(section)
     with interrupts_deferred():

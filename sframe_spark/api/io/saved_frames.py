@@ -13,12 +13,12 @@ import attrs
 from sframe_spark.api.column_names import require_unicode
 from sframe_spark.api.hints import call_hint
 from sframe_spark.api.io.paths import file_path_text, path_text
-from sframe_spark.engine.execution.actions import Look, awaited, look
+from sframe_spark.engine.execution.actions import ActionPlan, awaited, run_action
 from sframe_spark.engine.execution.executor import Executor
-from sframe_spark.engine.execution.materialize import is_decoded_anew, materialize
+from sframe_spark.engine.execution.materialize import is_decoded_on_read, materialize
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical.column_lineage import shown_column
+from sframe_spark.engine.physical.column_lineage import source_column
 from sframe_spark.engine.physical.user_dataframes import keep_frames
 from sframe_spark.errors import (
     ConcurrentSaveError,
@@ -130,7 +130,7 @@ def stored_columns(node: PlannerNode) -> dict[int, tuple[SegmentSource, int]]:
         plan = optimize(node)
     columns = {}
     for column in range(node.facts.width):
-        origin, position = shown_column(plan, column)
+        origin, position = source_column(plan, column)
         if isinstance(origin.operator, SegmentSource):
             columns[column] = origin.operator, origin.operator.positions[position]
     return columns
@@ -225,10 +225,10 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     if not is_remote_location(target):
         check_replaceable(target)
 
-    return look(node, lambda action: _save(action, target, names, kind), materialize)
+    return run_action(node, lambda action: _save(action, target, names, kind), materialize)
 
 
-def _save(action: Look, target: str, names: Sequence[str], kind: str, external: Elsewhere | None = None) -> Manifest:
+def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, external: Elsewhere | None = None) -> Manifest:
     """Save the rows of a plan; those of a frame that has other columns ``external`` are its own columns."""
 
     def attempt(plan: PlannerNode) -> Manifest:
@@ -242,7 +242,7 @@ def _save(action: Look, target: str, names: Sequence[str], kind: str, external: 
     return source.saved_by(lambda narrowed: attempt(action.plan if narrowed is source else narrowed.make_planner_node()))
 
 
-def _brought(action: Look, plan: PlannerNode, directory: str) -> Manifest:
+def _brought(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
     """Bring the rows of a plan into a new directory, local or remote: files that exist are taken over, pages of columns are copied."""
     source = plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
@@ -256,8 +256,8 @@ def _brought(action: Look, plan: PlannerNode, directory: str) -> Manifest:
     return _written(action, plan, directory)
 
 
-def _written(action: Look, plan: PlannerNode, directory: str) -> Manifest:
-    stored = source_of(Executor(MaterializeOptions(directory=directory), owned=action.owned, journal=action.journal).save(plan))
+def _written(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
+    stored = source_of(Executor(MaterializeOptions(directory=directory), owned=action.owned, run_log=action.run_log).save(plan))
     assert isinstance(stored, SegmentSource)
     return stored.manifest
 
@@ -298,7 +298,7 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
     own = own_columns(external)
     if own:
         own_names = [names[column] for column in own]
-        look(columns_of(node, own), lambda action: _save(action, target, own_names, SFRAME, external), materialize)
+        run_action(columns_of(node, own), lambda action: _save(action, target, own_names, SFRAME, external), materialize)
         return
     with saving_directory(target) as pending:
         pending.commit(with_external_columns(Manifest((), (), pending.directory), external), ())
@@ -440,7 +440,7 @@ def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequ
     ConcurrentSaveError
         If somebody else saved to the same place meanwhile; the node stays what it was.
     """
-    if is_decoded_anew(node):
+    if is_decoded_on_read(node):
         # Archives are saved with the types that all their values have, where nobody has seen the node's yet.
         materialize(node, MaterializeOptions(converts=True))
     saved = save_node(node, path, names, kind)

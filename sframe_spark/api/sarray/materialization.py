@@ -13,7 +13,7 @@ from sframe_spark.api.interchange.arrow_tables import array_of_values, forms_of,
 from sframe_spark.api.node_values import numbers_for_numpy, numpy_column
 from sframe_spark.engine.execution.materialize import in_pieces, is_materialized, materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.physical.column_lineage import shown_column
+from sframe_spark.engine.physical.column_lineage import source_column
 from sframe_spark.errors import NoAttributeError, UnsupportedOperationError
 from sframe_spark.explain.explanation import Explanation
 from sframe_spark.operators.sources.memory import MemorySource
@@ -41,7 +41,7 @@ def content_identifier(node: PlannerNode) -> int:
     """
     materialize(node)
     digest = hashlib.blake2b(digest_size=BITS // 8)
-    for part in _identifying_bytes(*shown_column(node, 0)):
+    for part in _identifying_bytes(*source_column(node, 0)):
         digest.update(part)
     return int.from_bytes(digest.digest(), "big")
 

@@ -24,7 +24,7 @@ from sframe_spark.api.interchange.pandas_frames import frame_from_pandas, pandas
 from sframe_spark.api.node_values import numbers_table, python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.engine.execution.collect_limits import require_room_in_numpy
+from sframe_spark.engine.execution.collect_limits import require_memory_in_numpy
 from sframe_spark.errors import NoAttributeError, SchemaError, listed
 from sframe_spark.types import STR_KIND
 from sframe_spark.values.input_values import library_of
@@ -145,7 +145,7 @@ class Interchange(Columns):
         if rows and any(column_type.kind in NESTED for column_type in self._node.schema):
             return whole_cells(rows, width)
         if any(column_type.kind == STR_KIND for column_type in self._node.schema):
-            require_room_in_numpy(rows)
+            require_memory_in_numpy(rows)
         return rows_in_numpy(rows, width)
 
     @property

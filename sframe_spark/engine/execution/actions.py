@@ -15,14 +15,14 @@ from typing import TypeVar
 
 import attrs
 
-from sframe_spark.engine.execution.recovery import is_restored
-from sframe_spark.engine.execution.run_log import Journal
+from sframe_spark.engine.execution.recovery import restore_lost_rows
+from sframe_spark.engine.execution.run_log import RunLog
 from sframe_spark.engine.execution.source_validation import find_claimed_orders, require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.adaptive import MAX_FIRST_ROWS
-from sframe_spark.engine.physical.column_lineage import shown_columns
+from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.placement import is_small
-from sframe_spark.engine.physical.user_dataframes import held_below, is_chain, narrowed, private_tops, unfixed_nodes
+from sframe_spark.engine.physical.user_dataframes import exclusive_tops, is_chain, narrowed, referenced_below, unfixed_nodes
 from sframe_spark.errors import ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError, UnownedCallsError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.project import project, zip_columns
@@ -40,7 +40,7 @@ from sframe_spark.session.progress import showing_work
 
 
 @attrs.define(eq=False)
-class Action:
+class NodeClaim:
     """Work in flight on nodes: others wait on ``done``; ``waiting`` are the threads that do."""
 
     done: threading.Event = attrs.Factory(threading.Event)
@@ -62,21 +62,21 @@ class Action:
 
     def needs(self, thread: int) -> bool:
         """True when the work is that of a thread, or waits for work that is; the caller holds the lock."""
-        action: Action | None = self
-        while action is not None and action.thread != thread:
-            worker = action.thread
-            action = next((other for other in IN_FLIGHT if worker in other.waiting), None)
-        return action is not None
+        claim: NodeClaim | None = self
+        while claim is not None and claim.thread != thread:
+            worker = claim.thread
+            claim = next((other for other in IN_FLIGHT if worker in other.waiting), None)
+        return claim is not None
 
-    def claim(self, nodes: Iterable[PlannerNode]) -> None:
+    def acquire(self, nodes: Iterable[PlannerNode]) -> None:
         """Take nodes, but for those on which somebody works who needs this thread; the caller holds the lock."""
         # Ctrl-C may have kept one that is done from being taken out.
-        IN_FLIGHT.difference_update([action for action in IN_FLIGHT if action.done.is_set()])
+        IN_FLIGHT.difference_update([claim for claim in IN_FLIGHT if claim.done.is_set()])
         IN_FLIGHT.add(self)
         for node in nodes:
-            if node.action is None or node.action.done.is_set():
+            if node.claim is None or node.claim.done.is_set():
                 self.nodes.append(node)
-                node.action = self
+                node.claim = self
 
     def release(self) -> None:
         """Let the waiting threads go on, also when Ctrl-C comes in the middle."""
@@ -87,29 +87,29 @@ class Action:
             with interrupts_deferred(), GRAPH_LOCK:
                 IN_FLIGHT.discard(self)
                 for node in self.nodes:
-                    if node.action is self:
-                        node.action = None
+                    if node.claim is self:
+                        node.claim = None
         finally:
             self.done.set()
 
 
-def awaited(nodes: Iterable[PlannerNode]) -> Action | None:
+def awaited(nodes: Iterable[PlannerNode]) -> NodeClaim | None:
     """The work on some nodes that this thread has to wait for; the caller holds the lock."""
     own = threading.get_ident()
-    actions: Iterable[Action] = (node.action for node in nodes if node.action is not None)
-    return next((action for action in actions if not action.done.is_set() and not action.needs(own)), None)
+    claims: Iterable[NodeClaim] = (node.claim for node in nodes if node.claim is not None)
+    return next((claim for claim in claims if not claim.done.is_set() and not claim.needs(own)), None)
 
 
 def release_those_of_other_threads() -> None:
     """In a forked process: the threads that worked on nodes are not here, and nobody would ever be done."""
-    for action in list(IN_FLIGHT):
-        if action.thread != threading.get_ident():
+    for claim in list(IN_FLIGHT):
+        if claim.thread != threading.get_ident():
             # A thread that is not here may have held the lock inside the old one.
-            action.done = threading.Event()
-            action.release()
+            claim.done = threading.Event()
+            claim.release()
 
 
-IN_FLIGHT: set[Action] = set()
+IN_FLIGHT: set[NodeClaim] = set()
 do_in_child(release_those_of_other_threads)
 
 
@@ -120,7 +120,7 @@ MAX_LOSSES = 3
 
 
 @attrs.frozen(eq=False)
-class Look:
+class ActionPlan:
     """What one run may do.
 
     Parameters
@@ -153,7 +153,7 @@ class Look:
     missing: Sequence[PlannerNode] = ()
     shown: Sequence[tuple[PlannerNode, Sequence[int]]] = ()
     free: frozenset[int] = frozenset()
-    journal: Journal = attrs.Factory(Journal)
+    run_log: RunLog = attrs.Factory(RunLog)
 
 
 def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
@@ -175,13 +175,13 @@ def not_owned(plan: PlannerNode, owned: frozenset[int]) -> list[int]:
 
 
 @attrs.define(eq=False)
-class Attempts:
+class PlanAttempts:
     """Plans of one look, each made with what was learned of those before it that could not run to their end.
 
     Parameters
     ----------
     root, becomes, first, discards
-        As in :func:`look`.
+        As in :func:`run_action`.
     journal
         What ran, in all attempts.
     in_tasks
@@ -196,31 +196,31 @@ class Attempts:
     becomes: bool
     first: bool
     discards: bool
-    journal: Journal = attrs.Factory(Journal)
+    run_log: RunLog = attrs.Factory(RunLog)
     in_tasks: bool = False
     whole: set[int] = attrs.Factory(set)
     losses: int = 0
 
-    def next_plan(self, action: Action) -> tuple[Look, Action | None]:
+    def next_plan(self, claim: NodeClaim) -> tuple[ActionPlan, NodeClaim | None]:
         """What to run, or to make first; and the work of others that has to be done before, where there is some.
 
         Parameters
         ----------
-        action
+        claim
             Claims the nodes whose functions are called, where the plan may run now.
         """
         root = self.root
         with GRAPH_LOCK:
             # Before there is a plan, which holds nodes of the graph.
-            tops = {} if self.first else private_tops(root)
-            chosen = plan_look(root, self.becomes, self.first, self.in_tasks)
+            tops = {} if self.first else exclusive_tops(root)
+            chosen = plan_action(root, self.becomes, self.first, self.in_tasks)
             unfixed = unfixed_nodes(root, chosen.plan, self.becomes, self.discards, None if self.first else self.whole)
             unfixed, free = narrowed(unfixed, tops, root, self.becomes, is_chain(chosen.plan), self.whole)
             # The rows of DataFrames come before all else.
-            chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free, journal=self.journal)
+            chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free, run_log=self.run_log)
             busy = awaited(chosen.calls)
             if busy is None and not chosen.missing:
-                action.claim(chosen.calls)
+                claim.acquire(chosen.calls)
             return chosen, busy
 
     def learn(self, error: Exception, make: Callable[[PlannerNode], object]) -> bool:
@@ -233,7 +233,7 @@ class Attempts:
         """
         if isinstance(error, StorageError):
             self.losses += 1
-            return self.losses <= MAX_LOSSES and is_restored(self.root, make)
+            return self.losses <= MAX_LOSSES and restore_lost_rows(self.root, make)
         if isinstance(error, UnownedCallsError):
             if self.in_tasks:
                 raise PlanInvariantError("a plan calls functions that it does not own") from None
@@ -246,9 +246,9 @@ class Attempts:
         return True
 
 
-def look(
+def run_action(
     root: PlannerNode,
-    run: Callable[[Look], Result],
+    run: Callable[[ActionPlan], Result],
     make: Callable[[PlannerNode], object],
     becomes: bool = False,
     first: bool = False,
@@ -273,22 +273,22 @@ def look(
     """
     require_unchanged_files(root)
     find_claimed_orders(root)
-    attempts = Attempts(root, becomes, first, discards)
-    journal = attempts.journal
+    attempts = PlanAttempts(root, becomes, first, discards)
+    run_log = attempts.run_log
     while True:
-        action, begun = Action(), journal.mark()
+        claim, begun = NodeClaim(), run_log.mark()
         try:
-            chosen, busy = attempts.next_plan(action)
+            chosen, busy = attempts.next_plan(claim)
             if busy is None and not chosen.missing:
                 with running_user_functions(chosen.plan), showing_work(f"computing {root.operator.called()}"):
                     result = run(chosen)
                 settle(root, chosen)
-                root.ran = journal
+                root.ran = run_log
                 return result
         except (MemoFullError, StorageError, UnownedCallsError, RowsNotFixedError) as error:
             if not attempts.learn(error, make):
                 raise
-            journal.give_up(begun)
+            run_log.give_up(begun)
             continue
         except Exception as error:
             # Spark and file systems quote addresses, which came in long before.
@@ -296,25 +296,25 @@ def look(
             raise
         finally:
             try:
-                action.release()
+                claim.release()
             finally:
                 # Once more, which does nothing but where Ctrl-C came as the first call began: others would wait for ever.
-                action.release()
+                claim.release()
         missing = chosen.missing[0] if chosen.missing else None
         # The plan holds nodes of the graph, which nobody else may.
         del chosen
         if missing is not None:
-            make_first(missing, make, journal)
+            make_first(missing, make, run_log)
         elif busy is not None:
             busy.wait()
 
 
-def make_first(node: PlannerNode, make: Callable[[PlannerNode], object], journal: Journal) -> None:
+def make_first(node: PlannerNode, make: Callable[[PlannerNode], object], run_log: RunLog) -> None:
     """Materialise a node before a plan that reads it runs, and note it."""
     # Afterwards the node calls nothing.
     why = why_first(node)
     make(node)
-    journal.add_run(node.ran or Journal(), why)
+    run_log.add_run(node.ran or RunLog(), why)
 
 
 def why_first(node: PlannerNode) -> str:
@@ -333,20 +333,20 @@ def together(nodes: Sequence[PlannerNode]) -> PlannerNode:
     return zip_columns(*(node for node in nodes if node.facts.domain == domain))
 
 
-def settle(root: PlannerNode, done: Look) -> None:
+def settle(root: PlannerNode, done: ActionPlan) -> None:
     """Let nodes whose rows are columns of the result be views of it."""
     with GRAPH_LOCK:
         for node, columns in done.shown:
             node.splice(project(root, columns))
 
 
-def plan_look(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -> Look:
+def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -> ActionPlan:
     """What a look at a graph may run now, or what it has to wait for."""
     trace = Trace()
     learn_lengths(root)
     if not calls_user_functions(root):
-        return Look(optimize(root, None, trace), root, trace)
-    held = held_below(root) if becomes else set()
+        return ActionPlan(optimize(root, None, trace), root, trace)
+    held = referenced_below(root) if becomes else set()
     graph, owners = with_memos(root, everywhere=True, kept=root if becomes else None)
     plan = optimize(graph, None, trace)
     called = called_nodes(plan, owners)
@@ -354,31 +354,31 @@ def plan_look(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -> 
     if any(memo.is_called for node in called for memo in node.calls):
         raise ExecutionError("a function given to apply() looks at its own results: give it what it needs beforehand")
     # What somebody works on who needs this thread is his to materialise.
-    full = [node for node in others if node.action is None and any(memo.is_full for memo in node.calls)]
+    full = [node for node in others if node.claim is None and any(memo.is_full for memo in node.calls)]
     if full:
-        return Look(plan, graph, trace, missing=topmost_called(plan, owners, full))
+        return ActionPlan(plan, graph, trace, missing=topmost_called(plan, owners, full))
     if first:
         everything = [node for node in postorder([root]) if node is not root and functions_of(node)]
         if everything:
-            return Look(plan, graph, trace, missing=topmost(root, everything))
-    shown = shown_nodes(root, others) if becomes else []
+            return ActionPlan(plan, graph, trace, missing=topmost(root, everything))
+    shown = exposed_nodes(root, others) if becomes else []
     if not called or (not in_tasks and (is_small(plan) or takes_few(root))):
-        return Look(plan, graph, trace, others, shown=shown)
+        return ActionPlan(plan, graph, trace, others, shown=shown)
     seen = {id(node) for node, _ in shown}
     missing = [node for node in others if not becomes or (id(node) in held and id(node) not in seen)]
     if missing:
-        return Look(plan, graph, trace, missing=[together(topmost_called(plan, owners, missing))])
+        return ActionPlan(plan, graph, trace, missing=[together(topmost_called(plan, owners, missing))])
     return _plan_for_tasks(root, becomes, shown)
 
 
-def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[PlannerNode, Sequence[int]]]) -> Look:
+def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[PlannerNode, Sequence[int]]]) -> ActionPlan:
     """A plan whose functions are called in Spark tasks."""
     trace = Trace()
     graph, owners = with_memos(root, everywhere=False)
     plan = optimize(graph, None, trace)
     owned = frozenset(map(id, memos_in(plan)))
     others = [node for node in called_nodes(plan, owners) if not (becomes and node is root)]
-    return Look(plan, graph, trace, others, owned, shown=shown)
+    return ActionPlan(plan, graph, trace, others, owned, shown=shown)
 
 
 def takes_few(root: PlannerNode) -> bool:
@@ -420,10 +420,10 @@ def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode
     return [node for node in nodes if id(node) not in below]
 
 
-def shown_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
+def exposed_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
     """Those of some nodes whose rows a frame of columns side by side shows whole, with the places of their columns; none where that takes long."""
     places: dict[int, dict[int, int]] = {id(node): {} for node in nodes if node is not root}
-    shown = shown_columns(root) if places else None
+    shown = arranged_columns(root) if places else None
     for place, (node, column) in enumerate(shown or ()):
         if id(node) in places:
             places[id(node)][column] = place

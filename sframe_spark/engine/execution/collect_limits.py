@@ -27,7 +27,7 @@ LITTLE = 64 << 20
 ADVICE = "go through the rows (for row in ...), take some of them (head, a slice, a filter), save() them, or give them to Spark (to_spark)"
 
 
-def require_room(node: PlannerNode, as_objects: bool = False) -> None:
+def require_memory(node: PlannerNode, as_objects: bool = False) -> None:
     """Refuse to bring rows together that need more memory than there is; what is not known before they are computed does not count.
 
     Rows of a join that may be many are counted for it: they would be made first, and refused then.
@@ -81,7 +81,7 @@ def require_bytes(needed: int, rows: int, width: int, what: str) -> None:
     raise TooLargeError(f"{asked}, and {in_words(available.size)} are {available.source}: {ADVICE}")
 
 
-def require_room_in_numpy(rows: Sequence[Sequence[Any]]) -> None:
+def require_memory_in_numpy(rows: Sequence[Sequence[Any]]) -> None:
     """Refuse to make one numpy array of rows with texts that has no room.
 
     Every cell gets four bytes for each character of the longest text, unless some value is missing, or neither text nor number.

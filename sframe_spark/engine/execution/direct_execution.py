@@ -14,7 +14,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.run_log import Journal, Outcome
+from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.sections import THE_RESULT, Mode
 from sframe_spark.engine.runtime.pipeline import require_inferred
@@ -57,7 +57,7 @@ def few_rows(root: PlannerNode) -> Chunk | None:
     return None if found is None else found.rows
 
 
-def few_rows_source(root: PlannerNode) -> PlannerNode | None:
+def direct_source(root: PlannerNode) -> PlannerNode | None:
     """The same rows as a source."""
     found = _found(root)
     return None if found is None else PlannerNode(MemorySource.of(found.rows, root.schema, found.order))
@@ -69,38 +69,40 @@ def needs_no_plan(root: PlannerNode) -> bool:
         return False
     try:
         with GRAPH_LOCK:
-            FewRows(_max_rows(), 0).find(root)
+            DirectRun(_max_rows(), 0).find(root)
     except _NeedsPlanError:
         return False
     return True
 
 
 @attrs.frozen(eq=False)
-class RowsFound:
+class DirectResult:
     """The rows of a node, and the order that they are known to be in."""
 
     rows: Chunk
     order: RecordedOrder
 
 
-def _found(root: PlannerNode) -> RowsFound | None:
+def _found(root: PlannerNode) -> DirectResult | None:
     if not _may_be_few(root):
         return None
     began = time.perf_counter()
     try:
         with GRAPH_LOCK:
-            run = FewRows(_max_rows(), min(MAX_BYTES, config.memory_budget))
-            rows, order = run.rows(root), run.found_order
+            run = DirectRun(_max_rows(), min(MAX_BYTES, config.memory_budget))
+            rows, order = run.rows(root), run.recorded_row_order
             if len(run.order) > MAX_NODES_ANEW:
                 run.keep_columns(root)
     except _NeedsPlanError:
         return None
-    root.ran = Journal()
+    root.ran = RunLog()
     if not root.operator.is_source:
         operators = tuple(node.operator_type for node in run.order)
         number = root.ran.next_number("")
-        root.ran.outcomes.append(Outcome(number, Mode.FEW, operators, (), THE_RESULT, time.perf_counter() - began, rows=rows.rows, size=rows.size))
-    return RowsFound(rows, order)
+        root.ran.outcomes.append(
+            SectionOutcome(number, Mode.FEW, operators, (), THE_RESULT, time.perf_counter() - began, rows=rows.rows, size=rows.size)
+        )
+    return DirectResult(rows, order)
 
 
 def _max_rows() -> int:
@@ -118,7 +120,7 @@ def _may_be_few(root: PlannerNode) -> bool:
 
 
 @attrs.define(eq=False)
-class FewRows:
+class DirectRun:
     """The values of some columns of nodes, found from the result down and computed from the sources up.
 
     Parameters
@@ -147,7 +149,7 @@ class FewRows:
     values: dict[int, dict[int, pa.Array]] = attrs.Factory(dict)
     counts: dict[int, int] = attrs.Factory(dict)
     size: int = 0
-    found_order: RecordedOrder = NO_RECORDED_ORDER
+    recorded_row_order: RecordedOrder = NO_RECORDED_ORDER
 
     def rows(self, root: PlannerNode) -> Chunk:
         """All rows of a node.
@@ -168,7 +170,7 @@ class FewRows:
         """Let computed columns, as far as others than such read them, be the rows that were found; the caller holds the lock."""
         read = [child for node in self.order if not node.operator.is_program for child in self.inputs[id(node)]]
         for node in {id(node): node for node in read}.values():
-            is_free = node.action is None or node.action.done.is_set()
+            is_free = node.claim is None or node.claim.done.is_set()
             if node is root or not node.operator.is_program or functions_of(node) or not is_free:
                 continue
             if len(self.wanted.get(id(node), ())) == node.facts.width:
@@ -185,7 +187,7 @@ class FewRows:
         """
         self._find_columns_read(root, range(root.facts.width))
         self._put_in_order(root)
-        self.found_order = self.known_order(root)
+        self.recorded_row_order = self.known_order(root)
 
     def known_order(self, root: PlannerNode) -> RecordedOrder:
         """The order that the rows are known to be in, beside what a look at each of their columns tells.

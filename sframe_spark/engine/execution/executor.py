@@ -17,42 +17,49 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.actions import not_owned, require_owned
 from sframe_spark.engine.execution.partitioned_operators import (
     ExchangedRows,
-    JoinOfPieces,
+    PartitionedJoin,
     exchange_below,
     give_to,
     key_ranges_of,
     passed_on,
     rows_by_ranges,
-    works_of_rows,
+    split_evenly,
 )
-from sframe_spark.engine.execution.run_log import Journal, Outcome
+from sframe_spark.engine.execution.run_log import RunLog, SectionOutcome
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions, Work
-from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, Room, fits_driver, rows_fit, weight_of
-from sframe_spark.engine.physical.adaptive import few_groups, first_rows, joined_rows, with_all_counted
+from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, MemoryReservation, fits_driver, plan_size_of, rows_fit
+from sframe_spark.engine.physical.adaptive import first_rows, has_few_groups, joined_rows, with_all_counted
 from sframe_spark.engine.physical.late_materialization import NumberedRows, numbered_rows
 from sframe_spark.engine.physical.local_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_PIECES, bytes_gathered, ranges_of_tasks
-from sframe_spark.engine.physical.physical_planner import SectionPlanner, StandsFor, as_one_query, needs_spark, over_ranges, takes_few_of_join
-from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_sooner
+from sframe_spark.engine.physical.physical_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark, over_ranges, takes_few_of_join
+from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_faster_locally
 from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
-from sframe_spark.engine.runtime.dataset_writer import new_dataset, with_stored_tables, write_chunks, write_held, write_query
-from sframe_spark.engine.runtime.exchange import GivenRows, give_rows, ranges_given, write_ranges
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner, require_inferred, threads_here
-from sframe_spark.engine.runtime.result_buffer import BegunRows, as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
+from sframe_spark.engine.runtime.dataset_writer import new_dataset, with_stored_tables, write_chunks, write_in_memory, write_query
+from sframe_spark.engine.runtime.exchange import TaskOutput, ranges_of_outputs, write_exchange_rows, write_ranges
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads, require_inferred
+from sframe_spark.engine.runtime.result_buffer import (
+    PartialRows,
+    in_one_chunk,
+    may_stay,
+    partial_rows_of_task,
+    reservation_for_results,
+    rows_as_produced,
+)
 from sframe_spark.engine.runtime.scheduler import (
-    Processes,
-    RangeWorkers,
-    SparkTasks,
-    ThisProcess,
-    Threads,
-    in_turn_where_sooner,
+    InProcessRunner,
+    ProcessRunner,
+    SparkTaskRunner,
+    TaskRunner,
+    ThreadRunner,
     name_of,
     range_tasks,
+    sequential_if_faster,
 )
 from sframe_spark.engine.runtime.tasks import RangeTask, Tries, collect_rows, combined_parts, part_of_range, write_range
 from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.file_checks import asking_again
+from sframe_spark.engine.spark.file_checks import rechecking_after_failure
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.errors import MemoryReservationError, NotSharedError, RunTooLongError
 from sframe_spark.operators.sources.memory import MemorySource
@@ -83,14 +90,14 @@ Writing = Callable[[str, int], SegmentEntry]
 
 
 @attrs.frozen(eq=False)
-class NotAsPlanned:
+class ReplanNeeded:
     """A section could not be made in its mode: ``root`` is what is left to be planned, over the rows that are there already."""
 
     root: PlannerNode
 
 
 @attrs.define(eq=False)
-class Runs:
+class SectionRunner:
     """Runs sections over sources.
 
     Parameters
@@ -109,7 +116,7 @@ class Runs:
     tasks: int | None = None
     spilled: int | None = None
 
-    def run(self, section: Section) -> PlannerNode | NotAsPlanned:
+    def run(self, section: Section) -> PlannerNode | ReplanNeeded:
         """A source of the rows of a section."""
         if section.mode is Mode.GATHERED:
             # Arrays of all rows come, and go, and come again.
@@ -117,14 +124,14 @@ class Runs:
         with memory_for_batches():
             return self._over_batches(section)
 
-    def _over_batches(self, section: Section) -> PlannerNode | NotAsPlanned:
+    def _over_batches(self, section: Section) -> PlannerNode | ReplanNeeded:
         match section.mode:
             case Mode.QUERY:
                 return self.as_query(section.root)
             case Mode.WHOLE:
                 return self._whole(section.root)
             case mode if mode.makes_parts:
-                return self._from_parts(section.root, workers_of(mode))
+                return self._from_parts(section.root, task_runner_for(mode))
             case Mode.EXCHANGED:
                 return self._exchanged(section.root)
             case Mode.JOINED:
@@ -135,21 +142,21 @@ class Runs:
                 return self._first_rows(section.root)
         root, placement = section.root, section.placement or placement_of(section.root)
         if section.mode.is_over_ranges:
-            return self.by_ranges(root, placement, workers_of(section.mode))
+            return self.by_ranges(root, placement, task_runner_for(section.mode))
         self.log.append(f"driver: {root.operator_type} over {placement.rows_to_run} rows")
         return self.on_driver(root, placement)
 
     def keep(self, rows: Chunk | ChunkedRows, node: PlannerNode) -> PlannerNode:
         """A source of rows in memory: of these, or of the segments that they are written to where the user wants files."""
         if self.options.directory is not None:
-            return write_held(rows, node.schema, self.options, recorded_order(node))
+            return write_in_memory(rows, node.schema, self.options, recorded_order(node))
         return PlannerNode(MemorySource.of(rows, node.schema, recorded_order(node)))
 
     @memory_for_batches()
     def on_driver(self, node: PlannerNode, placement: Placement, budgets: int = 1) -> PlannerNode:
         """A source of the rows of a section: in memory, or on disk where they turn out to be too large for that."""
         alone, rows = needs_one_batch(node), placement.rows_to_run
-        runner = PlanRunner(FlatPlan.of(node), in_one_batch=alone, threads=threads_here())
+        runner = PipelineRunner(Pipeline.of(node), in_one_batch=alone, threads=local_threads())
         stream = runner.pieces(0, rows, True, rows) if alone else runner.stream(0, rows, config.batch_rows)
         chunks: list[Chunk] = []
         size = 0
@@ -161,18 +168,18 @@ class Runs:
                 return write_chunks(chain(drained(chunks), stream), node.schema, self.options, recorded_order(node))
         return self.keep(concatenate(chunks, node.schema), node)
 
-    def by_ranges(self, node: PlannerNode, placement: Placement, workers: RangeWorkers) -> PlannerNode:
+    def by_ranges(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> PlannerNode:
         """A source of the rows of a section that are made range by range."""
-        tasks = self.tasks_of(node, placement, workers := in_turn_where_sooner(node, workers))
+        tasks = self.tasks_of(node, placement, workers := sequential_if_faster(node, workers))
         self.log.append(f"segments: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
             parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator.called()}", tasks)
             return self.keep(concatenate([from_stream(part) for part in parts], node.schema), node)
-        if self.options.directory is None and not workers.are_elsewhere:
+        if self.options.directory is None and not workers.is_out_of_process:
             return self._kept_or_written(node, workers, tasks)
         return self._written(node, workers, [partial(write_range, task) for task in tasks], tasks)
 
-    def _written(self, node: PlannerNode, workers: RangeWorkers, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
+    def _written(self, node: PlannerNode, workers: TaskRunner, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
         """A source of rows of which each part is written into a directory as the segment of a number."""
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             workers.require_writable(dataset.directory)
@@ -180,15 +187,15 @@ class Runs:
             manifest = dataset.publish(workers.run(works, f"materialising {node.operator.called()}", tasks))
         return segment_source(manifest, dataset.handle)
 
-    def _kept_or_written(self, node: PlannerNode, workers: RangeWorkers, tasks: list[RangeTask]) -> PlannerNode:
+    def _kept_or_written(self, node: PlannerNode, workers: TaskRunner, tasks: list[RangeTask]) -> PlannerNode:
         """A source of the rows of tasks that threads run: in memory, where all find room; written, those that did first, where they do not."""
-        room = room_to_keep()
-        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
+        room = reservation_for_results()
+        begun = workers.run([partial(partial_rows_of_task, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
         return self._kept(node, workers, begun, room)
 
-    def _kept(self, node: PlannerNode, workers: RangeWorkers, begun: Sequence[BegunRows], room: Room) -> PlannerNode:
+    def _kept(self, node: PlannerNode, workers: TaskRunner, begun: Sequence[PartialRows], room: MemoryReservation) -> PlannerNode:
         if not room.is_full:
-            return self.keep(as_begun(begun, node.schema), node)
+            return self.keep(rows_as_produced(begun, node.schema), node)
         self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
         return self._written(node, workers, [partial(part.write, node.schema) for part in begun])
 
@@ -199,11 +206,11 @@ class Runs:
             manifest = dataset.publish(source_of(node).write_segments(dataset.directory))
         return segment_source(manifest, dataset.handle)
 
-    def tasks_of(self, node: PlannerNode, placement: Placement, workers: RangeWorkers) -> list[RangeTask]:
+    def tasks_of(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> list[RangeTask]:
         """Tasks that together make the rows of a section; what they read of memory elsewhere is stored first."""
-        if workers.are_elsewhere:
+        if workers.is_out_of_process:
             require_owned(node, self.owned)
-            node = with_stored_tables(node, workers.are_here)
+            node = with_stored_tables(node, workers.is_on_this_machine)
         tasks = range_tasks(node, placement.rows_to_run, self.options.segments, workers)
         self.tasks = len(tasks)
         return tasks
@@ -228,41 +235,41 @@ class Runs:
         keys = node.operator.group_keys
         if keys is None or self.options.directory is not None or not rows_fit(node, self.options.in_memory):
             return False
-        return few_groups(node.inputs[0], keys)
+        return has_few_groups(node.inputs[0], keys)
 
-    def _whole(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+    def _whole(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
         """Rows that a kernel makes of all rows of its input at once; the input alone where it takes too much memory for that."""
         below = node.inputs[0]
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
         in_memory = isinstance(below.operator, MemorySource)
         source = below if in_memory else inner.on_driver(below, placement_of(below), BUDGETS_AT_HAND)
         if not isinstance(source.operator, MemorySource):
-            return NotAsPlanned(node.with_inputs([source]))
+            return ReplanNeeded(node.with_inputs([source]))
         self.log.append(f"driver: {node.operator_type} over {source.length.known_rows} rows")
         rows = node.operator.kernel([source.operator.read_all()], [below.facts])
         return self.keep(require_inferred(node.operator, (), rows, node.schema), node)
 
-    def _gathered(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+    def _gathered(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
         """Rows that a kernel makes of all rows of its input, which threads make; nothing where these turn out to take too much memory."""
-        below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), Threads()
+        below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
-        room = Room(bytes_gathered())
-        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
+        room = MemoryReservation(bytes_gathered())
+        begun = workers.run([partial(partial_rows_of_task, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
         if room.is_full:
             self.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")
-            return NotAsPlanned(node)
+            return ReplanNeeded(node)
         rows = in_one_chunk(begun, below.schema)
         made = require_inferred(node.operator, (), node.operator.kernel([rows], [below.facts]), node.schema)
         del rows
         fits = made.rows <= self.options.in_memory and made.size <= config.memory_budget
         if self.options.directory is None and (fits or may_stay()):
             return self.keep(made, node)
-        return write_held(made, node.schema, self.options, recorded_order(node))
+        return write_in_memory(made, node.schema, self.options, recorded_order(node))
 
-    def _exchanged(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+    def _exchanged(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
         """Rows that a kernel makes of each range of a column's values, whose rows threads exchange; nothing where one range takes too much memory."""
-        below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), Threads()
+        below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
         tasks = self.tasks_of(below, placement, workers)
         ranges = key_ranges_of(node)
         with exchange_below(node, ranges) as exchange:
@@ -275,14 +282,14 @@ class Runs:
                 found = rows_by_ranges(node, exchange, ranges)
             except MemoryReservationError:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than they may")
-                return NotAsPlanned(node)
+                return ReplanNeeded(node)
             return self._of_exchanged(node, found)
 
-    def _joined(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+    def _joined(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
         """Rows of a join of pieces that threads cut both sides into; nothing where one piece takes too much memory."""
-        tasks = [self.tasks_of(side, placement_of(side), Threads()) for side in node.inputs]
+        tasks = [self.tasks_of(side, placement_of(side), ThreadRunner()) for side in node.inputs]
         self.tasks = sum(map(len, tasks))
-        with JoinOfPieces.of(node) as joined:
+        with PartitionedJoin.of(node) as joined:
             for slot, of_side in enumerate(tasks):
                 joined.give(slot, of_side)
             try:
@@ -290,20 +297,20 @@ class Runs:
             except MemoryReservationError:
                 self.spilled = joined.written
                 self.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than they may")
-                return NotAsPlanned(node)
+                return ReplanNeeded(node)
             self.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
             made, self.spilled = self._of_exchanged(node, found), joined.written  # ranges that got too long are exchanged again meanwhile
             return made
 
-    def _exchanged_by_tasks(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+    def _exchanged_by_tasks(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
         """The same, in Spark's tasks; nothing where these do not share files with this process, or the rows of one range take too much memory."""
-        workers, weight = SparkTasks(), weight_of(node.inputs[0], UNKNOWN_BYTES)
+        workers, weight = SparkTaskRunner(), plan_size_of(node.inputs[0], UNKNOWN_BYTES)
         assert weight is not None
         handle = temporary_store().new_dataset()
         try:
             if not is_shared_with(workers, handle.directory):
                 self.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
-                return NotAsPlanned(node)
+                return ReplanNeeded(node)
             # The sample is not sent all keys of a large table in memory, but reads them where the tasks do.
             node = node.with_inputs([with_stored_tables(node.inputs[0])])
             tasks, least = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers), ranges_of_tasks(weight)
@@ -311,8 +318,8 @@ class Runs:
             most = MAX_PIECES // len(tasks)
             if least > most:
                 self.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
-                return NotAsPlanned(node)
-            ranges = key_ranges_of(node, max(least, min(most, workers.at_a_time())), workers)
+                return ReplanNeeded(node)
+            ranges = key_ranges_of(node, max(least, min(most, workers.parallelism())), workers)
             given = given_by(tasks, node.operator, ranges, workers, handle.directory)
             self.spilled = sum(piece.size for of_task in given for _, piece in of_task.pieces)
             temporary_store().usage.count(handle, self.spilled)
@@ -320,23 +327,23 @@ class Runs:
             passed = passed_on(node.operator, ranges)
             if np.sum([of_task.sizes for of_task in given], axis=0).max(initial=0, where=~passed) > MAX_BYTES_OF_TASKS_RANGE:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than a task may")
-                return NotAsPlanned(node)
-            found, count = ranges_given(given, passed), self.options.segments or config.default_segments
-            parts = works_of_rows(np.array([part.rows for part in found]), count) if count else [range(n, n + 1) for n in range(len(found))]
+                return ReplanNeeded(node)
+            found, count = ranges_of_outputs(given, passed), self.options.segments or config.default_segments
+            parts = split_evenly(np.array([part.rows for part in found]), count) if count else [range(n, n + 1) for n in range(len(found))]
             write = partial(write_ranges, node.operator, node.inputs[0].facts, node.schema)
             return self._written(node, workers, [partial(write, found[part.start : part.stop]) for part in parts])
         finally:
             handle.discard()
 
     def _of_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
-        works = rows.works(self.options.segments or config.default_segments or WORKS_FOR_EACH_THREAD * threads_here())
+        works = rows.works(self.options.segments or config.default_segments or WORKS_FOR_EACH_THREAD * local_threads())
         if self.options.directory is not None:
-            return self._written(node, Threads(), [partial(BegunRows([], rows.made(numbers)).write, node.schema) for numbers in works])
-        room = room_to_keep()
-        begun = Threads().run([partial(rows.begun, numbers, room) for numbers in works], f"computing {node.operator.called()}")
-        return self._kept(node, Threads(), begun, room)
+            return self._written(node, ThreadRunner(), [partial(PartialRows([], rows.made(numbers)).write, node.schema) for numbers in works])
+        room = reservation_for_results()
+        begun = ThreadRunner().run([partial(rows.begun, numbers, room) for numbers in works], f"computing {node.operator.called()}")
+        return self._kept(node, ThreadRunner(), begun, room)
 
-    def _from_parts(self, node: PlannerNode, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
+    def _from_parts(self, node: PlannerNode, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
         """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""
         below, operator = node.inputs[0], node.operator
         assert isinstance(operator, DecomposableOperator)
@@ -353,20 +360,20 @@ class Runs:
         part = combined_parts(operator, workers.run(works, f"computing {node.operator.called()}", tasks), [below.facts], together)
         if part is TOO_LARGE:
             self.log.append(f"too many: {node.operator_type} has more groups than are put together here")
-            return NotAsPlanned(node)
+            return ReplanNeeded(node)
         return self.keep(require_inferred(operator, (), operator.rows_from(part, [below.facts]), node.schema), node)
 
-    def _read_late(self, node: PlannerNode, numbered: NumberedRows, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
+    def _read_late(self, node: PlannerNode, numbered: NumberedRows, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
         """Rows that were chosen by their numbers."""
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
         found = inner._from_parts(numbered.top, workers)
         self.tasks = inner.tasks
-        if isinstance(found, NotAsPlanned):
-            return NotAsPlanned(node)
+        if isinstance(found, ReplanNeeded):
+            return ReplanNeeded(node)
         self.log.append(f"driver: {found.length.known_rows} rows of {numbered.source.operator_type} by number")
         return self.keep(require_inferred(node.operator, (), numbered.rows(found), node.schema), node)
 
-    def _first_rows(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+    def _first_rows(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
         """The first rows, or few rows of a join, without computing the others; nothing where a bounded look does not give them."""
         below, taken = node.inputs[0], node.operator.row_range
         assert taken is not None
@@ -379,7 +386,7 @@ class Runs:
         if takes_few_of_join(taken, below, stop):
             chunk = joined_rows(below, base_rows, taken.start, stop)
         if chunk is None:
-            return NotAsPlanned(node)
+            return ReplanNeeded(node)
         self.log.append(f"driver: the rows {taken.start} to {stop} of {below.operator_type}")
         return self._kept_slice(every(chunk, taken.step), node)
 
@@ -389,14 +396,14 @@ class Runs:
         return PlannerNode(MemorySource.of(rows, node.schema))
 
 
-def given_by(tasks: Sequence[RangeTask], operator: Operator, ranges: RangePartitioner, workers: RangeWorkers, directory: str) -> list[GivenRows]:
+def given_by(tasks: Sequence[RangeTask], operator: Operator, ranges: RangePartitioner, workers: TaskRunner, directory: str) -> list[TaskOutput]:
     """What tasks have written of the rows below a kernel."""
     assert operator.split_by is not None
-    works = [partial(give_rows, task, number, operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]
+    works = [partial(write_exchange_rows, task, number, operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]
     return workers.run(works, f"exchanging for {operator.name}", tasks)
 
 
-def is_shared_with(workers: RangeWorkers, directory: str) -> bool:
+def is_shared_with(workers: TaskRunner, directory: str) -> bool:
     """True where those who work elsewhere can exchange files in a directory of this process."""
     if is_remote(get_session()) or not reads_our_files(get_session()):
         return False
@@ -407,13 +414,13 @@ def is_shared_with(workers: RangeWorkers, directory: str) -> bool:
     return True
 
 
-def workers_of(mode: Mode) -> RangeWorkers:
+def task_runner_for(mode: Mode) -> TaskRunner:
     """Those who work on the ranges of a section."""
-    if mode in (Mode.THREADS, Mode.PARTS_HERE):
-        return Threads()
+    if mode in (Mode.THREADS, Mode.PARTS_OF_THREADS):
+        return ThreadRunner()
     if mode in (Mode.IN_TURN, Mode.PARTS_IN_TURN):
-        return ThisProcess()
-    return Processes() if mode in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES) else SparkTasks()
+        return InProcessRunner()
+    return ProcessRunner() if mode in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES) else SparkTaskRunner()
 
 
 def every(rows: Chunk, step: int) -> Chunk:
@@ -450,7 +457,7 @@ class Executor:
     log: list[str] = attrs.Factory(list)
     owned: frozenset[int] = frozenset()
     free: frozenset[int] = frozenset()
-    journal: Journal = attrs.Factory(Journal)
+    run_log: RunLog = attrs.Factory(RunLog)
     prefix: str = ""
 
     def execute(self, root: PlannerNode) -> PlannerNode:
@@ -481,7 +488,7 @@ class Executor:
             if not planner.waiting:
                 return section
             results = self._results_of(planner.waiting)
-            known = {id(planner.stands_for[key].node): (planner.stands_for[key], result) for key, result in results.items()}
+            known = {id(planner.section_origins[key].node): (planner.section_origins[key], result) for key, result in results.items()}
             root = fold([root], partial(over_known, known))[id(root)]
 
     def with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
@@ -489,12 +496,12 @@ class Executor:
         with GRAPH_LOCK:
             # Nodes of users' graphs that no law has changed are part of the plan, and others may splice them meanwhile.
             plan = private_copy(root)
-        with asking_again(plan, self.options.directory):
-            begun = self.journal.mark()
+        with rechecking_after_failure(plan, self.options.directory):
+            begun = self.run_log.mark()
             try:
                 result = run(plan)
             except RunTooLongError as error:
-                self.journal.give_up(begun)
+                self.run_log.give_up(begun)
                 self.log.append(f"sorted again by Spark: {error}")
                 result = run(rebuild(plan, with_full_sort))
         if plan.operator.is_source and root.operator is plan.operator:
@@ -529,7 +536,7 @@ class Executor:
 
     def _decided(self, section: Section, results: dict[int, PlannerNode]) -> Section:
         """A section over the rows that it reads, planned again: these may tell more than was known."""
-        section.number = section.number or self.journal.next_number(self.prefix)
+        section.number = section.number or self.run_log.next_number(self.prefix)
         if not results:
             return section
         section.reads += tuple(below.number for below in section.inputs)
@@ -551,11 +558,11 @@ class Executor:
         if section.mode is Mode.DONE:
             return section.root
         result = self.run_as_planned(section)
-        if isinstance(result, NotAsPlanned):
+        if isinstance(result, ReplanNeeded):
             return self._run_alone(self._planned_again(section, result.root, section.refused | {section.mode}))
         return result
 
-    def run_as_planned(self, section: Section) -> PlannerNode | NotAsPlanned:
+    def run_as_planned(self, section: Section) -> PlannerNode | ReplanNeeded:
         """A source of the rows of a section that reads no others, or what is left to be planned."""
         began = time.perf_counter()
         runs = self.runs()
@@ -564,12 +571,12 @@ class Executor:
         outcome = outcome_of(section, result, time.perf_counter() - began)
         outcome.tasks, outcome.spilled = work.tasks if runs.tasks is None else runs.tasks, work.spilled if runs.spilled is None else runs.spilled
         outcome.queries = counted.queries or None
-        self.journal.outcomes.append(outcome)
+        self.run_log.outcomes.append(outcome)
         return result
 
-    def runs(self) -> Runs:
+    def runs(self) -> SectionRunner:
         """How sections over sources run."""
-        return Runs(self.options, self.log, self.owned)
+        return SectionRunner(self.options, self.log, self.owned)
 
     def _save(self, planned: Section) -> PlannerNode:
         self._start_for(planned)
@@ -577,12 +584,12 @@ class Executor:
         if section.mode is not Mode.DONE:
             return self._run_alone(section)
         source, placement = section.root, placement_of(section.root)
-        runs, workers = self.runs(), workers_of(over_ranges(source))
+        runs, workers = self.runs(), task_runner_for(over_ranges(source))
         if isinstance(source.operator, MemorySource):
             return runs.keep(source.operator.held, source)
         if source.operator.decodes and not is_small(source) and not is_started():
             return runs.by_source(source)
-        return runs.on_driver(source, placement) if is_small(source) or streams_sooner(source) else runs.by_ranges(source, placement, workers)
+        return runs.on_driver(source, placement) if is_small(source) or streams_faster_locally(source) else runs.by_ranges(source, placement, workers)
 
     def _fit_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as a Spark query over sources."""
@@ -593,12 +600,12 @@ class Executor:
         return self._fit_for_query(with_results(node, self._results_of(waiting)))
 
 
-def over_known(known: dict[int, tuple[StandsFor, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
+def over_known(known: dict[int, tuple[SectionOrigin, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
     """A node over other inputs, or what it becomes of the rows that are known, by its ``id``."""
     if id(node) not in known:
         return node.with_inputs(inputs)
-    stands_for, rows = known[id(node)]
-    return stands_for.over(inputs, rows)
+    section_origins, rows = known[id(node)]
+    return section_origins.over(inputs, rows)
 
 
 def with_results(root: PlannerNode, results: dict[int, PlannerNode]) -> PlannerNode:
@@ -613,11 +620,11 @@ def nothing_measured() -> AbstractContextManager[Work]:
     return nullcontext(Work())
 
 
-def outcome_of(section: Section, result: PlannerNode | NotAsPlanned, seconds: float) -> Outcome:
+def outcome_of(section: Section, result: PlannerNode | ReplanNeeded, seconds: float) -> SectionOutcome:
     """What became of a section."""
     operators = tuple(node.operator_type for node in postorder([section.root]))
-    outcome = Outcome(section.number, section.mode, operators, section.reads, section.reason, seconds, instead_of=section.planned)
-    if isinstance(result, NotAsPlanned):
+    outcome = SectionOutcome(section.number, section.mode, operators, section.reads, section.reason, seconds, instead_of=section.planned)
+    if isinstance(result, ReplanNeeded):
         outcome.is_given_up = True
         return outcome
     source = source_of(result)

@@ -9,14 +9,14 @@ from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.actions import Look, look
-from sframe_spark.engine.execution.executor import Executor, workers_of
+from sframe_spark.engine.execution.actions import ActionPlan, run_action
+from sframe_spark.engine.execution.executor import Executor, task_runner_for
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.physical_planner import over_ranges
-from sframe_spark.engine.physical.placement import Placement, is_small, placement_of, streams_sooner
+from sframe_spark.engine.physical.placement import Placement, is_small, placement_of, streams_faster_locally
 from sframe_spark.engine.physical.sections import Mode
-from sframe_spark.engine.runtime.pipeline import FlatPlan
+from sframe_spark.engine.runtime.pipeline import Pipeline
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
@@ -49,11 +49,11 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], staging: Staging, desc
         What is being done, for Spark's list of jobs.
     """
 
-    def run(found: Look) -> list[Result]:
-        executor = Executor(MaterializeOptions(), owned=found.owned, journal=found.journal)
+    def run(found: ActionPlan) -> list[Result]:
+        executor = Executor(MaterializeOptions(), owned=found.owned, run_log=found.run_log)
         return executor.with_full_sorts_if_needed(lambda plan: _run(executor, plan, work, staging, description), found.plan)
 
-    return look(node, run, materialize)
+    return run_action(node, run, materialize)
 
 
 def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
@@ -61,18 +61,18 @@ def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging
     by_ranges = ready.mode is Mode.DONE or ready.mode.is_over_ranges or (ready.mode is Mode.DRIVER and not is_small(ready.root))
     section = ready.root if by_ranges else executor.run(ready)
     placement = placement_of(section)
-    if isinstance(section.operator, MemorySource) or is_small(section) or streams_sooner(section):
+    if isinstance(section.operator, MemorySource) or is_small(section) or streams_faster_locally(section):
         return _run_here(section, placement, work, staging.local)
-    workers = workers_of(over_ranges(section))
+    workers = task_runner_for(over_ranges(section))
     tasks = executor.runs().tasks_of(section, placement, workers)
-    directory = staging.local if workers.are_here else staging.for_tasks(is_one_process(get_session()))
+    directory = staging.local if workers.is_on_this_machine else staging.for_tasks(is_one_process(get_session()))
     workers.require_writable(directory)
     return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description, tasks)
 
 
 def _run_here(section: PlannerNode, placement: Placement, work: RangeWork[Result], directory: str) -> list[Result]:
     """Rows in memory by one thread for each core; others by one, since a running value may be among them."""
-    plan, rows = FlatPlan.of(section), placement.rows_to_run
+    plan, rows = Pipeline.of(section), placement.rows_to_run
     count = max(1, min(available_cores(), rows // ROWS_PER_GROUP)) if section.operator.is_source else 1
     ranges = list(enumerate(pairwise(rows * part // count for part in range(count + 1))))
     return in_threads(lambda item: work(RangeTask(plan, *item[1], config.batch_rows), item[0], directory), ranges, count)

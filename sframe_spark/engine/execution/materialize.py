@@ -10,17 +10,17 @@ from typing import Concatenate, ParamSpec, TypeVar
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.execution.actions import Action, Look, awaited, look
-from sframe_spark.engine.execution.direct_execution import few_rows_source
+from sframe_spark.engine.execution.actions import ActionPlan, NodeClaim, awaited, run_action
+from sframe_spark.engine.execution.direct_execution import direct_source
 from sframe_spark.engine.execution.executor import Executor
-from sframe_spark.engine.execution.recovery import is_restored, remember_recipe
-from sframe_spark.engine.execution.run_log import Journal
+from sframe_spark.engine.execution.recovery import remember_lineage, restore_lost_rows
+from sframe_spark.engine.execution.run_log import RunLog
 from sframe_spark.engine.execution.source_validation import require_unchanged_files
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import fits_driver
 from sframe_spark.engine.physical.adaptive import are_few_to_make, base_of_rows, is_much_to_make, may_have_many
-from sframe_spark.engine.physical.column_lineage import shown_columns
+from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.physical.user_dataframes import keep_frames, remember_rows
 from sframe_spark.engine.runtime.result_buffer import has_room
@@ -107,7 +107,7 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
         return None
     with GRAPH_LOCK:
         rows = root.length.rows
-        shown = shown_columns(root) if rows is not None and rows > config.small_rows else None
+        shown = arranged_columns(root) if rows is not None and rows > config.small_rows else None
         if shown is None:
             return None
         nodes = list({id(node): node for node, _ in shown}.values())
@@ -129,7 +129,7 @@ def computed_columns(root: PlannerNode) -> list[tuple[PlannerNode, dict[int, int
     for place, ((slot, column), *_) in enumerate(root.operator.column_origins([child.facts for child in root.inputs])):
         places.setdefault(slot, {}).setdefault(column, place)
     found = [(root.inputs[slot], shown) for slot, shown in places.items()]
-    return [(node, shown) for node, shown in found if not node.operator.is_source and (node.action is None or node.action.done.is_set())]
+    return [(node, shown) for node, shown in found if not node.operator.is_source and (node.claim is None or node.claim.done.is_set())]
 
 
 def show_columns(root: PlannerNode, node: PlannerNode, places: dict[int, int]) -> None:
@@ -192,7 +192,7 @@ def _is_stored_elsewhere(node: PlannerNode) -> bool:
     return rows is not None and rows > config.small_rows and (node.operator.numbers_rows or node.operator.unites_rows)
 
 
-def is_decoded_anew(node: PlannerNode) -> bool:
+def is_decoded_on_read(node: PlannerNode) -> bool:
     """True for a source whose rows whoever reads them decodes anew, or columns of one."""
     while node.operator.arranges_columns and len(node.inputs) == 1:
         node = node.inputs[0]
@@ -208,22 +208,22 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
     with GRAPH_LOCK:
         # Whether rows are stored already, and which columns are, may depend on how many there are.
         learn_lengths(node)
-    while not is_materialized(node) or chosen.directory is not None or (chosen.converts and is_decoded_anew(node)):
-        action, busy = Action(), None
+    while not is_materialized(node) or chosen.directory is not None or (chosen.converts and is_decoded_on_read(node)):
+        claim, busy = NodeClaim(), None
         try:
             with GRAPH_LOCK:
                 busy = awaited([node])
                 if busy is None:
-                    action.claim([node])
+                    claim.acquire([node])
             if busy is None:
                 _own(node, chosen, plan)
                 break
         finally:
             try:
-                action.release()
+                claim.release()
             finally:
-                # Once more, as in `look`.
-                action.release()
+                # Once more, as in `run_action`.
+                claim.release()
         busy.wait()
     with GRAPH_LOCK:
         # What lies beside materialised rows knows their number from then on, though nothing was spliced into its own place.
@@ -237,7 +237,7 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
 def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | None = None) -> None:
     """Compute a node on which the caller holds an action."""
     if plan is None and options.measure is None and _may_be_beside(options):
-        few = few_rows_source(node)
+        few = direct_source(node)
         if few is not None:
             with GRAPH_LOCK:
                 keep_frames(node)
@@ -252,23 +252,23 @@ def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | Non
     compared = config.check == "result" and not options.naive and not once
     begun = [] if plan is None else [plan]
 
-    def run(chosen: Look) -> None:
+    def run(chosen: ActionPlan) -> None:
         naive = options.naive and not once
-        executor = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned, free=chosen.free, journal=chosen.journal)
-        run_plan = executor.save if options.converts and is_decoded_anew(chosen.plan) else executor.execute
+        executor = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned, free=chosen.free, run_log=chosen.run_log)
+        run_plan = executor.save if options.converts and is_decoded_on_read(chosen.plan) else executor.execute
         source = run_plan(node if naive else begun.pop() if begun else chosen.plan)
         if compared:
             compare_with_naive(node, source)
         with GRAPH_LOCK:
             before = node.operator
-            remember_recipe(node, source)
+            remember_lineage(node, source)
             keep_frames(node)
             _become(node, source)
             if isinstance(before, SparkSource):
                 remember_rows(before, node)
 
     make = partial(materialize, options=MaterializeOptions(measure=options.measure)) if options.measure else materialize
-    look(node, run, make, becomes=True, first=options.naive or config.check == "result")
+    run_action(node, run, make, becomes=True, first=options.naive or config.check == "result")
 
 
 def _become(node: PlannerNode, source: PlannerNode) -> None:
@@ -288,8 +288,8 @@ def _own_beside(node: PlannerNode, beside: NewColumns, options: MaterializeOptio
     """Compute the columns of a node that are not stored yet; what ran for these ran for the node."""
     materialize(beside.together, attrs.evolve(options, on_batch=None))
     beside.settle(node)
-    node.ran = Journal()
-    node.ran.add_run(beside.together.ran or Journal(), NEW_COLUMNS)
+    node.ran = RunLog()
+    node.ran.add_run(beside.together.ran or RunLog(), NEW_COLUMNS)
 
 
 def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
@@ -335,7 +335,7 @@ def restoring(door: Callable[Concatenate[PlannerNode, Arguments], Result]) -> Ca
         try:
             return door(node, *arguments, **named)
         except StorageError:
-            if not is_restored(node, materialize):
+            if not restore_lost_rows(node, materialize):
                 raise
         return door(node, *arguments, **named)
 
@@ -365,7 +365,7 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
     if not may_have_many(plan):
         return _remembered(int(read_all(count_all(same_rows)).columns[0][0].as_py()), same_rows, node) if is_much_to_make(plan) else None
     options = MaterializeOptions()
-    counted = look(same_rows, lambda found: Executor(options, owned=found.owned, journal=found.journal).counted(found.plan), materialize)
+    counted = run_action(same_rows, lambda found: Executor(options, owned=found.owned, run_log=found.run_log).counted(found.plan), materialize)
     rows = counted.length.rows
     if rows is None or fits_driver(counted, options.in_memory):
         return None
@@ -395,11 +395,11 @@ def _is_soon_made(counted: PlannerNode) -> bool:
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
     """A source with the node's rows; of the graph only what calls users' functions may be materialised."""
-    few = few_rows_source(node) if options is None else None
+    few = direct_source(node) if options is None else None
     if few is not None:
         return few
     chosen = options or MaterializeOptions()
-    return look(node, lambda found: Executor(chosen, owned=found.owned, journal=found.journal).execute(found.plan), materialize)
+    return run_action(node, lambda found: Executor(chosen, owned=found.owned, run_log=found.run_log).execute(found.plan), materialize)
 
 
 @restoring
@@ -408,7 +408,7 @@ def read_all(node: PlannerNode) -> Chunk:
     return source_of(compute(node)).read_all()
 
 
-def stored_pieces(node: PlannerNode) -> Iterator[Chunk] | None:
+def stored_batches(node: PlannerNode) -> Iterator[Chunk] | None:
     """All rows in order of what is stored, but in several sources: nothing is written to read them. None for all else."""
     if node.operator.is_source or not is_materialized(node):
         return None
@@ -428,7 +428,7 @@ def _stored_rows(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
                 rows += chunk.rows
                 yield chunk
         except StorageError:
-            if not is_restored(node, materialize):
+            if not restore_lost_rows(node, materialize):
                 raise
         else:
             return
@@ -436,19 +436,19 @@ def _stored_rows(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
 
 def _watched(node: PlannerNode, plan: PlannerNode, start: int, batch_rows: int) -> Iterator[Chunk]:
     """The rows of a plan over stored ones from one on, batch by batch."""
-    from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner, threads_here
+    from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 
     # Nothing looks at its files otherwise.
     require_unchanged_files(node)
     # Nodes built before those below them were materialised do not know their length; the plan does.
-    yield from PlanRunner(FlatPlan.of(plan), threads=threads_here()).stream(start, known_rows(plan), batch_rows)
+    yield from PipelineRunner(Pipeline.of(plan), threads=local_threads()).stream(start, known_rows(plan), batch_rows)
     # Somebody may have written to a file after its footer was compared.
     require_unchanged_files(node)
 
 
 def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
     """All rows of a source in order, for who keeps them, but not each column in one array."""
-    from sframe_spark.engine.runtime.pipeline import threads_here
+    from sframe_spark.engine.runtime.pipeline import local_threads
 
     rows = 0
     while True:
@@ -456,11 +456,11 @@ def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
             operator = source_of(source)
             if rows and isinstance(operator, SegmentSource):
                 operator = operator.rows_between(rows, operator.row_count)
-            for chunk in operator.read_batches(threads_here()):
+            for chunk in operator.read_batches(local_threads()):
                 rows += chunk.rows
                 yield chunk
         except StorageError:
-            if not is_restored(source, materialize):
+            if not restore_lost_rows(source, materialize):
                 raise
         else:
             break
@@ -474,4 +474,4 @@ def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]
     yield from _stored_rows(node, batch_rows or config.batch_rows)
 
 
-__all__ = ["compare_with_naive", "compute", "is_materialized", "iterate", "materialize", "optimize", "read_all", "stored_pieces"]
+__all__ = ["compare_with_naive", "compute", "is_materialized", "iterate", "materialize", "optimize", "read_all", "stored_batches"]

@@ -14,21 +14,21 @@ import pyarrow as pa
 from sframe_spark.compute.hashing import HashPartitioner
 from sframe_spark.compute.range_partitioning import RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting import order_of
-from sframe_spark.engine.memory_budget import Room, SharedRoom, weight_of
+from sframe_spark.engine.memory_budget import BlockingReservation, MemoryReservation, plan_size_of
 from sframe_spark.engine.physical.local_strategies import (
     COPIES_OF_GATHERED,
     MAX_RANGES,
     UNEVEN,
     bytes_gathered,
     bytes_of_range,
-    pieces_of_join,
+    partitions_of_join,
     ranges_for,
 )
 from sframe_spark.engine.physical.placement import placement_of
 from sframe_spark.engine.runtime.exchange import Exchange
-from sframe_spark.engine.runtime.pipeline import PlanRunner, require_inferred, threads_here
-from sframe_spark.engine.runtime.result_buffer import BegunRows, begun
-from sframe_spark.engine.runtime.scheduler import RangeWorkers, Threads, range_tasks
+from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
+from sframe_spark.engine.runtime.result_buffer import PartialRows, begun
+from sframe_spark.engine.runtime.scheduler import TaskRunner, ThreadRunner, range_tasks
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.laws import optimize
@@ -50,9 +50,9 @@ SAMPLED_VALUES, SAMPLED_PLACES = 131_072, 128
 SAMPLED_BYTES = 16 << 20
 
 
-def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: RangeWorkers | None = None) -> RangePartitioner:
+def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: TaskRunner | None = None) -> RangePartitioner:
     """At most so many ranges of the column by which the rows below a kernel are split; about as many rows are in each as in the others."""
-    below, split, weight = node.inputs[0], node.operator.split_by, weight_of(node.inputs[0])
+    below, split, weight = node.inputs[0], node.operator.split_by, plan_size_of(node.inputs[0])
     assert split is not None and weight is not None
     position, ascending = split
     keys = project(below, [position])
@@ -61,10 +61,10 @@ def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: RangeWorke
         narrow = keys
     # There may be less room than when this was planned.
     count = most if workers is not None else int(min(most, ranges_for(weight)))
-    return RangePartitioner.of(sample_of(narrow, max(SAMPLED_PLACES, count), workers or Threads()), below.schema[position], ascending, count)
+    return RangePartitioner.of(sample_of(narrow, max(SAMPLED_PLACES, count), workers or ThreadRunner()), below.schema[position], ascending, count)
 
 
-def sample_of(node: PlannerNode, places: int, workers: RangeWorkers) -> pa.Array:
+def sample_of(node: PlannerNode, places: int, workers: TaskRunner) -> pa.Array:
     """Values of the one column of a section, from so many places that are everywhere in it: rows may be nearly in order."""
     tasks = range_tasks(node, placement_of(node).rows_to_run, places, workers)
     rows = max(1, SAMPLED_VALUES // places)
@@ -74,7 +74,7 @@ def sample_of(node: PlannerNode, places: int, workers: RangeWorkers) -> pa.Array
 
 def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:
     """What a task makes of the first of its rows, of long ones of fewer; nothing that they were decoded with stays in memory."""
-    made = PlanRunner(task.whole, task.states).stream(task.start, min(task.stop, task.start + rows), rows, final=False)
+    made = PipelineRunner(task.whole, task.states).stream(task.start, min(task.stop, task.start + rows), rows, final=False)
     found = list[Chunk]()
     for chunk in made:
         found.append(Chunk.of([leading(chunk.columns[0], max_bytes)]))
@@ -122,7 +122,7 @@ class ExchangedRows:
     exchange: Exchange
     kernel: Callable[[Chunk], Chunk]
     passing: Callable[[Chunk], Chunk]
-    room: SharedRoom
+    room: BlockingReservation
     passed: np.ndarray
     left: np.ndarray
     have_room: np.ndarray = attrs.field(init=False)
@@ -133,7 +133,7 @@ class ExchangedRows:
     ) -> ExchangedRows:
         """The same, of an exchange to which all rows were given, where no more than so many of them are the result."""
         # What the exchange holds in memory is there beside them.
-        room = SharedRoom(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED)
+        room = BlockingReservation(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED)
         return cls(exchange, kernel, passing, room, passed, rows_left(exchange.rows, most))
 
     @have_room.default
@@ -143,7 +143,7 @@ class ExchangedRows:
 
     def works(self, count: int) -> list[range]:
         """The numbers of the ranges that are made, one after the other, in so many parts of about as many rows, or fewer."""
-        return works_of_rows(self.exchange.rows[: len(self.left)], count)
+        return split_evenly(self.exchange.rows[: len(self.left)], count)
 
     def made(self, numbers: Sequence[int]) -> Iterator[Chunk]:
         """Rows of some ranges."""
@@ -155,7 +155,7 @@ class ExchangedRows:
                 if left <= 0:
                     break
 
-    def begun(self, numbers: Sequence[int], room: Room) -> BegunRows:
+    def begun(self, numbers: Sequence[int], room: MemoryReservation) -> PartialRows:
         """The same as long as there is room for them."""
         return begun(self.made(numbers), room)
 
@@ -214,7 +214,7 @@ def passed_on(operator: Operator, ranges: RangePartitioner) -> np.ndarray:
     return ranges.have_one_value & operator.leaves_equal_rows
 
 
-def works_of_rows(rows: np.ndarray, count: int) -> list[range]:
+def split_evenly(rows: np.ndarray, count: int) -> list[range]:
     """The numbers of all ranges, of so many rows each, one after the other, in so many parts of about as many rows, or fewer."""
     ends = rows.cumsum()
     edges = [0, *(int(ends.searchsorted(ends[-1] * part // count)) + 1 for part in range(1, count)), len(ends)]
@@ -240,7 +240,7 @@ BITS_OF_ROW = 40
 
 
 @attrs.define(eq=False)
-class JoinOfPieces:
+class PartitionedJoin:
     """A join whose sides are exchanged by their keys.
 
     Parameters
@@ -262,9 +262,9 @@ class JoinOfPieces:
     _open: ExitStack = attrs.field(factory=ExitStack, init=False)
 
     @classmethod
-    def of(cls, node: PlannerNode) -> JoinOfPieces:
+    def of(cls, node: PlannerNode) -> PartitionedJoin:
         """The same, without rows yet."""
-        join, count = node.operator.in_memory(), pieces_of_join(node)
+        join, count = node.operator.in_memory(), partitions_of_join(node)
         assert join is not None and join.numbered_slots is not None and count is not None
         keys = [[position for slot, position in pair] for pair in node.operator.matched_keys()]
         sides = []
@@ -275,7 +275,7 @@ class JoinOfPieces:
             sides.append(Exchange(pieces, schema, room_of_exchange()))
         return cls(node, join, sides)
 
-    def __enter__(self) -> JoinOfPieces:
+    def __enter__(self) -> PartitionedJoin:
         for side in self.sides:
             self._open.enter_context(side)
         return self
@@ -298,7 +298,7 @@ class JoinOfPieces:
         assert self.join.numbered_slots is not None
         give = give_numbered if slot in self.join.numbered_slots else give_to
         works = [partial(give, self.sides[slot], number, task) for number, task in enumerate(tasks)]
-        Threads().run(works, f"exchanging for {self.node.operator.called()}", tasks)
+        ThreadRunner().run(works, f"exchanging for {self.node.operator.called()}", tasks)
 
     def rows_in_order(self) -> ExchangedRows:
         """The rows of the join, once both sides are there: those of all pieces, exchanged by their numbers.
@@ -315,11 +315,11 @@ class JoinOfPieces:
         schema = (*self.node.schema, INT)
         self.order = self._open.enter_context(Exchange(RowRangePartitioner(len(self.node.schema), ranges), schema, room_of_exchange()))
         held = sum(side.held for side in self.sides) + self.order.room
-        room = SharedRoom(max(0, work_memory() - held) // COPIES_OF_GATHERED)
-        Threads().run([partial(self._join, number, room) for number in pieces], f"computing {self.node.operator.called()}")
+        room = BlockingReservation(max(0, work_memory() - held) // COPIES_OF_GATHERED)
+        ThreadRunner().run([partial(self._join, number, room) for number in pieces], f"computing {self.node.operator.called()}")
         for side in self.sides:
             side.clear()
-        return RowsByNumber.of(self.order, in_order, without_numbers, ranges.have_one_value)
+        return RowsByRowId.of(self.order, in_order, without_numbers, ranges.have_one_value)
 
     def _sizes(self, number: int) -> list[int]:
         return [int(side.sizes[number]) for side in self.sides]
@@ -366,7 +366,7 @@ class JoinOfPieces:
         facts = [Facts(side.schema, Length.exactly(chunk.rows)) for side, chunk in zip(self.sides, rows, strict=True)]
         return self.join.pairs_of_pieces(rows, facts)
 
-    def _join(self, number: int, room: SharedRoom) -> None:
+    def _join(self, number: int, room: BlockingReservation) -> None:
         """Make the rows of a piece, and give them to the exchange; rows that tie come one after the other, so all pieces may be one task's."""
         assert self.order is not None
         with room.taken(min(sum(self._sizes(number)), max_at_once())):
@@ -386,12 +386,12 @@ class JoinOfPieces:
                 rows += sum(int(side.rows[number]) for side in self.sides)
         total = sum(int(side.rows.sum()) for side in self.sides)
         wanted = UNEVEN * size * total / max(1, rows) / max(1, bytes_of_range() // EXCHANGES)
-        count = int(min(MAX_RANGES, 1 + max(wanted, UNEVEN * threads_here())))
+        count = int(min(MAX_RANGES, 1 + max(wanted, UNEVEN * local_threads())))
         return RangePartitioner.of(pa.array(np.concatenate([np.zeros(0, dtype=np.int64), *found])), INT, True, count)
 
 
 @attrs.frozen(eq=False)
-class RowsByNumber(ExchangedRows):
+class RowsByRowId(ExchangedRows):
     """Rows in the order of their numbers, which are their last column."""
 
     def of_range(self, number: int) -> Iterator[Chunk]:
@@ -405,13 +405,13 @@ class RowsByNumber(ExchangedRows):
             with self.room.taken(most):
                 for chunk in exchange.passed(number):
                     again.add(0, chunk)
-                again.let_memory_go()
+                again.flush_to_disk()
             rows = attrs.evolve(self, exchange=again, passed=ranges.have_one_value, left=again.rows)
             try:
                 yield from rows.made(range(ranges.count))
             finally:
                 # Who has all rows asks for no more.
-                exchange.count_again(again)
+                exchange.count_rewritten(again)
 
     def _ranges_within(self, number: int) -> RangePartitioner:
         """Ranges of the numbers of the rows of a range."""

@@ -14,7 +14,7 @@ from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.adaptive import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.user_dataframes import frames_in, is_row_by_row
 from sframe_spark.engine.spark.actions import run_spark
-from sframe_spark.engine.spark.executor_environment import ask_python_again
+from sframe_spark.engine.spark.executor_environment import check_python_again
 from sframe_spark.engine.spark.query import counted, from_spark_table, lower
 from sframe_spark.errors import ExecutionError
 from sframe_spark.laws import optimize
@@ -46,7 +46,7 @@ def peek(node: PlannerNode, count: int) -> Chunk | None:
         return run_spark(lambda: _first_rows(df, node.schema), "looking at the first rows of a DataFrame")
     except ExecutionError as error:
         if type(error) is ExecutionError:
-            ask_python_again(str(error))
+            check_python_again(str(error))
         raise
 
 

@@ -32,7 +32,7 @@ BYTES_OF_NODE, BYTES_OF_ENTRY = 1_000, 200
 TOO_LONG = "how they were made is too much to be kept"
 CALLS_USERS = "functions of yours made them, which are called once for each row"
 FROM_SPARK = "they are of a Spark DataFrame, whose rows may be others when it is evaluated again"
-NOT_SURE = "what made them may give other rows the next time"
+NOT_DETERMINISTIC = "what made them may give other rows the next time"
 # Of rows that were read, converted or uploaded, and not made of others.
 UNKNOWN = "nobody knows how they were made"
 
@@ -40,7 +40,7 @@ Make = Callable[[PlannerNode], object]
 
 
 @attrs.frozen(eq=False)
-class Forgotten:
+class ForgottenDataset:
     """Stands for a temporary dataset that nobody kept alive.
 
     Parameters
@@ -49,11 +49,11 @@ class Forgotten:
         How its rows were made.
     """
 
-    recipe: Recipe
+    lineage: RowLineage
 
 
 @attrs.define(eq=False)
-class Recipe:
+class RowLineage:
     """How the rows of a temporary dataset are made; it keeps no other temporary dataset alive.
 
     Parameters
@@ -72,50 +72,50 @@ class Recipe:
 
     plan: PlannerNode | None = None
     reason: str = UNKNOWN
-    leaves: dict[int, tuple[weakref.ref[TemporaryHandle], Recipe]] = attrs.Factory(dict)
+    leaves: dict[int, tuple[weakref.ref[TemporaryHandle], RowLineage]] = attrs.Factory(dict)
     size: int = 0
     generations: int = 1
     found: Source | None = None
 
 
-def recipe_of(root: PlannerNode) -> Recipe:
+def lineage_of(root: PlannerNode) -> RowLineage:
     """How the rows of a node are made; the caller holds the graph's lock."""
     nodes = []
     for node in postorder([root]):
         nodes.append(node)
         reason = TOO_LONG if len(nodes) * BYTES_OF_NODE > MAX_BYTES else _refusal(node)
         if reason:
-            return Recipe(reason=reason)
-    recipe = Recipe(reason="", size=len(nodes) * BYTES_OF_NODE)
+            return RowLineage(reason=reason)
+    lineage = RowLineage(reason="", size=len(nodes) * BYTES_OF_NODE)
 
     def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
         operator = node.operator
         if isinstance(operator, MemorySource):
-            recipe.size += operator.data.size
+            lineage.size += operator.data.size
         if not isinstance(operator, SegmentSource) or not isinstance(operator.handle, TemporaryHandle):
             return PlannerNode(operator, inputs, node.facts)
-        leaf, below = PlannerNode(attrs.evolve(operator, handle=None), (), node.facts), recipe_behind(operator.handle)
-        recipe.leaves[id(leaf)] = weakref.ref(operator.handle), below
-        recipe.size += below.size + BYTES_OF_ENTRY * len(operator.manifest.segments) * len(operator.manifest.types)
-        recipe.generations = max(recipe.generations, below.generations + 1)
+        leaf, below = PlannerNode(attrs.evolve(operator, handle=None), (), node.facts), lineage_behind(operator.handle)
+        lineage.leaves[id(leaf)] = weakref.ref(operator.handle), below
+        lineage.size += below.size + BYTES_OF_ENTRY * len(operator.manifest.segments) * len(operator.manifest.types)
+        lineage.generations = max(lineage.generations, below.generations + 1)
         return leaf
 
-    recipe.plan = fold([root], copy)[id(root)]
-    if recipe.size > MAX_BYTES or recipe.generations > MAX_GENERATIONS:
-        return Recipe(reason=TOO_LONG)
-    return recipe
+    lineage.plan = fold([root], copy)[id(root)]
+    if lineage.size > MAX_BYTES or lineage.generations > MAX_GENERATIONS:
+        return RowLineage(reason=TOO_LONG)
+    return lineage
 
 
-def remember_recipe(node: PlannerNode, result: PlannerNode) -> None:
+def remember_lineage(node: PlannerNode, result: PlannerNode) -> None:
     """Keep with temporary rows how they were made, before they take the place of a node; the caller holds the graph's lock."""
     source = result.operator
-    if isinstance(source, SegmentSource) and isinstance(source.handle, TemporaryHandle) and source.handle.recipe is None:
-        source.handle.recipe = recipe_of(node) if source == SegmentSource.of(source.manifest) else Recipe()
+    if isinstance(source, SegmentSource) and isinstance(source.handle, TemporaryHandle) and source.handle.lineage is None:
+        source.handle.lineage = lineage_of(node) if source == SegmentSource.of(source.manifest) else RowLineage()
 
 
-def recipe_behind(handle: TemporaryHandle | Forgotten) -> Recipe:
+def lineage_behind(handle: TemporaryHandle | ForgottenDataset) -> RowLineage:
     """The recipe of a temporary dataset."""
-    return handle.recipe if isinstance(handle.recipe, Recipe) else Recipe()
+    return handle.lineage if isinstance(handle.lineage, RowLineage) else RowLineage()
 
 
 def _refusal(node: PlannerNode) -> str:
@@ -124,10 +124,10 @@ def _refusal(node: PlannerNode) -> str:
         return FROM_SPARK
     if functions_of(node):
         return CALLS_USERS
-    return "" if node.operator.deterministic else NOT_SURE
+    return "" if node.operator.deterministic else NOT_DETERMINISTIC
 
 
-def is_restored(root: PlannerNode, make: Make) -> bool:
+def restore_lost_rows(root: PlannerNode, make: Make) -> bool:
     """Make again the temporary rows below a node whose files are lost, and let the graph read these; False where none is lost.
 
     Parameters
@@ -157,7 +157,7 @@ def is_restored(root: PlannerNode, make: Make) -> bool:
 
 def lost_file(source: SegmentSource) -> str | None:
     """A file of temporary rows that is not there any more; None where all are, or rows are not temporary."""
-    if not isinstance(source.handle, (TemporaryHandle, Forgotten)):
+    if not isinstance(source.handle, (TemporaryHandle, ForgottenDataset)):
         return None
     directory = source.manifest.directory
     if is_remote_location(directory):
@@ -170,38 +170,38 @@ def lost_file(source: SegmentSource) -> str | None:
 
 def _made_again(source: SegmentSource, make: Make) -> None:
     """Make the rows of a temporary dataset again, once for all who read it."""
-    recipe, file = recipe_behind(source.handle), lost_file(source)
-    if recipe.found is not None and not (isinstance(recipe.found, SegmentSource) and lost_file(recipe.found) is not None):
+    lineage, file = lineage_behind(source.handle), lost_file(source)
+    if lineage.found is not None and not (isinstance(lineage.found, SegmentSource) and lost_file(lineage.found) is not None):
         return
-    if recipe.plan is None:
-        raise StorageError(lost(str(file), recipe.reason)) from None
-    plan = fold([recipe.plan], lambda node, inputs: _with_leaves(recipe, node, inputs, make))[id(recipe.plan)]
+    if lineage.plan is None:
+        raise StorageError(lost(str(file), lineage.reason)) from None
+    plan = fold([lineage.plan], lambda node, inputs: _with_leaves(lineage, node, inputs, make))[id(lineage.plan)]
     make(plan)
     made = plan.operator
     if not isinstance(made, (SegmentSource, MemorySource)) or not _are_same(source, made):
         raise StorageError(lost(str(file), "made again they were others: what they were made of has changed")) from None
-    recipe.found = made
-    for reference, below in recipe.leaves.values():
+    lineage.found = made
+    for reference, below in lineage.leaves.values():
         if reference() is None:
             # What was made on the way is kept by nobody.
             below.found = None
 
 
-def _with_leaves(recipe: Recipe, node: PlannerNode, inputs: Sequence[PlannerNode], make: Make) -> PlannerNode:
+def _with_leaves(lineage: RowLineage, node: PlannerNode, inputs: Sequence[PlannerNode], make: Make) -> PlannerNode:
     """A node of a recipe's plan over what is left of the rows that it reads."""
-    if id(node) not in recipe.leaves:
+    if id(node) not in lineage.leaves:
         return PlannerNode(node.operator, inputs, node.facts)
-    reference, below = recipe.leaves[id(node)]
-    handle = reference() or Forgotten(below)
+    reference, below = lineage.leaves[id(node)]
+    handle = reference() or ForgottenDataset(below)
     assert isinstance(node.operator, SegmentSource)
     leaf = PlannerNode(attrs.evolve(node.operator, handle=handle), (), node.facts)
-    is_restored(leaf, make)
+    restore_lost_rows(leaf, make)
     return leaf
 
 
 def _over(old: SegmentSource, node: PlannerNode) -> PlannerNode:
     """A node over the rows that were made again: the columns and rows that it had of those that are lost, in what order it knew them."""
-    made = recipe_behind(old.handle).found
+    made = lineage_behind(old.handle).found
     assert isinstance(made, (SegmentSource, MemorySource))
     part = made.with_columns(old.positions).rows_between(old.start, old.stop)
     if isinstance(part, SegmentSource):

@@ -8,7 +8,7 @@ from sframe_spark.engine.physical.sections import THE_RESULT, Mode
 
 
 @attrs.define
-class Outcome:
+class SectionOutcome:
     """What became of one section.
 
     Parameters
@@ -66,7 +66,7 @@ class Mark:
 
 
 @attrs.define(eq=False)
-class Journal:
+class RunLog:
     """Outcomes of the sections of a run.
 
     Parameters
@@ -75,7 +75,7 @@ class Journal:
         In the order in which they ended.
     """
 
-    outcomes: list[Outcome] = attrs.Factory(list)
+    outcomes: list[SectionOutcome] = attrs.Factory(list)
     _numbers: dict[str, int] = attrs.Factory(dict)
 
     def next_number(self, prefix: str) -> str:
@@ -90,7 +90,7 @@ class Journal:
         self._numbers[prefix] = number = self._numbers.get(prefix, 0) + 1
         return f"{prefix}{number}"
 
-    def add_run(self, other: Journal, reason: str) -> None:
+    def add_run(self, other: RunLog, reason: str) -> None:
         """Add what ran before, and why, with numbers of its own; those that follow are counted on."""
         before = self._numbers.get("", 0)
         for outcome in other.outcomes:

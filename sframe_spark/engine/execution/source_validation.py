@@ -14,8 +14,8 @@ from sframe_spark.compute.sorting import first_break
 from sframe_spark.config import config
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.column_lineage import origins_of
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
-from sframe_spark.engine.runtime.scheduler import SparkTasks
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
+from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
 from sframe_spark.engine.spark.actions import translated_errors
 from sframe_spark.engine.spark.jobs import run_tasks
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
@@ -38,22 +38,22 @@ def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, 
     Few rows are looked at on the driver, more by one task for each range; a range begins with the last row of the one before.
     """
     rows = known_rows(node)
-    plan = FlatPlan.of(node)
+    plan = Pipeline.of(node)
     if rows <= config.small_rows:
         found = [break_in_range(plan, by, 0, rows, config.batch_rows)]
     else:
         size = config.segment_rows
         works = [partial(break_in_range, plan, by, max(start - 1, 0), min(start + size, rows), config.batch_rows) for start in range(0, rows, size)]
-        found = SparkTasks().run(works, "checking the order of rows")
+        found = SparkTaskRunner().run(works, "checking the order of rows")
     return next((item for item in found if item is not None), None)
 
 
 def break_in_range(
-    plan: FlatPlan, by: Sequence[tuple[int, bool]], start: int, stop: int, batch_rows: int
+    plan: Pipeline, by: Sequence[tuple[int, bool]], start: int, stop: int, batch_rows: int
 ) -> tuple[int, list[tuple[object, object]]] | None:
     """The first break within rows ``start..stop``."""
     schema = plan.facts[-1].schema
-    found = first_break(PlanRunner(plan).stream(start, stop, batch_rows), schema, by)
+    found = first_break(PipelineRunner(plan).stream(start, stop, batch_rows), schema, by)
     if found is None:
         return None
     values = [decode(found[1].columns[position], schema[position]) for position, _ in by]

@@ -8,12 +8,12 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import FIRST_ROWS, GROWTH, bytes_of_rows, rows_fit, weight_of
+from sframe_spark.engine.memory_budget import FIRST_ROWS, GROWTH, bytes_of_rows, plan_size_of, rows_fit
 from sframe_spark.engine.physical.column_lineage import origins_of
-from sframe_spark.engine.physical.local_strategies import join_here
+from sframe_spark.engine.physical.local_strategies import local_join
 from sframe_spark.engine.physical.placement import Placement, is_small, placement_alone, placement_of, suits_threads
 from sframe_spark.engine.physical.sections import sections_in
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.sources.source import SegmentSource, source_of
@@ -50,7 +50,7 @@ def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
     """A join over a source to be searched, with the number of its rows."""
     operator, (left, right) = node.operator, node.inputs
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
-    batches = PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows)
+    batches = PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows)
     rows = sum(operator.count_matches([batch, lookup], facts) for batch in batches)
     return PlannerNode(operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
 
@@ -76,13 +76,13 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
         return None
     if join.operator.counts_rows:
         stop = max(start, min(stop, base_rows))
-        return PlanRunner(FlatPlan.of(node)).run(start, stop) if join.operator.bytes_between(start, stop) <= config.memory_budget else None
+        return PipelineRunner(Pipeline.of(node)).run(start, stop) if join.operator.bytes_between(start, stop) <= config.memory_budget else None
     operator, (left, right) = join.operator, join.inputs
     if not can_be_counted(left) and not can_be_searched(join):
         return None
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
     found, passed = [Chunk.empty(join.schema)], 0
-    for batch in PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows):
+    for batch in PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows):
         rows = operator.count_matches([batch, lookup], facts)
         if passed + rows > start:
             part = operator.matches_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), config.memory_budget)
@@ -142,7 +142,7 @@ def may_have_many(plan: PlannerNode) -> bool:
     if can_be_searched(join):
         return True
     sides = [(side, placement) for side in join.inputs if (placement := placement_alone(side)) is not None]
-    return len(sides) == len(join.inputs) and join_here(join, sides) is not None
+    return len(sides) == len(join.inputs) and local_join(join, sides) is not None
 
 
 def are_few_to_make(node: PlannerNode) -> bool:
@@ -153,7 +153,7 @@ def are_few_to_make(node: PlannerNode) -> bool:
 
 def is_much_to_make(plan: PlannerNode) -> bool:
     """True for rows of unknown number that ranges of stored rows give, no user's function among it, and that are too many bytes for one result."""
-    if plan.length.rows is not None or plan.length.at_most is None or weight_of(plan) is None or any(map(functions_of, postorder([plan]))):
+    if plan.length.rows is not None or plan.length.at_most is None or plan_size_of(plan) is None or any(map(functions_of, postorder([plan]))):
         return False
     return bytes_of_rows(plan, plan.length.at_most) > config.memory_budget and (_is_of_ranges(plan) or _only_filters(plan))
 
@@ -195,7 +195,7 @@ SCANNED_ROWS_WITH_FUNCTION = 16_384
 SAMPLE_ROWS = 16_384
 
 
-def may_look_at_first_rows(root: PlannerNode, count: int) -> bool:
+def may_probe_first_rows(root: PlannerNode, count: int) -> bool:
     """True when so few first rows of a segment section are looked for on the driver."""
     readable = all(bool(node.inputs) or node.operator.is_source for node in postorder([root]))
     return count <= MAX_FIRST_ROWS and bool(config.small_rows) and readable and rows_fit(root, count)
@@ -206,10 +206,10 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
 
     None when a bounded look at the first base rows does not give them: they are then worth a parallel job.
     """
-    if not may_look_at_first_rows(root, count):
+    if not may_probe_first_rows(root, count):
         return None
     budget = SCANNED_ROWS_WITH_FUNCTION if calls_user_functions(root) else SCANNED_ROWS
-    runner = PlanRunner(FlatPlan.of(root))
+    runner = PipelineRunner(Pipeline.of(root))
     found: list[Chunk] = []
     left, position, size, made = count, 0, FIRST_ROWS, 0
     while left > 0 and position < base_rows:
@@ -227,7 +227,7 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     return concatenate(found, root.schema)
 
 
-def few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:
+def has_few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:
     """True when a sample of the key columns has few distinct rows: the groups then probably fit in the driver's memory."""
     found = stored_columns(node, positions)
     if found is None:

@@ -27,7 +27,7 @@ def origins_of(node: PlannerNode) -> list[Sequence[Origin]]:
     return [found[position] if position < len(found) else [] for position in range(node.facts.width)]
 
 
-def shown_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]] | None:
+def arranged_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]] | None:
     """For each column of a frame the highest node below that does not only arrange columns, and its position there; None where that takes long.
 
     Examples
@@ -35,7 +35,7 @@ def shown_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]] | None:
     >>> from sframe_spark.operators.project import project, zip_columns
     >>> from sframe_spark.operators.sources.generated import range_source
     >>> first, second = range_source(0, 3), range_source(5, 3)
-    >>> shown_columns(project(zip_columns(first, second), [1, 0])) == [(second, 0), (first, 0)]
+    >>> arranged_columns(project(zip_columns(first, second), [1, 0])) == [(second, 0), (first, 0)]
     True
     """
     if not _is_soon_followed(root):
@@ -67,7 +67,7 @@ def _is_soon_followed(root: PlannerNode) -> bool:
     return columns <= MAX_COLUMNS_FOLLOWED
 
 
-def shown_column(node: PlannerNode, column: int) -> tuple[PlannerNode, int]:
+def source_column(node: PlannerNode, column: int) -> tuple[PlannerNode, int]:
     """The lowest node that has a column of a node, row by row, and its position there.
 
     Examples
@@ -75,7 +75,7 @@ def shown_column(node: PlannerNode, column: int) -> tuple[PlannerNode, int]:
     >>> from sframe_spark.operators.project import project, zip_columns
     >>> from sframe_spark.operators.sources.generated import range_source
     >>> first, second = range_source(0, 3), range_source(5, 3)
-    >>> shown_column(project(zip_columns(first, second), [1]), 0) == (second, 0)
+    >>> source_column(project(zip_columns(first, second), [1]), 0) == (second, 0)
     True
     """
     while node.operator.row_wise and not node.operator.chooses_rows and (origins := origins_of(node)[column]):

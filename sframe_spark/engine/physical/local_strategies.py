@@ -7,19 +7,19 @@ from collections.abc import Sequence
 
 from sframe_spark.compute.range_partitioning import KINDS
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, Weight, weight_of
+from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, PlanSize, plan_size_of
 from sframe_spark.engine.physical.late_materialization import numbered_rows
 from sframe_spark.engine.physical.placement import (
     Placement,
     are_for_threads,
-    is_done_elsewhere,
     is_for_threads,
     makes_plainly,
     placement_of,
+    runs_on_other_machines,
     suits_threads,
 )
 from sframe_spark.engine.physical.sections import Mode, SectionResult
-from sframe_spark.engine.runtime.pipeline import threads_here
+from sframe_spark.engine.runtime.pipeline import local_threads
 from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.project import Project
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
@@ -33,22 +33,22 @@ from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 # Few bytes on a cluster: threads of this process are through with them before a job of Spark's has begun.
 
 
-def is_sooner_here(root: PlannerNode) -> bool:
+def is_cheaper_locally(root: PlannerNode) -> bool:
     """True for kernels of ours over rows near by, of so few bytes as the driver may work on."""
     if not config.small_rows or not are_for_threads(root):
         return False
-    weight = weight_of(root, UNKNOWN_BYTES)
+    weight = plan_size_of(root, UNKNOWN_BYTES)
     return weight is not None and weight.size <= config.memory_budget and all(map(is_near, postorder([root])))
 
 
-def are_parts_sooner_here(node: PlannerNode) -> bool:
+def are_parts_cheaper_locally(node: PlannerNode) -> bool:
     """True for an operator over such rows; of one that chooses rows, the columns that decide are what is read of all of them."""
     if not config.small_rows:
         return False
-    if is_sooner_here(node.inputs[0]):
+    if is_cheaper_locally(node.inputs[0]):
         return True
     numbered = numbered_rows(node)
-    return numbered is not None and is_sooner_here(numbered.deciding)
+    return numbered is not None and is_cheaper_locally(numbered.deciding)
 
 
 def is_near(node: PlannerNode) -> bool:
@@ -77,12 +77,12 @@ ROWS_OF_RANGE = 524_288
 
 def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> Mode | None:
     """How a kernel gets all rows of its input where threads of this process make them; None where they are Spark's, or not one kernel's."""
-    weight = weight_gathered(root)
+    weight = gathered_size(root)
     if weight is None:
         return None
     fits = weight.size <= bytes_gathered()
     # First rows are found among all sooner than these are exchanged.
-    is_quicker = root.operator.rows_of_ranges is None and weight.rows >= MIN_ROWS_SPLIT and threads_here() > 1
+    is_quicker = root.operator.rows_of_ranges is None and weight.rows >= MIN_ROWS_SPLIT and local_threads() > 1
     is_worth_it = not fits or is_quicker
     if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(weight) <= MAX_RANGES:
         return Mode.EXCHANGED
@@ -100,18 +100,18 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     if root.operator.rows_of_ranges is not None:
         return False
     below = root.inputs[0]
-    if not is_done_elsewhere() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
+    if not runs_on_other_machines() or is_remote_location(temporary_root()) or not can_split(root) or not all(map(is_for_threads, postorder([root]))):
         return False
     if not is_section(below):
         return False
-    weight = weight_of(below, UNKNOWN_BYTES)
+    weight = plan_size_of(below, UNKNOWN_BYTES)
     if weight is None:
         return False
     tasks = max(-(-weight.rows // config.segment_rows), config.default_segments or 0)
     return ranges_of_tasks(weight) * tasks <= MAX_PIECES
 
 
-def ranges_of_tasks(weight: Weight) -> int:
+def ranges_of_tasks(weight: PlanSize) -> int:
     """How many ranges rows are split into for tasks: about as many rows as a segment has, or fewer where they are long."""
     return 1 + int(max(weight.size // BYTES_OF_TASKS_RANGE, weight.rows // config.segment_rows))
 
@@ -129,14 +129,14 @@ def bytes_gathered() -> int:
 
 def bytes_of_range() -> int:
     """Those that the rows of a range may take where every thread works on one, and a column of any of them is an array."""
-    return min(bytes_gathered() // threads_here(), MAX_BYTES_OF_ARRAY)
+    return min(bytes_gathered() // local_threads(), MAX_BYTES_OF_ARRAY)
 
 
-def ranges_for(weight: Weight) -> float:
+def ranges_for(weight: PlanSize) -> float:
     """How many ranges rows are split into: as many as have room in memory, and a few for each thread; infinite where there is no room at all."""
     room = bytes_of_range()
     needed = UNEVEN * weight.size / room if room else math.inf
-    return 1 + max(needed, min(MAX_RANGES - 1, weight.rows / ROWS_OF_RANGE), UNEVEN * threads_here())
+    return 1 + max(needed, min(MAX_RANGES - 1, weight.rows / ROWS_OF_RANGE), UNEVEN * local_threads())
 
 
 def is_section(below: PlannerNode) -> bool:
@@ -144,17 +144,17 @@ def is_section(below: PlannerNode) -> bool:
     return all(not node.inputs or node.operator.has_kernel for node in postorder([below])) and placement_of(below).segment
 
 
-def weight_gathered(root: PlannerNode) -> Weight | None:
+def gathered_size(root: PlannerNode) -> PlanSize | None:
     """The weight of all rows below a kernel that takes them, where threads of this process make them."""
     operator = root.operator
     if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
         return None
     below = root.inputs[0]
-    if not (suits_threads(below) or is_sooner_here(below)) or not makes_plainly(root):
+    if not (suits_threads(below) or is_cheaper_locally(below)) or not makes_plainly(root):
         return None
     if not is_section(below):
         return None
-    return weight_of(below)
+    return plan_size_of(below)
 
 
 # Joins of many rows that threads of this process make, of sides that have room in its memory, or else of pieces of them: no query exchanges them.
@@ -163,7 +163,7 @@ def weight_gathered(root: PlannerNode) -> Weight | None:
 BYTES_FOR_EACH_ROW = 64
 
 
-def join_here(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> PlannerNode | None:
+def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> PlannerNode | None:
     """The join of placed inputs that threads make; None where a query makes it.
 
     Matches are searched in the right side, put in the order of its key, where they can be; otherwise keys of both sides are numbered.
@@ -180,17 +180,17 @@ def join_here(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement
     return numbered.make_planner_node(*map(in_memory, sides)) if can_stay(sides) else None
 
 
-def pieces_of_join(node: PlannerNode) -> int | None:
+def partitions_of_join(node: PlannerNode) -> int | None:
     """How many pieces threads cut both sides of a join into that have no room together; None where a query makes it."""
     numbered = node.operator.in_memory()
     if numbered is None or numbered.numbered_slots is None or not is_for_threads(node) or not makes_plainly(node):
         return None
     if not all(suits_threads(side) and is_section(side) and has_rows_of_sources(side) for side in node.inputs):
         return None
-    weights = [weight for weight in map(weight_of, node.inputs) if weight is not None]
+    weights = [weight for weight in map(plan_size_of, node.inputs) if weight is not None]
     if len(weights) < len(node.inputs):
         return None
-    count = ranges_for(Weight(sum(weight.rows for weight in weights), sum(weight.size for weight in weights)))
+    count = ranges_for(PlanSize(sum(weight.rows for weight in weights), sum(weight.size for weight in weights)))
     return int(count) if count <= MAX_RANGES else None
 
 
@@ -206,22 +206,22 @@ def has_rows_of_sources(side: PlannerNode) -> bool:
 def query_again(node: PlannerNode) -> PlannerNode:
     """A join whose keys were to be numbered, as a query's, where a side found no room: in files its rows are not taken one by one."""
     operator = node.operator
-    if operator.counts_rows and not operator.is_counted and any(map(found_no_room, node.inputs)):
+    if operator.counts_rows and not operator.is_counted and any(map(is_spilled, node.inputs)):
         return operator.as_read().make_planner_node(*node.inputs)
     return node
 
 
 def can_stay(sides: Sequence[PlannerNode]) -> bool:
     """True for rows that stay in memory, and leave room for the work on them."""
-    if any(found_no_room(node) for side in sides for node in postorder([side])):
+    if any(is_spilled(node) for side in sides for node in postorder([side])):
         return False
-    weights = [weight for weight in map(weight_of, sides) if weight is not None]
+    weights = [weight for weight in map(plan_size_of, sides) if weight is not None]
     size = sum(weight.size for weight in weights)
     needed = COPIES_OF_GATHERED * size + BYTES_FOR_EACH_ROW * sum(weight.rows for weight in weights)
     return len(weights) == len(sides) and size <= result_memory_left() and needed <= work_memory()
 
 
-def found_no_room(node: PlannerNode) -> bool:
+def is_spilled(node: PlannerNode) -> bool:
     """True for rows that were made by this process, and went to disk."""
     return isinstance(node.operator, SegmentSource) and node.operator.handle is not None
 

@@ -8,14 +8,14 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import SENT_BYTES, UNKNOWN_BYTES, rows_fit
-from sframe_spark.engine.physical.adaptive import counted_join, is_to_be_counted, join_below, may_look_at_first_rows
+from sframe_spark.engine.physical.adaptive import counted_join, is_to_be_counted, join_below, may_probe_first_rows
 from sframe_spark.engine.physical.local_strategies import (
-    are_parts_sooner_here,
+    are_parts_cheaper_locally,
     gathered_mode,
+    is_cheaper_locally,
     is_exchanged_by_tasks,
-    is_sooner_here,
-    join_here,
-    pieces_of_join,
+    local_join,
+    partitions_of_join,
     query_again,
 )
 from sframe_spark.engine.physical.placement import (
@@ -29,7 +29,7 @@ from sframe_spark.engine.physical.placement import (
     placed_over,
     placement_of,
     spark_can_inline,
-    streams_sooner,
+    streams_faster_locally,
     suits_processes,
     suits_threads,
     why_blocked,
@@ -47,12 +47,12 @@ from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, 
 from sframe_spark.planner.row_sizes import row_bytes
 
 Placed = tuple[PlannerNode, Placement]
-MADE_APART = "it is made without a Spark, which what reads it may not need then"
+MADE_WITHOUT_SPARK = "it is made without a Spark, which what reads it may not need then"
 WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which files of others lack"
 
 
 @attrs.frozen(eq=False)
-class StandsFor:
+class SectionOrigin:
     """What the rows of a section take the place of in a plan.
 
     Parameters
@@ -83,7 +83,7 @@ class SectionPlanner:
         Modes that the root is not to have: they have been tried.
     waiting
         Filled with sections whose rows decide how many rows a join has, and so what is above it: to be run before the rest is planned.
-    stands_for
+    section_origins
         Filled with the nodes of the plan that sections stand for, by ``id`` of the sections.
     gathers
         Whether rows below others are brought together in this process where they have room, or by Spark's tasks; not where a query reads them.
@@ -92,12 +92,12 @@ class SectionPlanner:
     free: frozenset[int] = frozenset()
     refused: frozenset[Mode] = frozenset()
     waiting: list[Section] = attrs.Factory(list)
-    stands_for: dict[int, StandsFor] = attrs.Factory(dict)
+    section_origins: dict[int, SectionOrigin] = attrs.Factory(dict)
     gathers: bool = False
     _has_gathered: bool = attrs.field(default=False, init=False)
     _has_exchanged: bool = attrs.field(default=False, init=False)
     _root: PlannerNode | None = None
-    _origins: dict[int, StandsFor] = attrs.Factory(dict)
+    _origins: dict[int, SectionOrigin] = attrs.Factory(dict)
 
     def plan(self, root: PlannerNode, reason: str = THE_RESULT) -> Section:
         """The last section of a plan; those that run before it are its inputs.
@@ -108,13 +108,13 @@ class SectionPlanner:
             If the plan would look at rows of users' DataFrames in an order that nobody else would see.
         """
         # Spark has been started, or is to be, for what else it makes: then it sorts, too.
-        inside = attrs.evolve(self, gathers=True, waiting=[], stands_for={}, origins={})
+        inside = attrs.evolve(self, gathers=True, waiting=[], section_origins={}, origins={})
         section = inside._planned(root, reason)
         # What waits for others is planned again when they are there.
         decided = in_order_of_running(inside.waiting or [section])
         in_vain = inside._has_gathered and any(map(needs_spark, decided))
         if not in_vain and not (inside._has_exchanged and any(each.mode is Mode.QUERY for each in decided)):
-            self.waiting, self.stands_for = inside.waiting, inside.stands_for
+            self.waiting, self.section_origins = inside.waiting, inside.section_origins
             return section
         return self._planned(root, reason)
 
@@ -132,7 +132,7 @@ class SectionPlanner:
         """The plan as part of a Spark query: what cannot be part of it are sections of their own."""
         self._root = root
         node, placement = self.fragment(root)
-        self._origins[id(node)] = StandsFor(root)
+        self._origins[id(node)] = SectionOrigin(root)
         return self._fit_for_query(node, placement)
 
     def fragment(self, root: PlannerNode) -> Placed:
@@ -145,7 +145,7 @@ class SectionPlanner:
             new, placement = self._place(node, children)
             if node is root:
                 return new, placement
-            self._origins[id(new)] = StandsFor(node)
+            self._origins[id(new)] = SectionOrigin(node)
             if id(node) in observed:
                 require_fixed([node], self.free)
             if not placement.segment and readers[id(node)] > 1:
@@ -154,9 +154,9 @@ class SectionPlanner:
             elif id(node) in again:
                 new, placement = self._first(new, placement, "it calls a function of the user's, which would be called again")
             placed[id(node)] = (new, placement)
-            self._origins[id(new)] = StandsFor(node)
+            self._origins[id(new)] = SectionOrigin(node)
             if isinstance(new.operator, SectionResult):
-                self.stands_for[id(new.operator.section)] = StandsFor(node)
+                self.section_origins[id(new.operator.section)] = SectionOrigin(node)
         raise AssertionError("a plan has a root")
 
     def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
@@ -164,10 +164,12 @@ class SectionPlanner:
         node = query_again(node)
         alone = self._as_section(node, children)
         if alone is None and self.gathers and not node.operator.has_kernel:
-            apart = [is_made_apart(*placed) for placed in children]
+            apart = [is_made_without_spark(*placed) for placed in children]
             if any(apart):
                 self._has_gathered = True
-                children = [self._first(*placed, MADE_APART) if is_apart else placed for placed, is_apart in zip(children, apart, strict=True)]
+                children = [
+                    self._first(*placed, MADE_WITHOUT_SPARK) if is_apart else placed for placed, is_apart in zip(children, apart, strict=True)
+                ]
                 alone = self._as_section(node, children)
         if alone is not None:
             return SectionResult.of(alone), Placement(True, base_rows=alone.root.length.rows)
@@ -178,7 +180,7 @@ class SectionPlanner:
             current = node.with_inputs([child for child, _ in children])
             if self.gathers and node is not self._root and (made := self._put_in_order(node, current, placement)) is not None:
                 return made
-            if self.gathers and (join := join_here(node, children)) is not None:
+            if self.gathers and (join := local_join(node, children)) is not None:
                 return self._joined(node, join)
             if self.gathers and mode_of(current, placement, self.refused if node is self._root else frozenset()) is Mode.JOINED:
                 return self._joined_by_pieces(node, current, placement)
@@ -193,10 +195,10 @@ class SectionPlanner:
     def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed | None:
         """The rows of a node, over placed inputs, as those of a section that takes all rows below it; None where a query makes them."""
         mode = mode_of(current, placement)
-        if not mode.gathers_here and mode is not Mode.EXCHANGED_BY_TASKS:
+        if not mode.gathers_locally and mode is not Mode.EXCHANGED_BY_TASKS:
             return None
-        self._origins[id(current)] = StandsFor(node)
-        if mode.gathers_here:
+        self._origins[id(current)] = SectionOrigin(node)
+        if mode.gathers_locally:
             self._has_gathered = True
             return self._first(current, placement, "threads of this process put all its rows in order")
         self._has_exchanged = True
@@ -209,7 +211,7 @@ class SectionPlanner:
         for slot, side in enumerate(join.inputs):
             if join.operator.requires(slot) is Need.LOOKUP:
                 # A side in the order of its key is no longer what others may read.
-                self._origins[id(side)] = StandsFor(node.inputs[slot]) if search is None else StandsFor(node, search)
+                self._origins[id(side)] = SectionOrigin(node.inputs[slot]) if search is None else SectionOrigin(node, search)
         sides = self._unblocked(join, [(side, placement_of(side)) for side in join.inputs])
         join, placements = join.with_inputs([side for side, _ in sides]), [placement for _, placement in sides]
         return self._counted(join, placed_over(join, placements), placements)
@@ -219,7 +221,7 @@ class SectionPlanner:
         self._has_gathered = True
         if node is self._root:
             return current, placement
-        self._origins[id(current)] = StandsFor(node)
+        self._origins[id(current)] = SectionOrigin(node)
         made = self._first(current, placement, "threads of this process join pieces of both sides")
         self.waiting = self.waiting or sections_in(made[0])
         return made
@@ -251,8 +253,8 @@ class SectionPlanner:
         if operator.has_whole_kernel and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
             return Mode.WHOLE
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
-            if is_for_threads(node) and (suits_threads(below) or calls_pure_functions(below) or are_parts_sooner_here(node.with_inputs([below]))):
-                return Mode.PARTS_HERE
+            if is_for_threads(node) and (suits_threads(below) or calls_pure_functions(below) or are_parts_cheaper_locally(node.with_inputs([below]))):
+                return Mode.PARTS_OF_THREADS
             if needs_this_process() or calls_for_hashes(below):
                 return Mode.PARTS_IN_TURN
             return Mode.PARTS_OF_PROCESSES if suits_processes() else Mode.PARTS
@@ -280,7 +282,7 @@ class SectionPlanner:
         if node.operator.is_source and not is_foreign:
             return node, placement
         section = Section(over_ranges(node) if is_foreign else mode_of(node, placement), node, reason, placement=placement)
-        self.stands_for[id(section)] = self._origins[id(node)]
+        self.section_origins[id(section)] = self._origins[id(node)]
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
 
     def _fit_for_query(self, node: PlannerNode, placement: Placement) -> Placed:
@@ -312,10 +314,10 @@ def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = 
     if root.operator.is_source:
         return Mode.DONE
     if not placement.segment:
-        if Mode.JOINED not in refused and pieces_of_join(root) is not None:
+        if Mode.JOINED not in refused and partitions_of_join(root) is not None:
             return Mode.JOINED
         return gathered_mode(root, refused) or (Mode.EXCHANGED_BY_TASKS if is_exchanged_by_tasks(root, refused) else Mode.QUERY)
-    return Mode.DRIVER if is_small(root) or streams_sooner(root) else over_ranges(root)
+    return Mode.DRIVER if is_small(root) or streams_faster_locally(root) else over_ranges(root)
 
 
 def needs_spark(section: Section) -> bool:
@@ -325,16 +327,16 @@ def needs_spark(section: Section) -> bool:
 
 def over_ranges(root: PlannerNode) -> Mode:
     """Who works on ranges of the rows of a section."""
-    if suits_threads(root) or is_sooner_here(root) or calls_pure_functions(root):
+    if suits_threads(root) or is_cheaper_locally(root) or calls_pure_functions(root):
         return Mode.THREADS
     if needs_this_process() or calls_for_hashes(root):
         return Mode.IN_TURN
     return Mode.PROCESSES if suits_processes() else Mode.TASKS
 
 
-def is_made_apart(root: PlannerNode, placement: Placement) -> bool:
+def is_made_without_spark(root: PlannerNode, placement: Placement) -> bool:
     """True for many rows that Python processes make, or quick functions of users: threads that make others of these need no Spark either."""
-    if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_sooner_here(root):
+    if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_cheaper_locally(root):
         return False
     return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_for_hashes(root)
 
@@ -344,7 +346,7 @@ def takes_first_rows(taken: RowSlice, below: PlannerNode, placement: Placement) 
     stop = below.length.rows if taken.stop is None else taken.stop
     if stop is None or (placement.dense and placement.stateless and join_below(below) is None):
         return False
-    return may_look_at_first_rows(below, stop) or takes_few_of_join(taken, below, stop)
+    return may_probe_first_rows(below, stop) or takes_few_of_join(taken, below, stop)
 
 
 def takes_few_of_join(taken: RowSlice, below: PlannerNode, stop: int) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import weight_of
+from sframe_spark.engine.memory_budget import plan_size_of
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.sources.segment_subset import lacks_key
@@ -255,15 +255,15 @@ def is_small(root: PlannerNode) -> bool:
     """True when a section has so few rows, of so few bytes, that its kernels run on the driver."""
     if not config.small_rows:
         return False
-    weight = weight_of(root)
+    weight = plan_size_of(root)
     return weight is not None and weight.rows <= config.small_rows and weight.size <= config.memory_budget
 
 
-def streams_sooner(root: PlannerNode) -> bool:
+def streams_faster_locally(root: PlannerNode) -> bool:
     """True for few long rows that go through the driver batch by batch before Spark has even started."""
     if not config.small_rows or is_started() or any(map(functions_of, postorder([root]))):
         return False
-    weight = weight_of(root)
+    weight = plan_size_of(root)
     return weight is not None and weight.rows <= config.small_rows and weight.size <= BUDGETS_STREAMED * config.memory_budget
 
 
@@ -277,7 +277,7 @@ def suits_threads(root: PlannerNode) -> bool:
     return are_for_threads(root) and is_spark_local()
 
 
-def is_done_elsewhere() -> bool:
+def runs_on_other_machines() -> bool:
     """True where Spark works, or would work, on other machines too."""
     return not is_spark_local()
 
@@ -313,7 +313,7 @@ def is_at_hand(root: PlannerNode) -> bool:
 
     A user's function is none of Arrow's: its rows are worth more than one core.
     """
-    weight = weight_of(root) if config.small_rows else None
+    weight = plan_size_of(root) if config.small_rows else None
     if weight is None or weight.rows > MAX_ROWS_AT_HAND or weight.size > BUDGETS_AT_HAND * config.memory_budget:
         return False
     nodes = list(postorder([root]))

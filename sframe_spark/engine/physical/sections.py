@@ -23,7 +23,7 @@ class Mode(enum.Enum):
 
     ``DONE``: its rows are there. ``DRIVER``: kernels, batch by batch, in the user's process. ``WHOLE``: one kernel that takes all rows of its
     input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``THREADS``: kernels over
-    row ranges, several at a time, in threads of the user's process. ``PARTS_HERE``: such threads, each of which makes one small part of the
+    row ranges, several at a time, in threads of the user's process. ``PARTS_OF_THREADS``: such threads, each of which makes one small part of the
     result. ``PROCESSES`` and ``PARTS_OF_PROCESSES``: the same in Python processes of ours; ``TASKS`` and ``PARTS``: in Spark's tasks.
     ``IN_TURN`` and ``PARTS_IN_TURN``: the same in the user's process, where there is no Python interpreter that could be started.
     ``GATHERED``: one kernel that takes all rows of its input at once, which threads have made. ``EXCHANGED``: the same kernel for each range of a
@@ -40,7 +40,7 @@ class Mode(enum.Enum):
     EXCHANGED = "threads, then each range of a column at once"
     JOINED = "threads, then pieces of both sides at once"
     THREADS = "threads over ranges of rows"
-    PARTS_HERE = "threads that each make a part"
+    PARTS_OF_THREADS = "threads that each make a part"
     PROCESSES = "Python processes over ranges of rows"
     PARTS_OF_PROCESSES = "Python processes that each send a part"
     IN_TURN = "this process over ranges of rows, as it has no Python to start"
@@ -64,10 +64,10 @@ class Mode(enum.Enum):
     @property
     def makes_parts(self) -> bool:
         """True where each range of rows makes a part, and these are put together in the user's process."""
-        return self in (Mode.PARTS, Mode.PARTS_HERE, Mode.PARTS_OF_PROCESSES, Mode.PARTS_IN_TURN)
+        return self in (Mode.PARTS, Mode.PARTS_OF_THREADS, Mode.PARTS_OF_PROCESSES, Mode.PARTS_IN_TURN)
 
     @property
-    def gathers_here(self) -> bool:
+    def gathers_locally(self) -> bool:
         """True where threads of this process make all rows of a kernel's input first."""
         return self in (Mode.GATHERED, Mode.EXCHANGED, Mode.JOINED)
 

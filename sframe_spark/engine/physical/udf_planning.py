@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sframe_spark.config import config
-from sframe_spark.engine.memory_budget import weight_of
+from sframe_spark.engine.memory_budget import plan_size_of
 from sframe_spark.engine.physical.local_strategies import is_near
-from sframe_spark.engine.physical.placement import is_done_elsewhere, is_small, moves_only, runs_our_code
+from sframe_spark.engine.physical.placement import is_small, moves_only, runs_on_other_machines, runs_our_code
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder
@@ -31,7 +31,7 @@ def calls_pure_functions(root: PlannerNode) -> bool:
     calling = [node for node in nodes if functions_of(node)]
     if not config.small_rows or not calling or not all(node.operator.row_wise for node in calling):
         return False
-    weight = weight_of(root)
+    weight = plan_size_of(root)
     functions = [function for node in calling for function in functions_of(node)]
     # Only one thread at a time may write to a memo.
     if weight is None or weight.size > config.memory_budget or any(function.memo is not None and function.memo.keeps for function in functions):
@@ -40,7 +40,7 @@ def calls_pure_functions(root: PlannerNode) -> bool:
     if None in steps or weight.rows * sum(filter(None, steps)) > STEPS_OF_SMALL_ROW * config.small_rows:
         return False
     # The search for plug-ins in a program of many steps takes longest, so it comes last.
-    return all(map(moves_only, nodes)) and (not is_done_elsewhere() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
+    return all(map(moves_only, nodes)) and (not runs_on_other_machines() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
 
 
 def called_again(root: PlannerNode) -> set[int]:

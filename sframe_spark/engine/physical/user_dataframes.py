@@ -234,21 +234,21 @@ def narrowed(
 # Which nodes below a node somebody else refers to: a handle of the user's, another thread, another graph.
 
 
-def held_below(root: PlannerNode) -> set[int]:
+def referenced_below(root: PlannerNode) -> set[int]:
     """``id`` of the nodes below ``root`` that can be reached otherwise than through it.
 
     References are counted: those that the graph explains by itself are taken off. What cannot be explained counts as a holder, so the answer errs
     on the side of one more.
     """
     # First: a list of the nodes would hold them all.
-    held = held_directly(root)
+    held = referenced_directly(root)
     for node in reversed(list(postorder([root]))):
         if id(node) in held:
             held.update(id(child) for child in node.inputs)
     return held
 
 
-def held_directly(root: PlannerNode) -> set[int]:
+def referenced_directly(root: PlannerNode) -> set[int]:
     """``id`` of the nodes below ``root`` to which somebody refers who is no node of its graph."""
     nodes: list[Any] = list(postorder([root]))
     explained, held = _references_within(nodes)
@@ -298,7 +298,7 @@ class _Probe:
 # Rows of a user's DataFrame that can be asked for through one node alone: that node is fixed in their place, its columns only, after its filters.
 
 
-def private_tops(root: PlannerNode) -> dict[int, PlannerNode]:
+def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
     """By ``id`` of the nodes of users' DataFrames, the highest node above each through which alone its rows can be asked for.
 
     The rows of that node are made one by one of those of the DataFrame. There is none where a handle, another thread, or a frame still to be made
@@ -307,7 +307,7 @@ def private_tops(root: PlannerNode) -> dict[int, PlannerNode]:
     if not any(isinstance(node.operator, SparkSource) for node in postorder([root])):
         return {}
     # First: everything below holds nodes.
-    held = held_directly(root)
+    held = referenced_directly(root)
     nodes = list(postorder([root]))
     sources = [node for node in nodes if isinstance(node.operator, SparkSource)]
     makes = one_by_one(nodes)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import SENT_BYTES
-from sframe_spark.engine.runtime.result_buffer import as_begun, begun, room_to_keep
+from sframe_spark.engine.runtime.result_buffer import begun, reservation_for_results, rows_as_produced
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.file_checks import require_all_rows, require_known_rows, require_writable
 from sframe_spark.engine.spark.query import upload_rows
@@ -115,7 +115,7 @@ def write_chunks(chunks: Iterable[Chunk], types: Schema, options: MaterializeOpt
     return segment_source(manifest, dataset.handle)
 
 
-def write_held(rows: Chunk | ChunkedRows, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
+def write_in_memory(rows: Chunk | ChunkedRows, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
     """Rows in memory as a dataset, of one segment for each core where they are many."""
     count = max(1, min(available_cores(), rows.rows // ROWS_PER_GROUP))
     ranges = list(pairwise(rows.rows * part // count for part in range(count + 1)))
@@ -133,9 +133,9 @@ def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
     """Runs of rows in memory where all find room and no Spark is to read them; otherwise a temporary dataset."""
     if is_spark_requested():
         return write_runs(runs, types)
-    rows = begun(map(Chunk.of, runs), room_to_keep())
+    rows = begun(map(Chunk.of, runs), reservation_for_results())
     if rows.rest is None:
-        return PlannerNode(MemorySource.of(as_begun([rows], types), types))
+        return PlannerNode(MemorySource.of(rows_as_produced([rows], types), types))
     return write_runs(rows.runs(), types)
 
 
@@ -198,7 +198,7 @@ def as_segments(table: MemorySource, wanted: Iterable[int]) -> SegmentSource:
 def written(table: MemorySource) -> SegmentSource:
     """A table's rows as a temporary dataset."""
     node = table.make_planner_node()
-    stored = write_held(table.held, node.schema, MaterializeOptions(), recorded_order(node)).operator
+    stored = write_in_memory(table.held, node.schema, MaterializeOptions(), recorded_order(node)).operator
     assert isinstance(stored, SegmentSource)
     return stored
 

@@ -36,7 +36,7 @@ Piece = tuple[int, float, Callable[[], Chunk]]
 AGAIN = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
 
 
-class PlacesOfRows(Protocol):
+class RowPartitioner(Protocol):
     """What tells where each row belongs: ranges of the values of a column, or pieces by hashes of several."""
 
     @property
@@ -66,7 +66,7 @@ class SplitRows:
     edges: np.ndarray
 
     @classmethod
-    def of(cls, task: int, chunk: Chunk, parts: PlacesOfRows) -> SplitRows:
+    def of(cls, task: int, chunk: Chunk, parts: RowPartitioner) -> SplitRows:
         """Rows of a task, split by ranges."""
         places = parts.partition_numbers(chunk)
         # Short numbers are put in order by their digits; there may be more ranges than the shortest tell apart.
@@ -150,7 +150,7 @@ class Exchange:
         Those in files of exchanges that were made of a range of this one.
     """
 
-    parts: PlacesOfRows
+    parts: RowPartitioner
     schema: Schema
     room: int
     rows: np.ndarray = attrs.field(init=False)
@@ -207,7 +207,7 @@ class Exchange:
             begun = self._begin_to_write()
         self._write_out(*begun)
 
-    def let_memory_go(self) -> None:
+    def flush_to_disk(self) -> None:
         """Write the rows that are still in memory, once all were given."""
         with self._changed:
             if not self._held:
@@ -215,7 +215,7 @@ class Exchange:
             begun = self._begin_to_write()
         self._write_out(*begun)
 
-    def count_again(self, of_range: Exchange) -> None:
+    def count_rewritten(self, of_range: Exchange) -> None:
         """Count what was written of one that was made of a range of this one."""
         with self._changed:
             self.written_again += of_range.written + of_range.written_again
@@ -325,7 +325,7 @@ BYTES_OF_RUN = 128 << 20
 
 
 @attrs.frozen(eq=False)
-class GivenRows:
+class TaskOutput:
     """What a task has written.
 
     Parameters
@@ -370,10 +370,10 @@ class RangeRows:
         return in_order(((piece.task, piece.file, piece.read) for piece in self.pieces), self.rows)
 
 
-def give_rows(task: RangeTask, number: int, position: int, ranges: RangePartitioner, directory: str) -> GivenRows:
+def write_exchange_rows(task: RangeTask, number: int, position: int, ranges: RangePartitioner, directory: str) -> TaskOutput:
     """Run a task and write its rows by ranges of a column; a task that Spark starts again writes another file."""
     path = join(directory, f"exchange-{number:06d}-{uuid.uuid4().hex}")
-    given = GivenRows([], np.zeros(ranges.count, dtype=np.int64), np.zeros(ranges.count, dtype=np.int64))
+    given = TaskOutput([], np.zeros(ranges.count, dtype=np.int64), np.zeros(ranges.count, dtype=np.int64))
     held: list[SplitRows] = []
     schema, runs, size = task.plan.facts[-1].schema, itertools.count(), 0
 
@@ -407,7 +407,7 @@ def new_file(path: str) -> Iterator[BinaryIO]:
             file.close()
 
 
-def ranges_given(given: Sequence[GivenRows], are_the_result: np.ndarray) -> list[RangeRows]:
+def ranges_of_outputs(given: Sequence[TaskOutput], are_the_result: np.ndarray) -> list[RangeRows]:
     """All rows of each range, of all tasks; which of them a kernel makes nothing else of."""
     pieces: list[list[StoredRows]] = [[] for _ in given[0].rows]
     for of_task in given:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.runtime.dataset_writer import new_dataset
-from sframe_spark.engine.runtime.scheduler import SparkTasks
+from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
 from sframe_spark.engine.spark.file_checks import require_writable
 from sframe_spark.operators.sources.memory import memory_source_of_parts
 from sframe_spark.operators.sources.source import segment_source
@@ -46,7 +46,7 @@ def orc_rows(table: OrcTable) -> PlannerNode:
             written = in_threads(lambda work: work(), works, available_cores())
         else:
             require_writable(dataset.directory)
-            written = SparkTasks().run(works, "reading ORC files")
+            written = SparkTaskRunner().run(works, "reading ORC files")
         for _, part_seen in written:
             seen.add(part_seen)
         table.require_rows(seen)

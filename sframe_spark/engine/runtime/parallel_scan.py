@@ -10,10 +10,10 @@ from typing import TypeVar
 import attrs
 import pyarrow as pa
 
-from sframe_spark.engine.memory_budget import Room
+from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime.dataset_writer import NewDataset
-from sframe_spark.engine.runtime.result_buffer import BegunRows, as_begun, begun, room_to_keep
-from sframe_spark.engine.runtime.scheduler import SparkTasks, Threads
+from sframe_spark.engine.runtime.result_buffer import PartialRows, begun, reservation_for_results, rows_as_produced
+from sframe_spark.engine.runtime.scheduler import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.spark.file_checks import require_writable, why_not_in_tasks
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
@@ -85,7 +85,7 @@ def read_in_parts(
     if any(file.state is not None for file in files):
         return None if len(files) <= FEW_FILES and _are_few_bytes(whole_files(files)) else files
     is_here = is_spark_local()
-    if is_here and Threads().at_a_time() < 2:
+    if is_here and ThreadRunner().parallelism() < 2:
         return None
     found = [attrs.evolve(file, state=seen(file.path)) for file in files]
     whole = whole_files(found)
@@ -128,8 +128,8 @@ def _bytes_of_part(files: Sequence[FileRange]) -> int:
     """Return how many bytes one of those who work reads at a time."""
     if _are_short(files):
         return MIN_BYTES
-    workers = Threads() if is_spark_local() or _are_few_bytes(files) else SparkTasks()
-    return max(MIN_BYTES, min(MAX_BYTES, _bytes_in(files) // (PARTS_OF_CORE * workers.at_a_time())))
+    workers = ThreadRunner() if is_spark_local() or _are_few_bytes(files) else SparkTaskRunner()
+    return max(MIN_BYTES, min(MAX_BYTES, _bytes_in(files) // (PARTS_OF_CORE * workers.parallelism())))
 
 
 def _are_short(files: Sequence[FileRange]) -> bool:
@@ -142,12 +142,12 @@ def run_parts(works: Sequence[Callable[[], Result]], files: Sequence[FileRange],
         with open_counted(len(works), description) as done, memory_for_batches():
             return in_threads(lambda work: done(work()), works, _threads(files))
     require_writable(directory)
-    return SparkTasks().run(works, description)
+    return SparkTaskRunner().run(works, description)
 
 
-def room_for_rows(files: Sequence[FileRange]) -> Room | None:
+def reservation_for_rows(files: Sequence[FileRange]) -> MemoryReservation | None:
     """Return room for the rows of files here, where threads of this process make them and no Spark is to read them; None: they are written."""
-    return room_to_keep() if _are_here(files) and is_spark_local() and not is_spark_requested() else None
+    return reservation_for_results() if _are_here(files) and is_spark_local() and not is_spark_requested() else None
 
 
 def _are_here(files: Sequence[FileRange]) -> bool:
@@ -166,12 +166,12 @@ def _threads(files: Sequence[FileRange]) -> int:
     """Return how many threads read at a time: elsewhere more than there are cores, as each waits for a store as long as it works."""
     if _are_here(files):
         return threads_that_read()
-    return AT_A_TIME if _are_short(files) else min(AT_A_TIME, THREADS_OF_CORE * Threads().at_a_time(), _threads_in_memory())
+    return AT_A_TIME if _are_short(files) else min(AT_A_TIME, THREADS_OF_CORE * ThreadRunner().parallelism(), _threads_in_memory())
 
 
 def threads_that_read() -> int:
     """Return how many threads read files of this machine at a time."""
-    return min(Threads().at_a_time(), _threads_in_memory())
+    return min(ThreadRunner().parallelism(), _threads_in_memory())
 
 
 def _threads_in_memory() -> int:
@@ -180,10 +180,12 @@ def _threads_in_memory() -> int:
 
 # Rows of parts of files that were read at once: in memory where those of all parts find room there, else in segments.
 
-RowsOfPart = SegmentEntry | BegunRows
+RowsOfPart = SegmentEntry | PartialRows
 
 
-def kept_or_written(runs: Iterator[list[pa.Array]], types: Sequence[ColumnType], room: Room | None, directory: str, number: int) -> RowsOfPart:
+def buffered_or_written(
+    runs: Iterator[list[pa.Array]], types: Sequence[ColumnType], room: MemoryReservation | None, directory: str, number: int
+) -> RowsOfPart:
     """Keep rows of a part in memory where there is room for them, else write them as a segment of that number; no room is given: write them."""
     if room is None:
         return write_segment(directory, number, types, runs)
@@ -201,14 +203,14 @@ def source_of_parts(parts: Sequence[RowsOfPart | None], dataset: NewDataset) -> 
     dataset
         Where their segments are; without any it is discarded.
     """
-    kept = [rows for rows in parts if isinstance(rows, BegunRows)]
+    kept = [rows for rows in parts if isinstance(rows, PartialRows)]
     if kept and len(kept) == sum(rows is not None for rows in parts):
         dataset.handle.discard()
-        return PlannerNode(MemorySource.of(as_begun(kept, dataset.types), dataset.types))
+        return PlannerNode(MemorySource.of(rows_as_produced(kept, dataset.types), dataset.types))
 
     def written(number: int) -> SegmentEntry | None:
         rows = parts[number]
-        return rows.write(dataset.types, dataset.directory, number) if isinstance(rows, BegunRows) else rows
+        return rows.write(dataset.types, dataset.directory, number) if isinstance(rows, PartialRows) else rows
 
     entries = in_threads(written, range(len(parts)), available_cores())
     return segment_source(dataset.publish([entry for entry in entries if entry is not None]), dataset.handle)

@@ -37,7 +37,7 @@ BYTES_OF_OBJECTS = 8
 
 
 @attrs.frozen(eq=False)
-class FlatPlan(Shared):
+class Pipeline(Shared):
     """A plan as lists in postorder, so that it pickles and runs without recursion.
 
     Parameters
@@ -64,7 +64,7 @@ class FlatPlan(Shared):
     tables: tuple[FunctionTable[Any], ...] = (FUNCTIONS, AGGREGATES)
 
     @classmethod
-    def of(cls, root: PlannerNode) -> FlatPlan:
+    def of(cls, root: PlannerNode) -> Pipeline:
         """The plan below a node."""
         nodes = list(postorder([root]))
         places = {id(node): place for place, node in enumerate(nodes)}
@@ -81,20 +81,20 @@ class FlatPlan(Shared):
                 keep.update(self.inputs[index])
         return sorted(keep)
 
-    def below(self, place: int) -> FlatPlan:
+    def below(self, place: int) -> Pipeline:
         """The plan whose root is the operator at a place."""
         order = self.places_below(place)
         moved = {old: new for new, old in enumerate(order)}
         inputs = tuple(tuple(moved[child] for child in self.inputs[old]) for old in order)
         operators, facts = tuple(self.operators[i] for i in order), tuple(self.facts[i] for i in order)
-        return FlatPlan(operators, inputs, facts, tuple(self.sizes[i] for i in order), self.batch_bytes)
+        return Pipeline(operators, inputs, facts, tuple(self.sizes[i] for i in order), self.batch_bytes)
 
     def divided_places(self) -> tuple[int, ...]:
         """Places of stored sources of which a range of rows needs a range of rows: nobody searches in them."""
         searched = {self.inputs[place][slot] for place, slot in self.looked_up()}
         return tuple(place for place, operator in enumerate(self.operators) if isinstance(operator, SegmentSource) and place not in searched)
 
-    def with_sources(self, sources: Mapping[int, Source]) -> FlatPlan:
+    def with_sources(self, sources: Mapping[int, Source]) -> Pipeline:
         """The plan over other sources, by their places."""
         operators = tuple(sources.get(place, operator) for place, operator in enumerate(self.operators))
         return attrs.evolve(self, operators=operators) if sources else self
@@ -357,7 +357,7 @@ ValuesAt = dict[tuple[int, Interval], Chunk]
 MAX_THREADS = 8
 
 
-class PlanRunner:
+class PipelineRunner:
     """Computes the root's rows for consecutive intervals of the section's base rows.
 
     Parameters
@@ -375,7 +375,7 @@ class PlanRunner:
     """
 
     def __init__(
-        self, plan: FlatPlan, states: dict[int, Any] | None = None, in_one_batch: bool = False, threads: int = 0, coded: Iterable[int] = ()
+        self, plan: Pipeline, states: dict[int, Any] | None = None, in_one_batch: bool = False, threads: int = 0, coded: Iterable[int] = ()
     ) -> None:
         widths = [sum(facts.width for facts in plan.input_facts(place)) for place in range(len(plan.operators))]
         self.measured = MeasuredCalls.of(plan.operators, widths, plan.batch_bytes)
@@ -610,7 +610,7 @@ class PlanRunner:
             raise TooLargeError(f"{made}: set config.batch_rows to fewer rows, or make shorter values") from None
 
 
-def threads_here() -> int:
+def local_threads() -> int:
     """How many threads decode rows for a plan that runs in the process of the user, who waits for it."""
     return min(available_cores(), MAX_THREADS)
 

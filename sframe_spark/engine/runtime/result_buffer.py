@@ -8,7 +8,7 @@ from itertools import chain
 import attrs
 import pyarrow as pa
 
-from sframe_spark.engine.memory_budget import Room, bytes_of_rows
+from sframe_spark.engine.memory_budget import MemoryReservation, bytes_of_rows
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.planner.chunk import Chunk, ChunkedRows, coalesce_chunks, concatenate, drained
@@ -19,9 +19,9 @@ from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ColumnType
 
 
-def room_to_keep() -> Room:
+def reservation_for_results() -> MemoryReservation:
     """The room that is left for results beside what Arrow holds in this process already, whoever asked for it."""
-    return Room(max(0, result_memory_left()))
+    return MemoryReservation(max(0, result_memory_left()))
 
 
 def has_room(node: PlannerNode) -> bool:
@@ -36,7 +36,7 @@ def may_stay() -> bool:
 
 
 @attrs.define(eq=False)
-class BegunRows:
+class PartialRows:
     """The rows of a task that found room, and those that are still to be made.
 
     Parameters
@@ -59,35 +59,35 @@ class BegunRows:
         return write_segment(directory, number, types, self.runs())
 
 
-def begun_rows(task: RangeTask, room: Room) -> BegunRows:
+def partial_rows_of_task(task: RangeTask, room: MemoryReservation) -> PartialRows:
     """Rows of a task, up to where no room is left for them or for those of others."""
     return begun(chunks_of(task), room)
 
 
-def begun(made: Iterator[Chunk], room: Room) -> BegunRows:
+def begun(made: Iterator[Chunk], room: MemoryReservation) -> PartialRows:
     """Rows as they are made, up to where no room is left for them or for those of others."""
     found = list[Chunk]()
     while not room.is_full:
         chunk = next(made, None)
         if chunk is None:
-            return BegunRows(found)
+            return PartialRows(found)
         found.append(chunk)
         try:
             room.take(chunk)
         except MemoryReservationError:
             break
-    return BegunRows(found, made)
+    return PartialRows(found, made)
 
 
-def as_begun(parts: Sequence[BegunRows], schema: Sequence[ColumnType]) -> Chunk | ChunkedRows:
+def rows_as_produced(parts: Sequence[PartialRows], schema: Sequence[ColumnType]) -> Chunk | ChunkedRows:
     """Rows of parts that all found room, one after the other, as they were made; the parts are empty then."""
     return coalesce_chunks(_taken_from(parts), tuple(schema))
 
 
-def in_one_chunk(parts: Sequence[BegunRows], schema: Sequence[ColumnType]) -> Chunk:
+def in_one_chunk(parts: Sequence[PartialRows], schema: Sequence[ColumnType]) -> Chunk:
     """The same rows, each column in one array."""
     return concatenate(_taken_from(parts), tuple(schema))
 
 
-def _taken_from(parts: Sequence[BegunRows]) -> Iterator[Chunk]:
+def _taken_from(parts: Sequence[PartialRows]) -> Iterator[Chunk]:
     return (chunk for part in parts for chunk in drained(part.found))

@@ -15,13 +15,13 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner, threads_here
-from sframe_spark.engine.runtime.tasks import RangeTask, bytes_of, joined_ranges, may_settle, states_between, summarize_range
-from sframe_spark.engine.runtime.worker_process import Common
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
+from sframe_spark.engine.runtime.tasks import RangeTask, bytes_of, joined_ranges, may_converge, states_between, summarize_range
+from sframe_spark.engine.runtime.worker_process import TaskEnvironment
 from sframe_spark.engine.spark.actions import translated_errors
 from sframe_spark.engine.spark.file_checks import require_readable, require_writable
 from sframe_spark.engine.spark.jobs import run_tasks
-from sframe_spark.engine.task_pickling import Parcel, dumped, packed, pickling_told
+from sframe_spark.engine.task_pickling import TaskPayload, dumped, packed, translated_pickling_errors
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.udf_calls import calls_user_functions
@@ -45,19 +45,19 @@ MODULE = "sframe_spark.engine.runtime.worker_process"
 MAX_ROWS_OF_SHORT = 4_194_304
 
 
-class RangeWorkers(Protocol):
+class TaskRunner(Protocol):
     """Works on pieces of work that do not depend on each other."""
 
-    are_elsewhere: ClassVar[bool]
+    is_out_of_process: ClassVar[bool]
     """Results are sent, and rows in the memory of this process are not seen."""
 
-    are_here: ClassVar[bool]
+    is_on_this_machine: ClassVar[bool]
     """They are on this machine, and its files are theirs."""
 
-    are_in_turn: ClassVar[bool]
+    is_sequential: ClassVar[bool]
     """A piece begins when those before it have ended, in this process."""
 
-    def at_a_time(self) -> int:
+    def parallelism(self) -> int:
         """How many pieces are worked on at a time."""
 
     def require_readable(self, node: PlannerNode) -> None:
@@ -71,14 +71,14 @@ class RangeWorkers(Protocol):
 
 
 @attrs.frozen
-class SparkTasks:
+class SparkTaskRunner:
     """Tasks of one Spark job: processes, on whatever machines Spark has."""
 
-    are_elsewhere: ClassVar[bool] = True
-    are_here: ClassVar[bool] = False
-    are_in_turn: ClassVar[bool] = False
+    is_out_of_process: ClassVar[bool] = True
+    is_on_this_machine: ClassVar[bool] = False
+    is_sequential: ClassVar[bool] = False
 
-    def at_a_time(self) -> int:
+    def parallelism(self) -> int:
         """The cores of the session."""
         return default_parallelism(get_session())
 
@@ -96,15 +96,15 @@ class SparkTasks:
             return run_tasks(works, description, bytes_of(tasks) if tasks else None)
 
 
-class WorkersOfThisMachine:
+class LocalRunner:
     """What threads and processes of this machine have in common: files that this process reads and writes are theirs."""
 
-    are_here: ClassVar[bool] = True
-    are_in_turn: ClassVar[bool] = False
+    is_on_this_machine: ClassVar[bool] = True
+    is_sequential: ClassVar[bool] = False
 
-    def at_a_time(self) -> int:
+    def parallelism(self) -> int:
         """One for each core that this process may use, up to a number beyond which Python itself is what is waited for."""
-        return threads_here()
+        return local_threads()
 
     def require_readable(self, node: PlannerNode) -> None:
         """Nothing: a plan can be read on the machine that it was made on."""
@@ -114,34 +114,34 @@ class WorkersOfThisMachine:
 
 
 @attrs.frozen
-class Threads(WorkersOfThisMachine):
+class ThreadRunner(LocalRunner):
     """Threads of this process: nothing is started, sent or pickled, and Arrow's kernels run side by side."""
 
-    are_elsewhere: ClassVar[bool] = False
+    is_out_of_process: ClassVar[bool] = False
 
     @memory_for_batches()
     def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of threads; after Ctrl-C all of them have ended."""
         with open_counted(len(works), description) as done:
-            return in_threads(lambda work: done(work()), works, self.at_a_time())
+            return in_threads(lambda work: done(work()), works, self.parallelism())
 
 
 @attrs.frozen
-class InTurn(Threads):
+class SequentialRunner(ThreadRunner):
     """A thread of this process, which takes one piece after the other: each may go on from where the one before it has ended."""
 
-    are_in_turn: ClassVar[bool] = True
+    is_sequential: ClassVar[bool] = True
 
-    def at_a_time(self) -> int:
+    def parallelism(self) -> int:
         """One."""
         return 1
 
 
 @attrs.frozen
-class Processes(WorkersOfThisMachine):
+class ProcessRunner(LocalRunner):
     """Python processes of ours on this machine: for users' functions, and what Python decodes, before a Spark has started."""
 
-    are_elsewhere: ClassVar[bool] = True
+    is_out_of_process: ClassVar[bool] = True
 
     def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of processes; after Ctrl-C those that were at work have ended.
@@ -153,9 +153,9 @@ class Processes(WorkersOfThisMachine):
         ExecutionError
             If what they are sent cannot be pickled, or one of them ends.
         """
-        with pickling_told(description):
+        with translated_pickling_errors(description):
             parcels, shared = packed(works)
-            common = list(sys.path), dumped(Common.of_this_process(shared))
+            common = list(sys.path), dumped(TaskEnvironment.of_this_process(shared))
         are_short = 0 < sum(task.stop - task.start for task in tasks) < MAX_ROWS_OF_SHORT
         here = _Here(works, description)
 
@@ -168,9 +168,9 @@ class Processes(WorkersOfThisMachine):
             return here.result(number)
 
         with open_counted(len(works), description) as done:
-            return in_threads(lambda number: done(answer(number)), range(len(works)), self.at_a_time())
+            return in_threads(lambda number: done(answer(number)), range(len(works)), self.parallelism())
 
-    def _answer(self, common: tuple[list[str], bytes], parcel: Parcel, is_short: bool) -> Any:
+    def _answer(self, common: tuple[list[str], bytes], parcel: TaskPayload, is_short: bool) -> Any:
         with get_processes().one(MODULE, raise_if_cancelled, is_short) as worker:
             request = pickle.dumps((None if worker.knows is common else common, parcel))
             failed, payload = pickle.loads(worker.ask(request, raise_if_cancelled))
@@ -189,7 +189,7 @@ class _Here:
     Parameters
     ----------
     works, description
-        As in :meth:`RangeWorkers.run`.
+        As in :meth:`TaskRunner.run`.
     is_told
         Whether the user was told of it.
     """
@@ -213,12 +213,12 @@ class _Here:
 
 
 @attrs.frozen
-class ThisProcess(WorkersOfThisMachine):
+class InProcessRunner(LocalRunner):
     """The user's process in place of others, where there is no Python that could be started: an application that has its interpreter built in."""
 
-    are_elsewhere: ClassVar[bool] = True
+    is_out_of_process: ClassVar[bool] = True
 
-    def at_a_time(self) -> int:
+    def parallelism(self) -> int:
         """One: functions were not written to be called by several threads at a time."""
         return 1
 
@@ -229,13 +229,13 @@ class ThisProcess(WorkersOfThisMachine):
             return [done(work()) for work in works]
 
 
-def name_of(workers: RangeWorkers) -> str:
+def name_of(workers: TaskRunner) -> str:
     """What those who work on ranges are called in the log."""
-    if isinstance(workers, ThisProcess):
+    if isinstance(workers, InProcessRunner):
         return "range(s) by this process"
-    if workers.are_elsewhere:
-        return "range(s) by processes" if workers.are_here else "task(s)"
-    return "range(s), one after the other" if workers.are_in_turn else "range(s) by threads"
+    if workers.is_out_of_process:
+        return "range(s) by processes" if workers.is_on_this_machine else "task(s)"
+    return "range(s), one after the other" if workers.is_sequential else "range(s) by threads"
 
 
 # The tasks of a segment section: ranges of its base rows, each with the states of running values before it.
@@ -253,38 +253,38 @@ NEAR = 8
 LARGEST_TASK_BYTES = 1 << 30
 
 
-def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: RangeWorkers) -> list[RangeTask]:
+def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: TaskRunner) -> list[RangeTask]:
     """Tasks that together make the rows of a section of so many base rows; as many as asked for, or as the rows are worth."""
     workers.require_readable(node)
-    plan = FlatPlan.of(node)
+    plan = Pipeline.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
-    most = int(made) // MIN_THREAD_BYTES if not workers.are_elsewhere and is_of_numbers(node, plan) else None
+    most = int(made) // MIN_THREAD_BYTES if not workers.is_out_of_process and is_of_numbers(node, plan) else None
     ranges = row_ranges(rows, int(made), segments, workers, most)
-    divided = DividedPlan.of(plan) if workers.are_elsewhere else DividedPlan.undivided(plan)
-    if workers.are_here and len(ranges) > 1 and (segments or config.default_segments) is None:
+    divided = DividedPlan.of(plan) if workers.is_out_of_process else DividedPlan.undivided(plan)
+    if workers.is_on_this_machine and len(ranges) > 1 and (segments or config.default_segments) is None:
         ranges = at_row_groups(divided.runner, ranges)
-    if workers.are_in_turn:
-        return in_turn(divided, ranges, min(threads_here(), int(made) // MIN_THREAD_BYTES) - 1)
+    if workers.is_sequential:
+        return in_turn(divided, ranges, min(local_threads(), int(made) // MIN_THREAD_BYTES) - 1)
     return with_states(divided, ranges, workers)
 
 
-def in_turn_where_sooner(node: PlannerNode, workers: RangeWorkers) -> RangeWorkers:
+def sequential_if_faster(node: PlannerNode, workers: TaskRunner) -> TaskRunner:
     """Who makes the rows of ranges: those given, or one thread in the order of the rows where threads would do no more than go through them again.
 
     To know running values before each range takes a pass over all rows for all of these that wait for the same ones below them. Where that goes
     through most of what is made, so many threads take as long for it all as one takes without, for which another one decodes; not where much else
     is made beside or of the running values, as threads halve the time of that.
     """
-    if workers.are_elsewhere or not any(isinstance(each.operator, SequentialOperator) for each in postorder([node])):
+    if workers.is_out_of_process or not any(isinstance(each.operator, SequentialOperator) for each in postorder([node])):
         return workers
-    plan, others = FlatPlan.of(node), workers.at_a_time() - 1
-    levels = [places for places in plan.sequential_levels() if any(not may_settle(plan.operators[place]) for place in places)]
+    plan, others = Pipeline.of(node), workers.parallelism() - 1
+    levels = [places for places in plan.sequential_levels() if any(not may_converge(plan.operators[place]) for place in places)]
     passed = sum(bytes_made(plan, {below for place in places for below in plan.places_below(place)}) for places in levels)
     is_sooner = levels and others <= len(levels) and passed >= others * MIN_PASSED * bytes_made(plan, range(len(plan.operators)))
-    return InTurn() if is_sooner else workers
+    return SequentialRunner() if is_sooner else workers
 
 
-def bytes_made(plan: FlatPlan, places: Iterable[int]) -> float:
+def bytes_made(plan: Pipeline, places: Iterable[int]) -> float:
     """Bytes of a row that some places of a plan read or make; columns that are put side by side are neither."""
     return sum(row_bytes(plan.sizes[place], UNKNOWN_BYTES) for place in places if not plan.operators[place].arranges_columns)
 
@@ -298,20 +298,20 @@ def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int)
     return tasks[::-1]
 
 
-def is_of_numbers(node: PlannerNode, plan: FlatPlan) -> bool:
+def is_of_numbers(node: PlannerNode, plan: Pipeline) -> bool:
     """Whether all that a plan reads and makes is of a fixed size, and no user's function is called: work that ends soon for each byte."""
     fixed = all(fixed_size(column_type) is not None for facts in plan.facts for column_type in facts.schema)
     return fixed and not calls_user_functions(node)
 
 
-def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers, most: int | None = None) -> list[tuple[int, int]]:
+def row_ranges(rows: int, size: int, segments: int | None, workers: TaskRunner, most: int | None = None) -> list[tuple[int, int]]:
     """Row ranges of tasks, given the bytes of what is made of all rows, and how many are worth it at most.
 
     As many as asked for, else enough for all cores but none too small or too large.
     """
     count = segments or config.default_segments
     if count is None:
-        cores = workers.at_a_time()
+        cores = workers.parallelism()
         worth = max(-(-rows // MIN_TASK_ROWS), size // MIN_TASK_BYTES)
         threads = worth if most is None else min(worth, most)
         count = max(1, min(rows, cores, threads), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES))
@@ -319,7 +319,7 @@ def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers
     return list(pairwise(bounds))
 
 
-def at_row_groups(runner: PlanRunner, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def at_row_groups(runner: PipelineRunner, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Ranges whose ends go to where reading begins afresh, if such a row is near: a row group between two would be decoded for both."""
     starts = [start for start, _ in ranges]
     for place, (start, stop) in enumerate(ranges[:-1], 1):
@@ -329,7 +329,7 @@ def at_row_groups(runner: PlanRunner, ranges: Sequence[tuple[int, int]]) -> list
     return list(pairwise([*starts, ranges[-1][1]]))
 
 
-def with_states(divided: DividedPlan, ranges: Sequence[tuple[int, int]], workers: RangeWorkers) -> list[RangeTask]:
+def with_states(divided: DividedPlan, ranges: Sequence[tuple[int, int]], workers: TaskRunner) -> list[RangeTask]:
     """Tasks whose sequential operators know the state before their range: a pass over the rows for all that wait for the same ones below them."""
     plan, ranges, states = divided.plan, list(ranges), [dict[int, Any]() for _ in ranges]
     for places in plan.sequential_levels():
@@ -368,25 +368,25 @@ class DividedPlan:
         Tells which rows of sources a range needs, and where reading begins afresh.
     """
 
-    plan: FlatPlan
-    shared: FlatPlan
+    plan: Pipeline
+    shared: Pipeline
     places: tuple[int, ...]
-    runner: PlanRunner
+    runner: PipelineRunner
 
     @classmethod
-    def of(cls, plan: FlatPlan) -> DividedPlan:
+    def of(cls, plan: Pipeline) -> DividedPlan:
         """A plan, divided."""
         places = plan.divided_places()
         shared = {place: part_of_source(plan.operators[place], 0, 0) for place in places}
         for place, operator in enumerate(plan.operators):
             if isinstance(operator, SegmentSource) and place not in places:
                 shared[place] = attrs.evolve(operator, manifest=operator.manifest.about(operator.positions))
-        return cls(plan, plan.with_sources(shared), places, PlanRunner(plan))
+        return cls(plan, plan.with_sources(shared), places, PipelineRunner(plan))
 
     @classmethod
-    def undivided(cls, plan: FlatPlan) -> DividedPlan:
+    def undivided(cls, plan: Pipeline) -> DividedPlan:
         """A plan whose tasks are sent nowhere, so that each may as well know all of it."""
-        return cls(plan, plan, (), PlanRunner(plan))
+        return cls(plan, plan, (), PipelineRunner(plan))
 
     def task(self, rows: tuple[int, int], states: dict[int, Any], final: bool = True) -> RangeTask:
         """The task of a range of base rows, given the states before it."""

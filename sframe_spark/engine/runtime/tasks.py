@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner, asked, combined, combined_all
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, asked, combined, combined_all
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate, to_stream
@@ -42,16 +42,16 @@ class RowsOfInputs:
         Rows given to kernels at a time.
     """
 
-    plan: FlatPlan
+    plan: Pipeline
     place: int
-    runners: tuple[PlanRunner, ...]
+    runners: tuple[PipelineRunner, ...]
     batch_rows: int
 
     @classmethod
-    def of(cls, plan: FlatPlan, place: int, states: Mapping[int, Any], batch_rows: int) -> RowsOfInputs:
+    def of(cls, plan: Pipeline, place: int, states: Mapping[int, Any], batch_rows: int) -> RowsOfInputs:
         """What the operator at a place reads, given states of those below it."""
         inputs = plan.inputs[place]
-        return cls(plan, place, tuple(PlanRunner(plan.below(child), states_below(plan, child, states)) for child in inputs), batch_rows)
+        return cls(plan, place, tuple(PipelineRunner(plan.below(child), states_below(plan, child, states)) for child in inputs), batch_rows)
 
     @property
     def operator(self) -> SequentialOperator:
@@ -87,7 +87,7 @@ class RowsOfInputs:
         return combined(self.operator, self.operator.combine, parts)
 
 
-def summarize(plan: FlatPlan, place: int, states: Mapping[int, Any], start: int, stop: int, batch_rows: int) -> Any:
+def summarize(plan: Pipeline, place: int, states: Mapping[int, Any], start: int, stop: int, batch_rows: int) -> Any:
     """State of the sequential operator at ``place`` over one range, from an initial state, given the states of those below it.
 
     Where the ends of the range suffice, rows are read from the beginning and then from the end, until nothing in between matters.
@@ -121,7 +121,7 @@ def ended(rows: RowsOfInputs, position: int, stop: int, step: int) -> Any:
 def ended_over_running(rows: RowsOfInputs, running: list[int], position: int, stop: int, step: int) -> Any:
     """The same where running values are read, of which rows somewhat before the last ones tell the state; None where few rows do not suffice."""
     plan, batch_rows = rows.plan, rows.batch_rows
-    if any(running_below(plan, place) or not may_settle(plan.operators[place]) for place in running):
+    if any(running_below(plan, place) or not may_converge(plan.operators[place]) for place in running):
         return None
     while MAX_TRIED * step <= stop - position:
         first = stop - step
@@ -134,7 +134,7 @@ def ended_over_running(rows: RowsOfInputs, running: list[int], position: int, st
     return None
 
 
-def may_settle(operator: Operator) -> bool:
+def may_converge(operator: Operator) -> bool:
     """True for operators that say of some states that rows before do not matter."""
     return isinstance(operator, SequentialOperator) and type(operator).ends_suffice is not SequentialOperator.ends_suffice
 
@@ -145,12 +145,12 @@ def settled(rows: RowsOfInputs, first: int, stop: int) -> Any:
     return rows.together(operator.initial_state(rows.plan.input_facts(rows.place)), part) if operator.ends_suffice(part) else None
 
 
-def running_below(plan: FlatPlan, place: int) -> list[int]:
+def running_below(plan: Pipeline, place: int) -> list[int]:
     """The sequential operators below one."""
     return [index for index in plan.places_below(place) if index != place and isinstance(plan.operators[index], SequentialOperator)]
 
 
-def states_below(plan: FlatPlan, place: int, states: Mapping[int, Any]) -> dict[int, Any]:
+def states_below(plan: Pipeline, place: int, states: Mapping[int, Any]) -> dict[int, Any]:
     """States of operators below a place, by their places in ``plan.below(place)``."""
     moved = {old: new for new, old in enumerate(plan.places_below(place))}
     return {moved[old]: state for old, state in states.items() if old in moved}
@@ -190,7 +190,7 @@ class RangeTask:
         States are those that the task before has left; they are told once.
     """
 
-    plan: FlatPlan
+    plan: Pipeline
     start: int
     stop: int
     batch_rows: int
@@ -202,7 +202,7 @@ class RangeTask:
     waits: bool = False
 
     @property
-    def whole(self) -> FlatPlan:
+    def whole(self) -> Pipeline:
         """The plan over the task's own sources."""
         return self.plan.with_sources(self.own)
 
@@ -218,7 +218,7 @@ def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
 
 def chunks_of(task: RangeTask, coded: Iterable[int] = ()) -> Iterator[Chunk]:
     """Rows of a task, batch by batch; Ctrl-C ends threads between two. Texts of the columns ``coded`` may come as numbers in a dictionary."""
-    runner = PlanRunner(task.whole, states_before(task), threads=task.ahead, coded=coded)
+    runner = PipelineRunner(task.whole, states_before(task), threads=task.ahead, coded=coded)
     for chunk in runner.stream(task.start, task.stop, task.batch_rows, task.final):
         raise_if_cancelled()
         yield chunk

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.task_pickling import Parcel
+from sframe_spark.engine.task_pickling import TaskPayload
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError
 from sframe_spark.process.child_processes import READY, Channel
 from sframe_spark.process.interpreter import STARTING, environment_of_functions
@@ -27,7 +27,7 @@ Answered = tuple[bool, bytes]
 
 
 @attrs.frozen(eq=False)
-class Common:
+class TaskEnvironment:
     """What the works of one call have in common.
 
     Parameters
@@ -46,7 +46,7 @@ class Common:
     environment: Mapping[str, str]
 
     @classmethod
-    def of_this_process(cls, shared: Sequence[Any]) -> Common:
+    def of_this_process(cls, shared: Sequence[Any]) -> TaskEnvironment:
         """What works that this process sends have in common."""
         return cls(shared, config.storage_options, _directory(), environment_of_functions(os.environ))
 
@@ -78,7 +78,7 @@ def serve(requests: int, life: int) -> None:
     # What functions fork is not to answer in place of this process, nor to keep the one that asks waiting.
     os.register_at_fork(after_in_child=channel.close)
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()
-    common: Common | Answered = Common((), {}, None, {})
+    common: TaskEnvironment | Answered = TaskEnvironment((), {}, None, {})
     channel.send(READY)
     while True:
         try:
@@ -86,7 +86,7 @@ def serve(requests: int, life: int) -> None:
             if described is not None:
                 common = _entered(described)
             # Works that have in common what cannot be read here, such as a function, are all answered so.
-            answer = _answer(common, parcel) if isinstance(common, Common) else common
+            answer = _answer(common, parcel) if isinstance(common, TaskEnvironment) else common
             # Functions may have closed it, or put anything in its place.
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
@@ -102,12 +102,12 @@ def _end_with(life: int) -> None:
     os._exit(1)
 
 
-def _entered(described: tuple[Sequence[str], bytes]) -> Common | Answered:
+def _entered(described: tuple[Sequence[str], bytes]) -> TaskEnvironment | Answered:
     """What works have in common, read where their modules are found; the error, where it cannot be read."""
     path, content = described
     sys.path[:] = path
     try:
-        common: Common = pickle.loads(content)
+        common: TaskEnvironment = pickle.loads(content)
         os.environ.clear()
         os.environ.update(common.environment)
         if common.directory is not None:
@@ -117,7 +117,7 @@ def _entered(described: tuple[Sequence[str], bytes]) -> Common | Answered:
     return common
 
 
-def _answer(common: Common, parcel: Parcel) -> Answered:
+def _answer(common: TaskEnvironment, parcel: TaskPayload) -> Answered:
     """Whether a work failed, and its pickled result or the error's text."""
     try:
         with config.using(storage_options=common.storage_options):

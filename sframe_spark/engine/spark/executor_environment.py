@@ -243,12 +243,12 @@ def require_python() -> None:
         If they cannot, naming a machine and what differs.
     """
     require_python_of_tasks()
-    look_at_python()
+    check_python_once()
     if get_packages().trouble:
         raise NotSharedError(get_packages().trouble)
 
 
-def look_at_python() -> None:
+def check_python_once() -> None:
     """Ask executors, once in a session, what Python they run, and send them what is missing; a query may need no Python."""
     if not get_packages().asked and not is_one_process(get_session()):
         _ask_python()
@@ -265,7 +265,7 @@ def _ask_python() -> None:
     packages.asked = True
 
 
-def ask_python_again(failure: str) -> None:
+def check_python_again(failure: str) -> None:
     """Ask executors once more after a failure that Python tells of: one may have come that is not like the others.
 
     Those of one process were not asked before: what runs their Python is mostly what runs the user's, but another one where it is not on the path.

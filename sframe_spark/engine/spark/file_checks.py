@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.engine.spark.actions import is_of_spark, run_spark
-from sframe_spark.engine.spark.executor_environment import Answer, answers, ask_python_again, looking, reading, require_same_versions, this_host
+from sframe_spark.engine.spark.executor_environment import Answer, answers, check_python_again, looking, reading, require_same_versions, this_host
 from sframe_spark.engine.spark.jobs import run_tasks
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.locations import is_private, is_remote_location
@@ -268,13 +268,13 @@ def _seen_otherwise(files: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def asking_again(root: PlannerNode, directory: str | None) -> Iterator[None]:
+def rechecking_after_failure(root: PlannerNode, directory: str | None) -> Iterator[None]:
     """Let a failure in the block be told by the executor that is its cause, where one now says that it sees no files of ours."""
     try:
         yield
     except ExecutionError as error:
         if type(error) is ExecutionError:
-            ask_python_again(str(error))
+            check_python_again(str(error))
             _ask_again(root, directory)
         raise
     except NotSharedError:
@@ -418,7 +418,7 @@ CHECKED_HERE = 128 << 20
 MAX_WORKS = 4_096
 
 
-def require_sound_pages(root: PlannerNode) -> None:
+def require_valid_pages(root: PlannerNode) -> None:
     """Check what the driver does not know to be sound of the files of all sources of a plan, if that is much.
 
     Raises

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.spark.executor_environment import require_python
-from sframe_spark.engine.task_pickling import Parcel, packed, pickling_told
+from sframe_spark.engine.task_pickling import TaskPayload, packed, translated_pickling_errors
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
 from sframe_spark.session.deployment import importing_safely, is_one_process, start_as_queries_do
@@ -53,7 +53,7 @@ def run_tasks(works: Sequence[TaskWork], description: str, size: int | None = No
     spark = get_session()
     tasks = tasks_for(spark, len(works), size)
     run = from_job if start_as_queries_do(spark) else from_query
-    with pickling_told(description):
+    with translated_pickling_errors(description):
         parcels, shared = packed(works)
         outcomes = sorted(run_cancellable(lambda: run(spark, parcels, shared, tasks), description))
     for _, failed, payload in outcomes:
@@ -98,11 +98,11 @@ def shares_of(works: int, tasks: int) -> list[range]:
     return [range(start, end) for start, end in itertools.pairwise(ends)]
 
 
-def from_job(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
+def from_job(spark: SparkSession, parcels: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
     """Outcomes from a job without a query: nothing is planned or compiled, which takes half as long; a task is sent its own works."""
     transport, options = error_transport(), config.storage_options
 
-    def run(of_task: Iterable[Sequence[tuple[int, Parcel]]]) -> Iterator[TaskOutcome]:
+    def run(of_task: Iterable[Sequence[tuple[int, TaskPayload]]]) -> Iterator[TaskOutcome]:
         acknowledge_at_once()
         return outcomes_of(itertools.chain.from_iterable(of_task), shared, transport, options)
 
@@ -111,7 +111,7 @@ def from_job(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[An
         return spark.sparkContext.parallelize(numbered, tasks).mapPartitions(run).collect()
 
 
-def from_query(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
+def from_query(spark: SparkSession, parcels: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
     """Outcomes as rows of a query, for sessions that have no jobs of their own: those of a remote server; a task is sent all works."""
     transport, options, shares = error_transport(), config.storage_options, shares_of(len(parcels), tasks)
 
@@ -130,7 +130,10 @@ def from_query(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[
 
 
 def outcomes_of(
-    numbered: Iterable[tuple[int, Parcel]], shared: Sequence[Any], transport: ErrorTransport, options: Mapping[str, Mapping[str, Any]] | None = None
+    numbered: Iterable[tuple[int, TaskPayload]],
+    shared: Sequence[Any],
+    transport: ErrorTransport,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[TaskOutcome]:
     """Outcomes of some works, in a worker; ``options`` are those of file systems elsewhere, which it does not know."""
     for number, parcel in numbered:

@@ -18,8 +18,8 @@ from sframe_spark.compute.spark_columns import fit
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES
 from sframe_spark.engine.spark.actions import run_spark, translated_errors
-from sframe_spark.engine.spark.executor_environment import look_at_python
-from sframe_spark.engine.spark.file_checks import observed_rows, require_known_rows, require_readable, require_sound_pages
+from sframe_spark.engine.spark.executor_environment import check_python_once
+from sframe_spark.engine.spark.file_checks import observed_rows, require_known_rows, require_readable, require_valid_pages
 from sframe_spark.errors import CarriedError, NumbersLeftOutError, SFrameError
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.operators.sources.spark_frame import SparkSource
@@ -233,9 +233,9 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
     size = size_of(root, root_observed)
     single = size == QuerySize.SMALL
     require_readable(root)
-    look_at_python()
+    check_python_once()
     with translated_errors(f"checking the files of {root.operator.called()}"):
-        require_sound_pages(root)
+        require_valid_pages(root)
     spark = get_session(size) if within is None else within
     observed = observed_nodes(root, root_observed)
     sources = get_sources(size)

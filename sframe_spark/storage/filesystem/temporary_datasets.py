@@ -57,17 +57,17 @@ class TemporaryHandle:
         Called then with the directory, ``arguments`` and the number of this process: forked workers inherit handles.
     """
 
-    __slots__ = ("__weakref__", "_finalizer", "directory", "recipe")
+    __slots__ = ("__weakref__", "_finalizer", "directory", "lineage")
 
     def __init__(self, directory: str, give_up: Callable[..., None], *arguments: object) -> None:
         self.directory = directory
         # How the rows were made, for who makes them again (engine.execution.recovery).
-        self.recipe: object = None
+        self.lineage: object = None
         self._finalizer = weakref.finalize(self, give_up, directory, *arguments, os.getpid())
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
         """To tasks it goes as a name alone: how rows were made is for who may make them again."""
-        return None, {"directory": self.directory, "_finalizer": self._finalizer, "recipe": None}
+        return None, {"directory": self.directory, "_finalizer": self._finalizer, "lineage": None}
 
     def discard(self) -> None:
         """Give the directory up now: an error under way would keep references to it, and the disk may be full."""

@@ -16,18 +16,18 @@ import pytest
 
 from sframe_spark import SArray
 from sframe_spark.engine.execution import actions
-from sframe_spark.engine.execution.actions import Action
+from sframe_spark.engine.execution.actions import NodeClaim
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 
 FORKED = """
 import os, threading
-from sframe_spark.engine.execution.actions import Action
-action, held, over = Action(), threading.Event(), threading.Event()
+from sframe_spark.engine.execution.actions import NodeClaim
+claim, held, over = NodeClaim(), threading.Event(), threading.Event()
 
 def work():
-    action.thread = threading.get_ident()
-    action.claim([])
-    with action.done._cond:
+    claim.thread = threading.get_ident()
+    claim.acquire([])
+    with claim.done._cond:
         held.set()
         over.wait()
 
@@ -36,7 +36,7 @@ worker.start()
 held.wait()
 child = os.fork()
 if not child:
-    os._exit(0 if action.done.is_set() else 1)
+    os._exit(0 if claim.done.is_set() else 1)
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 over.set()
 raise SystemExit(status)
@@ -59,40 +59,40 @@ class PressedWhileHeld:
 
 def test_a_release_that_is_interrupted_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     node = SArray([1, 2, 3])._node
-    action = Action()
-    action.claim([node])
+    claim = NodeClaim()
+    claim.acquire([node])
     with monkeypatch.context() as patched:
         patched.setattr(actions, "GRAPH_LOCK", PressedWhileHeld(actions.GRAPH_LOCK))
         with pytest.raises(KeyboardInterrupt):
-            action.release()
-    assert action.done.is_set() and node.action is None and action not in actions.IN_FLIGHT
+            claim.release()
+    assert claim.done.is_set() and node.claim is None and claim not in actions.IN_FLIGHT
 
 
 def test_an_action_that_is_over_holds_nobody() -> None:
     column = SArray([3, 1, 2]).sort()
-    action = Action()
-    action.claim([column._node])
+    claim = NodeClaim()
+    claim.acquire([column._node])
     # The very end of what an interrupted release still does.
-    action.done.set()
+    claim.done.set()
     found: list[Any] = []
     worker = threading.Thread(target=lambda: found.extend(column), daemon=True)
     worker.start()
     worker.join(20)
-    action.release()
+    claim.release()
     assert found == [1, 2, 3]
 
 
 def test_what_is_over_is_held_until_the_next_action_at_most() -> None:
     column = SArray([3, 1, 2]).sort()
-    over = Action()
-    over.claim([column._node])
+    over = NodeClaim()
+    over.acquire([column._node])
     # Ctrl-C came before the rest of the release.
     over.done.set()
     node = weakref.ref(column._node)
     del over, column
     with GRAPH_LOCK:
-        following = Action()
-        following.claim([SArray([1])._node])
+        following = NodeClaim()
+        following.acquire([SArray([1])._node])
     following.release()
     gc.collect()
     assert node() is None

@@ -194,7 +194,7 @@ def test_columns_assigned_one_by_one_are_found_in_one_step(frame: SFrame, is_cal
         frame["f"] = frame["i"].apply(lambda value: calls.append(value) or -value, dtype=int)
     for number in range(500):
         frame[f"c{number}"] = frame["t"] + number
-    shown = column_lineage.shown_columns(frame._node)
+    shown = column_lineage.arranged_columns(frame._node)
     assert shown is not None and len(followed) == 1
     frame.materialize()
     assert len(followed) < 20 and frame[30]["c499"] == 529
@@ -208,9 +208,9 @@ def test_thousands_of_columns_that_stand_one_above_the_other_are_not_followed(fr
     for number in range(500):
         node = zip_columns(node, apply_function("add", frame["t"]._node, Literal(number, INT)))
         if number == 9:
-            assert column_lineage.shown_columns(node) is not None and len(followed) >= 10
+            assert column_lineage.arranged_columns(node) is not None and len(followed) >= 10
             followed.clear()
-    assert column_lineage.shown_columns(node) is None and not followed
+    assert column_lineage.arranged_columns(node) is None and not followed
 
 
 def origins_followed(monkeypatch: pytest.MonkeyPatch) -> list[int]:

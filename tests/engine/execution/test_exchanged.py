@@ -22,7 +22,7 @@ from sframe_spark.engine.physical import local_strategies
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.errors import StorageError
-from sframe_spark.explain.dry_run import foresee
+from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.laws import optimize
 from sframe_spark.operators import sort
 from sframe_spark.operators.sources.memory import MemorySource
@@ -122,7 +122,7 @@ def files_left() -> list[str]:
 def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None, segments: int | None) -> None:
     expected, made = expected_of(name, frame), PROGRAMS[name](frame)
     with config.using(work_memory=work):
-        assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED
+        assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED
         materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))
     assert isinstance(made._node.operator, MemorySource) and files_left() == []
     assert rows_equal(rows_of(made), expected)
@@ -141,7 +141,7 @@ def test_many_first_rows_are_those_of_the_first_ranges(
     monkeypatch.setattr(sort.TopRows, "kernel", lambda self, inputs, facts: kernels.append(inputs[0].rows) or kernel(self, inputs, facts))
     with config.using(work_memory=work):
         made = FIRST[name](frame)
-        assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED
+        assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED
         materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))
     assert rows_equal(rows_of(made), expected) and files_left() == []
     # What comes behind the rows that are wanted is not put in order.
@@ -170,7 +170,7 @@ def test_what_was_put_on_disk_is_told(frame: SFrame) -> None:
 @pytest.mark.parametrize("name", ["by texts", "all values of groups"])
 def test_too_many_ranges_are_a_query(frame: SFrame, name: str) -> None:
     with config.using(work_memory=1_000):
-        assert foresee(PROGRAMS[name](frame)._node).sections[-1].mode is Mode.QUERY
+        assert plan_dry_run(PROGRAMS[name](frame)._node).sections[-1].mode is Mode.QUERY
 
 
 def saved(tmp_path: Path, share: float, length: Callable[[int], int]) -> SFrame:
@@ -197,7 +197,7 @@ def test_a_range_without_room_is_a_query_that_finds_nothing_written(spark: Any, 
         expected = rows_of(HEAVY[name](frame))
     with config.using(work_memory=160_000, kept_memory=kept):
         made = HEAVY[name](frame)
-        assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED
+        assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED
         made.save(str(tmp_path / "made"))
         looked_at = HEAVY[name](frame)
         materialize(looked_at._node, NOTHING_SMALL)
@@ -224,7 +224,7 @@ def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bo
         expected = rows_of(frame.sort("k", ascending))
     with config.using(work_memory=160_000, kept_memory=kept):
         made = frame.sort("k", ascending)
-        assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED
+        assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED
         made.save(str(tmp_path / "made"))
         materialize(made._node, NOTHING_SMALL)
     assert rows_equal(rows_of(load_sframe(str(tmp_path / "made"))), expected) and rows_equal(rows_of(made), expected)
@@ -234,8 +234,8 @@ def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bo
 @pytest.mark.parametrize("threads", [1, 4])
 def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = 400_000
-    monkeypatch.setattr(local_strategies, "threads_here", lambda: threads)
-    monkeypatch.setattr(partitioned_operators.Threads, "at_a_time", lambda self: threads)
+    monkeypatch.setattr(local_strategies, "local_threads", lambda: threads)
+    monkeypatch.setattr(partitioned_operators.ThreadRunner, "parallelism", lambda self: threads)
     # Ranges of all sizes, from a thread's share to nearly all that there is.
     frame = saved(tmp_path, 0, lambda key: 400 if key < 600 else key // 12)
     take, seen, running, lock = Exchange.take, list[tuple[int, int]](), list[int](), threading.Lock()
@@ -288,7 +288,7 @@ def test_a_sample_holds_its_values_and_no_rows_beside_them(tmp_path: Path, lengt
     if is_saved:
         frame.save(str(tmp_path / "texts"))
         frame = load_sframe(str(tmp_path / "texts"))
-    sample = partitioned_operators.sample_of(optimize(frame._node), 8, partitioned_operators.Threads())
+    sample = partitioned_operators.sample_of(optimize(frame._node), 8, partitioned_operators.ThreadRunner())
     assert len(found) == 8 and len(sample.unique()) >= 8 and len(sample) <= ROWS
     # What an array holds is whole blocks of memory; of long texts there is one from each place at least.
     assert sum(chunk.columns[0].get_total_buffer_size() for chunk in found) <= most + 8 * (4 * length + 1_024)

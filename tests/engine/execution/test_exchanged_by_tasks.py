@@ -20,10 +20,10 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import local_strategies, placement
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime import dataset_writer, exchange
-from sframe_spark.engine.runtime.scheduler import SparkTasks, Threads
+from sframe_spark.engine.runtime.scheduler import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.task_pickling import packed
 from sframe_spark.errors import StorageError
-from sframe_spark.explain.dry_run import foresee
+from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
@@ -36,10 +36,10 @@ NOTHING_SMALL = MaterializeOptions(in_memory=0)
 
 
 @attrs.frozen
-class SentToThreads(SparkTasks):
+class SentToThreads(SparkTaskRunner):
     """Threads that are sent what tasks are sent, and send back what tasks do; some work is done twice, as Spark does where a machine is lost."""
 
-    def at_a_time(self) -> int:
+    def parallelism(self) -> int:
         return 2
 
     def require_readable(self, node: Any) -> None:
@@ -58,7 +58,7 @@ class SentToThreads(SparkTasks):
                 result = parcels[number].opened(again[1])()
             return pickle.loads(pickle.dumps(result))
 
-        return Threads().run([partial(done, number) for number in range(len(works))], description)
+        return ThreadRunner().run([partial(done, number) for number in range(len(works))], description)
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows count as many, Spark is elsewhere, and is not started."""
     started = is_started()
     monkeypatch.setattr(placement, "is_spark_local", lambda: False)
-    monkeypatch.setattr(section_runs, "SparkTasks", SentToThreads)
+    monkeypatch.setattr(section_runs, "SparkTaskRunner", SentToThreads)
     monkeypatch.setattr(executor, "start_ahead", lambda: None)
     monkeypatch.setattr(section_runs, "is_shared_with", lambda workers, directory: True)
     monkeypatch.setattr(local_strategies, "BYTES_OF_TASKS_RANGE", 9_000)
@@ -86,7 +86,7 @@ def files_left() -> list[str]:
 def made_of(name: str, frame: SFrame) -> SFrame:
     """A program that tasks are to exchange rows for."""
     made = PROGRAMS[name](frame)
-    assert foresee(made._node).sections[-1].mode in (Mode.EXCHANGED_BY_TASKS, Mode.PARTS)
+    assert plan_dry_run(made._node).sections[-1].mode in (Mode.EXCHANGED_BY_TASKS, Mode.PARTS)
     return made
 
 
@@ -100,7 +100,7 @@ def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, segments: int | 
 
 def test_a_sort_below_others_is_exchanged_and_so_is_what_a_save_writes(frame: SFrame, tmp_path: Path) -> None:
     running = SFrame({"sum": frame.sort("s")["t"].cumulative_sum()})
-    assert [section.mode for section in foresee(running._node).sections] == [Mode.EXCHANGED_BY_TASKS, Mode.TASKS]
+    assert [section.mode for section in plan_dry_run(running._node).sections] == [Mode.EXCHANGED_BY_TASKS, Mode.TASKS]
     with config.using(small_rows=10 * ROWS):
         expected = list(frame.sort("s")["t"].cumulative_sum())
     assert list(running["sum"]) == expected
@@ -110,7 +110,7 @@ def test_a_sort_below_others_is_exchanged_and_so_is_what_a_save_writes(frame: SF
 
 def test_what_a_query_reads_stays_in_the_query(frame: SFrame) -> None:
     made = frame.sort("s").join(frame[["i", "f"]], on="i", how="outer")
-    assert [section.mode for section in foresee(made._node).sections] == [Mode.QUERY]
+    assert [section.mode for section in plan_dry_run(made._node).sections] == [Mode.QUERY]
 
 
 @pytest.mark.parametrize("why", ["all to Spark", "too many pieces", "too many segments", "elsewhere", "here"])
@@ -125,7 +125,7 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
     if why == "here":
         monkeypatch.setattr(placement, "is_spark_local", lambda: True)
     with config.using(**changed):
-        modes = {section.mode for section in foresee(PROGRAMS["by texts"](frame)._node).sections}
+        modes = {section.mode for section in plan_dry_run(PROGRAMS["by texts"](frame)._node).sections}
     assert Mode.EXCHANGED_BY_TASKS not in modes
 
 
@@ -144,7 +144,7 @@ def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pyt
     monkeypatch.setattr(SentToThreads, "run", recorded)
     keys = [f"key {row * 7 % ROWS}" for row in range(ROWS)]
     made = SFrame({"k": keys, "t": range(ROWS)}).sort("k")
-    assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED_BY_TASKS
+    assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED_BY_TASKS
     materialize(made._node, NOTHING_SMALL)
     # The sample, what tasks write, and what is made of each range; some keys are ends of ranges.
     assert len(sent) == 3 and not any(b"key 1234" in each and b"key 2345" in each for each in sent)
@@ -160,7 +160,7 @@ CHANGES: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("change", [*CHANGES, "deleted"])
 def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, made, found = expected_of("by texts", frame), made_of("by texts", frame), section_runs.ranges_given
+    expected, made, found = expected_of("by texts", frame), made_of("by texts", frame), section_runs.ranges_of_outputs
 
     def damaged(given: Any, passed: Any) -> Any:
         for path in Path(temporary_store().directory).rglob("exchange-*"):
@@ -171,15 +171,15 @@ def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatc
         return found(given, passed)
 
     with monkeypatch.context() as patch:
-        patch.setattr(section_runs, "ranges_given", damaged)
+        patch.setattr(section_runs, "ranges_of_outputs", damaged)
         with pytest.raises(StorageError, match=r"temporary rows in .* are (not those that were written|missing)"):
             materialize(made._node, NOTHING_SMALL)
     assert files_left() == [] and rows_equal(rows_of(made), expected)
 
 
 def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = section_runs.ranges_given
-    monkeypatch.setattr(section_runs, "ranges_given", lambda *given: [attrs.evolve(part, pieces=part.pieces[1:]) for part in found(*given)])
+    found = section_runs.ranges_of_outputs
+    monkeypatch.setattr(section_runs, "ranges_of_outputs", lambda *given: [attrs.evolve(part, pieces=part.pieces[1:]) for part in found(*given)])
     with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
         materialize(made_of("by texts", frame)._node, NOTHING_SMALL)
 
@@ -191,7 +191,7 @@ def test_rows_of_one_value_need_no_room(ascending: bool, monkeypatch: pytest.Mon
     with config.using(small_rows=10 * ROWS, memory_budget=1 << 20):
         expected = rows_of(frame.sort("k", ascending))
     asked, made = list[Any](), frame.sort("k", ascending)
-    monkeypatch.setattr(section_runs.Runs, "as_query", lambda self, node: asked.append(node) or StopIteration)
+    monkeypatch.setattr(section_runs.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
     materialize(made._node, NOTHING_SMALL)
     assert rows_equal(rows_of(made), expected) and not asked
 
@@ -203,15 +203,15 @@ def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
 
 
 def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SentToThreads, "at_a_time", lambda self: 500)
+    monkeypatch.setattr(SentToThreads, "parallelism", lambda self: 500)
     monkeypatch.setattr(section_runs, "MAX_PIECES", 300)
-    expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), section_runs.ranges_given
+    expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), section_runs.ranges_of_outputs
 
     def counted(given: Any, passed: Any) -> Any:
         pieces.append(len(given) * len(given[0].rows))
         return found(given, passed)
 
-    monkeypatch.setattr(section_runs, "ranges_given", counted)
+    monkeypatch.setattr(section_runs, "ranges_of_outputs", counted)
     materialize(made._node, MaterializeOptions(in_memory=0, segments=3))
     assert pieces and 0 < pieces[0] <= 300 and rows_equal(rows_of(made), expected)
 
@@ -219,7 +219,7 @@ def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, 
 @pytest.mark.parametrize("why", ["not shared", "no room", "too many tasks"])
 def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(section_runs.Runs, "as_query", lambda self, node: asked.append(node) or StopIteration)
+    monkeypatch.setattr(section_runs.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
     if why == "no room":
         monkeypatch.setattr(section_runs, "MAX_BYTES_OF_TASKS_RANGE", 100)
     elif why == "too many tasks":

@@ -23,14 +23,14 @@ from sframe_spark.compute.range_partitioning import RangePartitioner
 from sframe_spark.engine.execution import partitioned_operators as joined_module
 from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.execution.materialize import materialize
-from sframe_spark.engine.execution.partitioned_operators import RowsByNumber
+from sframe_spark.engine.execution.partitioned_operators import RowsByRowId
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import SharedRoom
+from sframe_spark.engine.memory_budget import BlockingReservation
 from sframe_spark.engine.physical import local_strategies
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.errors import StorageError
-from sframe_spark.explain.dry_run import foresee
+from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.laws import algorithm_choice, optimize
 from sframe_spark.operators.joins.join import KINDS
 from sframe_spark.planner import chunk as pieces
@@ -98,7 +98,7 @@ def files_left() -> list[str]:
 
 
 def modes(frame: SFrame) -> list[Mode]:
-    return [section.mode for section in foresee(frame._node).sections]
+    return [section.mode for section in plan_dry_run(frame._node).sections]
 
 
 def derived(rows: SFrame, name: str) -> SFrame:
@@ -177,12 +177,12 @@ def test_a_key_that_most_rows_of_a_side_have_is_joined_part_by_part(how: str, ma
             yield part
 
     joined, taken = list[list[int]](), list[int]()
-    pairs_of, take = joined_module.JoinOfPieces._pairs_of, SharedRoom.taken
+    pairs_of, take = joined_module.PartitionedJoin._pairs_of, BlockingReservation.taken
     monkeypatch.setattr(joined_module, "parts_of", counted)
     monkeypatch.setattr(
-        joined_module.JoinOfPieces, "_pairs_of", lambda self, rows: joined.append([side.size for side in rows]) or pairs_of(self, rows)
+        joined_module.PartitionedJoin, "_pairs_of", lambda self, rows: joined.append([side.size for side in rows]) or pairs_of(self, rows)
     )
-    monkeypatch.setattr(SharedRoom, "taken", lambda self, size: taken.append(size) or take(self, size))
+    monkeypatch.setattr(BlockingReservation, "taken", lambda self, size: taken.append(size) or take(self, size))
     with config.using(work_memory=200_000):
         made, most = program(), joined_module.max_at_once()
         assert modes(made) == [Mode.JOINED]
@@ -245,7 +245,7 @@ def test_a_damaged_or_lost_file_is_told(sides: tuple[SFrame, SFrame], monkeypatc
 
 @pytest.mark.parametrize("step", ["give", "_join"])
 def test_an_error_or_ctrl_c_at_any_step_leaves_no_file(step: str, sides: tuple[SFrame, SFrame], monkeypatch: pytest.MonkeyPatch) -> None:
-    before, calls = getattr(joined_module.JoinOfPieces, step), [0]
+    before, calls = getattr(joined_module.PartitionedJoin, step), [0]
 
     def interrupted(self: Any, *arguments: Any) -> None:
         calls[0] += 1
@@ -253,7 +253,7 @@ def test_an_error_or_ctrl_c_at_any_step_leaves_no_file(step: str, sides: tuple[S
         if calls[0] == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(joined_module.JoinOfPieces, step, interrupted)
+    monkeypatch.setattr(joined_module.PartitionedJoin, step, interrupted)
     with config.using(work_memory=24_000), pytest.raises(KeyboardInterrupt):
         sides[0].join(sides[1], on="k").materialize()
     assert files_left() == []
@@ -261,8 +261,8 @@ def test_an_error_or_ctrl_c_at_any_step_leaves_no_file(step: str, sides: tuple[S
 
 def test_files_of_sides_go_before_rows_are_put_in_order(sides: tuple[SFrame, SFrame], monkeypatch: pytest.MonkeyPatch) -> None:
     kept, before, in_order = list[int](), list[int](), joined_module.in_order
-    join = joined_module.JoinOfPieces._join
-    monkeypatch.setattr(joined_module.JoinOfPieces, "_join", lambda self, *given: before.append(len(files_left())) or join(self, *given))
+    join = joined_module.PartitionedJoin._join
+    monkeypatch.setattr(joined_module.PartitionedJoin, "_join", lambda self, *given: before.append(len(files_left())) or join(self, *given))
     monkeypatch.setattr(joined_module, "in_order", lambda rows: kept.append(len(files_left())) or in_order(rows))
     with config.using(work_memory=24_000):
         sides[0].join(sides[1], on=["k", "s"]).materialize()
@@ -302,12 +302,12 @@ def test_a_range_that_is_exchanged_again_holds_no_memory_beside_what_is_shared_a
     left = SFrame({"k": [row % 400 if row % 10 else 3 + row // 10 % 3 for row in range(ROWS)], "v": range(ROWS)})
     right = SFrame({"k": [*range(400), *(key for key, often in heavy.items() for _ in range(often))], "w": range(400 + sum(heavy.values()))})
     expected = expected_of(lambda: left.join(right, on="k", how="left"))
-    monkeypatch.setattr(joined_module.JoinOfPieces, "_ranges_of_rows", lambda self, pieces: RangePartitioner.of(pa.array([0, 1]), INT, True, 2))
-    add, let_go, write = Exchange.add, Exchange.let_memory_go, Exchange._write
-    rooms, held, again, written, lock = list[SharedRoom](), list[int](), list[Exchange](), [0], threading.Lock()
-    made_of = RowsByNumber.of
+    monkeypatch.setattr(joined_module.PartitionedJoin, "_ranges_of_rows", lambda self, pieces: RangePartitioner.of(pa.array([0, 1]), INT, True, 2))
+    add, let_go, write = Exchange.add, Exchange.flush_to_disk, Exchange._write
+    rooms, held, again, written, lock = list[BlockingReservation](), list[int](), list[Exchange](), [0], threading.Lock()
+    made_of = RowsByRowId.of
 
-    def of(*given: Any) -> RowsByNumber:
+    def of(*given: Any) -> RowsByRowId:
         rows = made_of(*given)
         rooms.append(rows.room)
         return rows
@@ -317,7 +317,7 @@ def test_a_range_that_is_exchanged_again_holds_no_memory_beside_what_is_shared_a
         if rooms:
             held.append(rooms[0]._taken - self.held)
 
-    def let_memory_go(self: Exchange) -> None:
+    def flush_to_disk(self: Exchange) -> None:
         let_go(self)
         again.append(self)
 
@@ -326,13 +326,13 @@ def test_a_range_that_is_exchanged_again_holds_no_memory_beside_what_is_shared_a
         with lock:
             written[0] += os.path.getsize(os.path.join(handle.directory, f"exchange-{number:06d}"))
 
-    for name, member in (("add", added), ("let_memory_go", let_memory_go), ("_write", count)):
+    for name, member in (("add", added), ("flush_to_disk", flush_to_disk), ("_write", count)):
         monkeypatch.setattr(Exchange, name, member)
-    monkeypatch.setattr(RowsByNumber, "of", of)
+    monkeypatch.setattr(RowsByRowId, "of", of)
     with config.using(work_memory=60_000, kept_memory=kept):
         executor = Executor(MaterializeOptions(in_memory=0))
         executor.execute(optimize(left.join(right, on="k", how="left")._node))
-        assert executor.journal.outcomes[-1].spilled == written[0] > 0
+        assert executor.run_log.outcomes[-1].spilled == written[0] > 0
         # The sides of the next join are not of this room.
         rooms.clear()
         made = left.join(right, on="k", how="left")

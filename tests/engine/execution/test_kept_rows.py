@@ -15,9 +15,9 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.execution import executor
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import Room
+from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime import result_buffer
-from sframe_spark.engine.runtime.result_buffer import in_one_chunk, may_stay, room_to_keep
+from sframe_spark.engine.runtime.result_buffer import in_one_chunk, may_stay, reservation_for_results
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
@@ -66,10 +66,10 @@ def datasets() -> list[str]:
     return [name for name in os.listdir(temporary_store().directory) if name.startswith("dataset-")]
 
 
-def give_room(monkeypatch: pytest.MonkeyPatch, size: int, most_in_column: int = 1 << 31) -> Room:
+def give_room(monkeypatch: pytest.MonkeyPatch, size: int, most_in_column: int = 1 << 31) -> MemoryReservation:
     """Let the next result have so many bytes."""
-    room = Room(size, most_in_column)
-    monkeypatch.setattr(executor, "room_to_keep", lambda: room)
+    room = MemoryReservation(size, most_in_column)
+    monkeypatch.setattr(executor, "reservation_for_results", lambda: room)
     return room
 
 
@@ -119,7 +119,7 @@ def test_a_disk_that_is_full_loses_nothing(frame: SFrame, monkeypatch: pytest.Mo
 
 def test_nothing_is_kept_where_nothing_may_be(frame: SFrame) -> None:
     with config.using(kept_memory=0):
-        assert room_to_keep().size == 0 and not may_stay()
+        assert reservation_for_results().size == 0 and not may_stay()
         made = derived(frame)
         materialize(made._node, NONE_IN_MEMORY)
         assert isinstance(made._node.operator, SegmentSource) and list(made) == expected_of(frame)
@@ -127,12 +127,12 @@ def test_nothing_is_kept_where_nothing_may_be(frame: SFrame) -> None:
 
 def test_what_is_in_memory_already_counts() -> None:
     with config.using(kept_memory=arrow_bytes() + (4 << 20)):
-        before = room_to_keep().size
+        before = reservation_for_results().size
         assert 3 << 20 < before <= 4 << 20 and may_stay()
         held = pa.allocate_buffer(1 << 20)
-        assert before - room_to_keep().size == held.size and may_stay()
+        assert before - reservation_for_results().size == held.size and may_stay()
         more = pa.allocate_buffer(4 << 20)
-        assert more.size and not may_stay() and room_to_keep().size == 0
+        assert more.size and not may_stay() and reservation_for_results().size == 0
 
 
 def test_what_is_made_of_rows_in_memory(frame: SFrame) -> None:

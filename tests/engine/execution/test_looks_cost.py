@@ -22,8 +22,8 @@ from tests.engine.execution.test_once_in_tasks import WrittenCalls
 @pytest.mark.spark
 def test_plans_do_not_grow_with_columns_that_are_applied(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plans: list[Any] = []
-    plan_look = actions.plan_look
-    monkeypatch.setattr(actions, "plan_look", lambda *given: plans.append(given) or plan_look(*given))
+    plan_action = actions.plan_action
+    monkeypatch.setattr(actions, "plan_action", lambda *given: plans.append(given) or plan_action(*given))
     counts = []
     with config.using(small_rows=0):
         for width in (2, 12):

@@ -16,7 +16,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.execution import recovery
 from sframe_spark.engine.execution.materialize import in_pieces, read_all
-from sframe_spark.engine.execution.recovery import Recipe, recipe_of
+from sframe_spark.engine.execution.recovery import RowLineage, lineage_of
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, temporary_store
@@ -141,14 +141,14 @@ def test_a_recipe_keeps_no_other_temporary_data(place: Path) -> None:
 
 def test_a_long_history_keeps_no_more_than_its_limit(place: Path) -> None:
     column = made(place)["n"]
-    kept: list[Recipe] = []
+    kept: list[RowLineage] = []
     for _ in range(recovery.MAX_GENERATIONS + 3):
         column = column + 1
         column.materialize()
         assert isinstance(column._node.operator, SegmentSource) and isinstance(column._node.operator.handle, DatasetHandle)
-        kept.append(column._node.operator.handle.recipe)  # type: ignore[arg-type]
-    assert max(recipe.generations for recipe in kept) <= recovery.MAX_GENERATIONS
-    assert recovery.TOO_LONG in {recipe.reason for recipe in kept}
+        kept.append(column._node.operator.handle.lineage)  # type: ignore[arg-type]
+    assert max(lineage.generations for lineage in kept) <= recovery.MAX_GENERATIONS
+    assert recovery.TOO_LONG in {lineage.reason for lineage in kept}
     gc.collect()
     assert len(datasets()) == 1
     lose()
@@ -160,9 +160,9 @@ def test_a_long_history_keeps_no_more_than_its_limit(place: Path) -> None:
 
 def test_large_tables_in_memory_are_not_kept_for_a_recipe(own_options: None, monkeypatch: pytest.MonkeyPatch) -> None:
     column = SFrame({"n": range(ROWS)})["n"] + 1
-    assert recipe_of(column._node).plan is not None
+    assert lineage_of(column._node).plan is not None
     monkeypatch.setattr(recovery, "MAX_BYTES", 8_000)
-    assert recipe_of(column._node).reason == recovery.TOO_LONG
+    assert lineage_of(column._node).reason == recovery.TOO_LONG
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -198,7 +198,7 @@ def test_other_rows_than_before_are_refused(place: Path, monkeypatch: pytest.Mon
     with pytest.raises(StorageError, match="saved"):
         list(frame)
     other = made_of(place, range(5, ROWS + 5))
-    monkeypatch.setattr(recipe_behind(other), "plan", made_of(place, range(ROWS))._node)
+    monkeypatch.setattr(lineage_behind(other), "plan", made_of(place, range(ROWS))._node)
     lose()
     with pytest.raises(StorageError, match="what they were made of has changed"):
         list(other)
@@ -211,10 +211,10 @@ def made_of(place: Path, numbers: range) -> SFrame:
     return frame
 
 
-def recipe_behind(frame: SFrame) -> Recipe:
+def lineage_behind(frame: SFrame) -> RowLineage:
     operator = frame._node.operator
-    assert isinstance(operator, SegmentSource) and isinstance(operator.handle.recipe, Recipe)
-    return operator.handle.recipe
+    assert isinstance(operator, SegmentSource) and isinstance(operator.handle.lineage, RowLineage)
+    return operator.handle.lineage
 
 
 def test_saved_frames_are_not_made_again(place: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import read_all
-from sframe_spark.engine.runtime.pipeline import FlatPlan
+from sframe_spark.engine.runtime.pipeline import Pipeline
 from sframe_spark.operators.append import append
 from sframe_spark.operators.project import zip_columns
 from sframe_spark.planner.node import PlannerNode
@@ -54,6 +54,6 @@ def test_equal_operators_with_one_input_in_common(example: Example, slot: int) -
 def rows_of_both(both: PlannerNode) -> list[Any]:
     """All rows, computed a few at a time as one section."""
     assert len({id(child) for child in both.inputs}) == 2
-    assert FlatPlan.of(both).looked_up()
+    assert Pipeline.of(both).looked_up()
     with config.using(batch_rows=3):
         return rows_of(read_all(both).columns, both.schema)

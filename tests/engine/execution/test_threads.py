@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
-from sframe_spark.engine.memory_budget import Room
+from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.physical import late_materialization, placement
 from sframe_spark.engine.physical.sections import Mode
-from sframe_spark.engine.runtime.scheduler import Threads
+from sframe_spark.engine.runtime.scheduler import ThreadRunner
 from sframe_spark.errors import MemoryReservationError
-from sframe_spark.explain.dry_run import foresee
+from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
 from sframe_spark.session.deployment import is_spark_local
@@ -79,18 +79,18 @@ PROGRAMS: dict[str, tuple[Mode, Program]] = {
     "filter and assign": (Mode.THREADS, derived),
     "running values": (Mode.THREADS, lambda sf: SFrame({"sum": sf["t"].cumulative_sum(), "mean": sf["t"].rolling_mean(-3, 2)})),
     "running values of a filter": (Mode.THREADS, lambda sf: SFrame({"sum": derived(sf)["more"].cumulative_sum()})),
-    "few groups": (Mode.PARTS_HERE, grouped),
+    "few groups": (Mode.PARTS_OF_THREADS, grouped),
     "all values of groups": (Mode.GATHERED, lambda sf: sf.groupby("k", {"all": aggregate.CONCAT("i")})),
     "sort": (Mode.GATHERED, lambda sf: sf.sort([("k", False), ("f", True)])),
     "sort by text": (Mode.GATHERED, lambda sf: sf.sort("s")),
     "running values of a sort": (Mode.THREADS, lambda sf: SFrame({"sum": sf.sort("i")["t"].cumulative_sum()})),
     "columns of a sort beside each other": (Mode.THREADS, lambda sf: doubled(sf.sort([("s", True), ("i", False)]))),
-    "groups of a sort": (Mode.PARTS_HERE, lambda sf: grouped(sf.sort("i"))),
+    "groups of a sort": (Mode.PARTS_OF_THREADS, lambda sf: grouped(sf.sort("i"))),
     "a filter of all values of groups": (Mode.DRIVER, lambda sf: many_groups(sf)[many_groups(sf)["n"] > 1]),
     "join with rows in no order": (Mode.THREADS, lambda sf: sf.join(other(sf), on="i")),
     "left join with rows in no order": (Mode.THREADS, lambda sf: derived(sf).join(other(sf), on="i", how="left")),
-    "groups of a join": (Mode.PARTS_HERE, lambda sf: grouped(sf.join(other(sf)[["i"]], on="i"))),
-    "unique": (Mode.PARTS_HERE, lambda sf: sf[["k", "s"]].unique()),
+    "groups of a join": (Mode.PARTS_OF_THREADS, lambda sf: grouped(sf.join(other(sf)[["i"]], on="i"))),
+    "unique": (Mode.PARTS_OF_THREADS, lambda sf: sf[["k", "s"]].unique()),
 }
 
 
@@ -98,7 +98,7 @@ PROGRAMS: dict[str, tuple[Mode, Program]] = {
 def test_rows_are_those_of_few_rows(place: str, name: str) -> None:
     mode, program = PROGRAMS[name]
     frame = program(load_sframe(place))
-    sections = foresee(frame._node).sections
+    sections = plan_dry_run(frame._node).sections
     assert sections[-1].mode is mode and not any(section.mode.is_on_spark for section in sections)
     with config.using(small_rows=10 * ROWS):
         expected = list(program(load_sframe(place)))
@@ -126,20 +126,20 @@ def test_a_save_of_what_threads_make(place: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["sort", "all values of groups"])
 def test_what_has_no_room_is_a_query(place: str, name: str) -> None:
     with config.using(work_memory=0):
-        assert foresee(PROGRAMS[name][1](load_sframe(place))._node).sections[-1].mode is Mode.QUERY
+        assert plan_dry_run(PROGRAMS[name][1](load_sframe(place))._node).sections[-1].mode is Mode.QUERY
 
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_functions_of_users_and_dicts_that_python_makes_are_worth_processes(place: str, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
     monkeypatch.setattr(placement, "is_spark_requested", lambda: runs)
     sf, mode = load_sframe(place), Mode.TASKS if runs else Mode.PROCESSES
-    assert foresee(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is mode
-    assert foresee(sf[["i", "k"]].pack_columns(dtype=dict, fill_na=[])._node).sections[-1].mode is mode
-    assert foresee(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].mode is Mode.THREADS
+    assert plan_dry_run(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is mode
+    assert plan_dry_run(sf[["i", "k"]].pack_columns(dtype=dict, fill_na=[])._node).sections[-1].mode is mode
+    assert plan_dry_run(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].mode is Mode.THREADS
     monkeypatch.setattr(placement, "is_spark_local", lambda: False)
-    assert foresee(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is Mode.TASKS
+    assert plan_dry_run(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is Mode.TASKS
     with config.using(small_rows=0):
-        assert foresee(derived(sf)._node).sections[-1].mode is Mode.TASKS
+        assert plan_dry_run(derived(sf)._node).sections[-1].mode is Mode.TASKS
 
 
 @pytest.mark.parametrize("variable", ["PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"])
@@ -150,7 +150,7 @@ def test_who_has_a_cluster_wants_it_to_work(place: str, monkeypatch: pytest.Monk
     monkeypatch.setenv(variable, "somewhere")
     assert not is_spark_local()
     with config.using(memory_budget=20 * ROWS):
-        assert foresee(derived(load_sframe(place))._node).sections[-1].mode is Mode.TASKS
+        assert plan_dry_run(derived(load_sframe(place))._node).sections[-1].mode is Mode.TASKS
 
 
 NOT_JOINED = [name for name in PROGRAMS if "join" not in name and name != "a filter of all values of groups"]
@@ -160,10 +160,10 @@ NOT_JOINED = [name for name in PROGRAMS if "join" not in name and name != "a fil
 def test_so_few_bytes_are_sooner_here_than_on_a_cluster(place: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "is_spark_local", lambda: False)
     mode, program = PROGRAMS[name]
-    assert foresee(program(load_sframe(place))._node).sections[-1].mode is mode
+    assert plan_dry_run(program(load_sframe(place))._node).sections[-1].mode is mode
     for refused in ({"small_rows": 0}, {"memory_budget": 4 * ROWS}):
         with config.using(**refused):
-            assert foresee(program(load_sframe(place))._node).sections[-1].mode.is_on_spark
+            assert plan_dry_run(program(load_sframe(place))._node).sections[-1].mode.is_on_spark
     with config.using(small_rows=10 * ROWS):
         expected = list(program(load_sframe(place)))
     frame = program(load_sframe(place))
@@ -176,20 +176,20 @@ def test_first_rows_are_weighed_by_the_columns_that_decide(place: str, monkeypat
     monkeypatch.setattr(placement, "is_spark_local", lambda: False)
     monkeypatch.setattr(late_materialization, "ROWS_FOR_EACH", 10)
     with config.using(memory_budget=20 * ROWS):
-        assert foresee(load_sframe(place).topk("f", 5)._node).sections[-1].mode is Mode.PARTS_HERE
-        assert foresee(load_sframe(place).topk("f", ROWS // 9)._node).sections[-1].mode is Mode.PARTS
+        assert plan_dry_run(load_sframe(place).topk("f", 5)._node).sections[-1].mode is Mode.PARTS_OF_THREADS
+        assert plan_dry_run(load_sframe(place).topk("f", ROWS // 9)._node).sections[-1].mode is Mode.PARTS
 
 
 def test_what_is_elsewhere_is_a_clusters(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "is_spark_local", lambda: False)
     load_sframe(place).save("memory://few-bytes-elsewhere")
-    assert foresee(load_sframe("memory://few-bytes-elsewhere")["i"].cumulative_sum()._node).sections[-1].mode is Mode.TASKS
+    assert plan_dry_run(load_sframe("memory://few-bytes-elsewhere")["i"].cumulative_sum()._node).sections[-1].mode is Mode.TASKS
     sf = load_sframe(place)
-    assert foresee(sf["t"].astype(str)._node).sections[-1].mode is Mode.THREADS
+    assert plan_dry_run(sf["t"].astype(str)._node).sections[-1].mode is Mode.THREADS
 
 
 def test_results_come_in_order_and_the_first_error_ends_the_rest() -> None:
-    assert Threads().run([lambda value=value: value for value in range(50)], "counting") == list(range(50))
+    assert ThreadRunner().run([lambda value=value: value for value in range(50)], "counting") == list(range(50))
     begun = []
 
     def fails() -> None:
@@ -199,23 +199,23 @@ def test_results_come_in_order_and_the_first_error_ends_the_rest() -> None:
         begun.append(threading.current_thread())
 
     with pytest.raises(ValueError, match="broken"):
-        Threads().run([fails, *[waits] * 500], "failing")
+        ThreadRunner().run([fails, *[waits] * 500], "failing")
     assert all(thread is not threading.main_thread() for thread in begun)
 
 
 def test_a_bar_counts_works(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sframe_spark.session.progress.DELAY_SECONDS", 0.0)
     with config.using(progress="on"):
-        Threads().run([lambda: None] * 4, "computing things")
+        ThreadRunner().run([lambda: None] * 4, "computing things")
     assert "4/4 tasks" in capsys.readouterr().err
 
 
 def test_room_is_counted_in_bytes() -> None:
     import pyarrow as pa
 
-    room = Room(100, 64)
+    room = MemoryReservation(100, 64)
     room.take(Chunk.of([pa.array([1, 2, 3]), pa.array([1.0, 2.0, 3.0])]))
     with pytest.raises(MemoryReservationError):
         room.take(Chunk.of([pa.array([1, 2, 3, 4]), pa.array([1.0, 2.0, 3.0, 4.0])]))
     with pytest.raises(MemoryReservationError):
-        Room(1_000, 64).take(Chunk.of([pa.array(["x" * 65])]))
+        MemoryReservation(1_000, 64).take(Chunk.of([pa.array(["x" * 65])]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sframe_spark import config
-from sframe_spark.engine.memory_budget import Weight
+from sframe_spark.engine.memory_budget import PlanSize
 from sframe_spark.engine.physical import local_strategies
 from sframe_spark.engine.physical.local_strategies import MAX_RANGES, UNEVEN, bytes_gathered, ranges_for
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
@@ -17,10 +17,10 @@ GIB = 1 << 30
 @pytest.mark.parametrize("work", [1 << 27, GIB, 16 * GIB, 64 * GIB, 4096 * GIB])
 @pytest.mark.parametrize("row", [8, 400, 20_000, 3_000_000])
 def test_a_range_has_room_for_its_rows_and_copies_in_arrays(row: int, work: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_strategies, "threads_here", lambda: threads)
+    monkeypatch.setattr(local_strategies, "local_threads", lambda: threads)
     with config.using(work_memory=work):
         for size in (work // 100, work // 4, work, 10 * work):
-            count = ranges_for(Weight(size // row, size))
+            count = ranges_for(PlanSize(size // row, size))
             # More are Spark's.
             if count <= MAX_RANGES:
                 assert UNEVEN * size / count <= min(bytes_gathered() / threads, MAX_BYTES_OF_ARRAY)
@@ -29,5 +29,5 @@ def test_a_range_has_room_for_its_rows_and_copies_in_arrays(row: int, work: int,
 
 def test_rows_that_are_many_and_short_are_not_more_ranges_than_there_may_be() -> None:
     with config.using(work_memory=4096 * GIB):
-        assert ranges_for(Weight(10**12, 8.0 * 10**12)) > MAX_RANGES
-        assert ranges_for(Weight(10**11, 10.0**11)) <= MAX_RANGES
+        assert ranges_for(PlanSize(10**12, 8.0 * 10**12)) > MAX_RANGES
+        assert ranges_for(PlanSize(10**11, 10.0**11)) <= MAX_RANGES

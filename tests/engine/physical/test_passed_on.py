@@ -13,11 +13,11 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.physical.sections import Mode
-from sframe_spark.explain.dry_run import foresee
+from sframe_spark.explain.dry_run import plan_dry_run
 
 ROWS = 2_000
 pytestmark = pytest.mark.usefixtures("over_ranges")
-HERE = {Mode.THREADS, Mode.PARTS_HERE, Mode.GATHERED, Mode.EXCHANGED, Mode.DRIVER}
+HERE = {Mode.THREADS, Mode.PARTS_OF_THREADS, Mode.GATHERED, Mode.EXCHANGED, Mode.DRIVER}
 Program = Callable[[SFrame], SFrame]
 
 
@@ -133,7 +133,7 @@ def shown(sf: SFrame) -> list[str]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_threads_move_them(place: str, name: str) -> None:
     frame = PROGRAMS[name](load_sframe(place))
-    assert {section.mode for section in foresee(frame._node).sections} <= HERE
+    assert {section.mode for section in plan_dry_run(frame._node).sections} <= HERE
     with config.using(small_rows=10 * ROWS):
         expected = shown(PROGRAMS[name](load_sframe(place)))
     frame.materialize()
@@ -151,7 +151,7 @@ def test_threads_move_them(place: str, name: str) -> None:
 )
 def test_those_that_python_makes_or_looks_into_are_worth_processes(place: str, program: Program) -> None:
     found = program(load_sframe(place))
-    modes = {section.mode for section in foresee(found._node).sections}
+    modes = {section.mode for section in plan_dry_run(found._node).sections}
     assert modes & {Mode.PROCESSES, Mode.TASKS}
 
 
@@ -163,6 +163,6 @@ def test_files_of_others_are_decoded_where_they_have_another_form(tmp_path: Path
         path = str(tmp_path / f"{name}.parquet")
         pq.write_table(pa.table({"i": numbers, "c": pa.array(cells[name], kind)}), path)
         sf = SFrame.read_parquet(path)
-        modes = {section.mode for section in foresee(sf[sf["i"] > 5]._node).sections}
+        modes = {section.mode for section in plan_dry_run(sf[sf["i"] > 5]._node).sections}
         assert modes <= HERE if name == "lists" else modes & {Mode.PROCESSES, Mode.TASKS}
         assert list(sf[sf["i"] > 5]["c"])[:2] == [cells[name][6], cells[name][7]]

@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.engine.execution import direct_execution
-from sframe_spark.engine.execution.executor import Executor, Runs
+from sframe_spark.engine.execution.executor import Executor, SectionRunner
 from sframe_spark.engine.execution.materialize import compute
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import optimize
@@ -24,13 +24,13 @@ def test_a_node_that_is_spliced_while_a_plan_runs_changes_nothing(monkeypatch: p
     distinct = SFrame({"t": moments, "v": [1, 2, 3]}).drop_duplicates(["t"])
     # What another thread finds meanwhile, and puts in the node's place.
     found = compute(distinct._node)
-    original = Runs._whole
+    original = SectionRunner._whole
 
-    def spliced_meanwhile(self: Runs, node: Any) -> Any:
+    def spliced_meanwhile(self: SectionRunner, node: Any) -> Any:
         distinct._node.splice(found)
         return original(self, node)
 
-    monkeypatch.setattr(Runs, "_whole", spliced_meanwhile)
+    monkeypatch.setattr(SectionRunner, "_whole", spliced_meanwhile)
     # Few rows need no plan.
     monkeypatch.setattr(direct_execution, "MAX_ROWS", -1)
     again = source_of(compute(distinct._node)).read_all()

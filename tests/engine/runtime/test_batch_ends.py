@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import iterate
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.scheduler import at_row_groups
 from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.source import source_of
@@ -83,11 +83,11 @@ def test_functions_of_users_see_shorter_batches_of_long_rows() -> None:
     texts = SFrame({"s": ["x" * 1000] * 20})
     plain, applied = texts["s"] + "y", texts["s"].apply(lambda text: text + "y", str)
     with config.using(batch_bytes=1 << 20):
-        rows = [FlatPlan.of(optimize(column._node)).batch_size([0]).rows(10**6) for column in (plain, applied)]
+        rows = [Pipeline.of(optimize(column._node)).batch_size([0]).rows(10**6) for column in (plain, applied)]
     assert 7 <= rows[0] / rows[1] <= 9
 
 
 @pytest.mark.parametrize(("rows", "expected"), [(30, 30), (32, 30), (34, 34), (50, 50), (57, 63), (62, 63), (122, 121)])
 def test_ranges_end_with_row_groups_that_end_near(frame: SFrame, rows: int, expected: int) -> None:
-    runner, stop = PlanRunner(FlatPlan.of((frame["a"] + 1)._node)), starts()[-1]
+    runner, stop = PipelineRunner(Pipeline.of((frame["a"] + 1)._node)), starts()[-1]
     assert at_row_groups(runner, [(0, rows), (rows, stop)]) == [(0, expected), (expected, stop)]

@@ -14,8 +14,8 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.compute.range_partitioning import RangePartitioner
 from sframe_spark.engine.runtime import exchange
-from sframe_spark.engine.runtime.exchange import give_rows, ranges_given
-from sframe_spark.engine.runtime.scheduler import Threads, range_tasks
+from sframe_spark.engine.runtime.exchange import ranges_of_outputs, write_exchange_rows
+from sframe_spark.engine.runtime.scheduler import ThreadRunner, range_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.chunk import concatenate
 from sframe_spark.types import INT
@@ -43,13 +43,13 @@ def files_have_room_for(size: int) -> Iterator[None]:
 def test_a_disk_without_room_is_told_at_any_byte(tmp_path: Path, count: int, run: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "BYTES_OF_RUN", run)
     frame = SFrame({"k": [row * 7 % ROWS for row in range(ROWS)], "t": range(ROWS)})
-    (task,) = range_tasks(frame._node, ROWS, 1, Threads())
-    given = give_rows(task, 0, 0, ranges_of(count), str(tmp_path))
+    (task,) = range_tasks(frame._node, ROWS, 1, ThreadRunner())
+    given = write_exchange_rows(task, 0, 0, ranges_of(count), str(tmp_path))
     (written,) = tmp_path.iterdir()
     size = written.stat().st_size
     for room in {0, 1, 1_000, size // 2, size - 1}:
         with files_have_room_for(room), pytest.raises(StorageError, match="cannot write temporary rows to"):
-            give_rows(task, 0, 0, ranges_of(count), str(tmp_path))
+            write_exchange_rows(task, 0, 0, ranges_of(count), str(tmp_path))
     # What was given before is still whole.
-    ranges = [concatenate(of_range.passed(), (INT, INT)) for of_range in ranges_given([given], np.zeros(len(given.rows), dtype=bool))]
+    ranges = [concatenate(of_range.passed(), (INT, INT)) for of_range in ranges_of_outputs([given], np.zeros(len(given.rows), dtype=bool))]
     assert [key for rows in ranges for key in sorted(rows.columns[0].to_pylist())] == list(range(ROWS))

@@ -15,9 +15,9 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution import executor as section_runs
 from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.memory_budget import Room
+from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime import scheduler
-from sframe_spark.engine.runtime.scheduler import InTurn, Threads, in_turn_where_sooner, range_tasks
+from sframe_spark.engine.runtime.scheduler import SequentialRunner, ThreadRunner, range_tasks, sequential_if_faster
 from sframe_spark.engine.runtime.tasks import collect_rows
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.laws import optimize
@@ -49,7 +49,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tc.SFrame:
 def run_by(threads: int, made: tc.SFrame, **options: Any) -> tuple[list[str], list[list[Any]]]:
     """What was logged, and the rows, where so many threads are at work."""
     executor = Executor(MaterializeOptions(**options))
-    with mock.patch.object(scheduler, "threads_here", lambda: threads), config.using(small_rows=1_000):
+    with mock.patch.object(scheduler, "local_threads", lambda: threads), config.using(small_rows=1_000):
         found = executor.execute(optimize(made._node))
     rows = tc.SFrame(_node=found, _names=made.column_names())
     return executor.log, [list(rows[name]) for name in rows.column_names()]
@@ -74,17 +74,17 @@ def test_rows_are_the_same_in_turn_and_side_by_side(stored: tc.SFrame, name: str
 def test_rows_that_find_no_room_are_written_in_turn(stored: tc.SFrame, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program, passes = PROGRAMS[name]
     _, expected = run_by(1 + passes, program(stored))
-    monkeypatch.setattr(section_runs, "room_to_keep", lambda: Room(200_000))
+    monkeypatch.setattr(section_runs, "reservation_for_results", lambda: MemoryReservation(200_000))
     with config.using(segment_rows=14_000, batch_rows=5_000, memory_budget=1):
         log, found = run_by(1 + passes, program(stored))
     assert found == expected and any(line.startswith("disk: ") for line in log)
 
 
-@pytest.mark.parametrize(("threads", "expected"), [(1, InTurn), (2, InTurn), (3, Threads)])
+@pytest.mark.parametrize(("threads", "expected"), [(1, SequentialRunner), (2, SequentialRunner), (3, ThreadRunner)])
 def test_more_threads_than_passes_work_side_by_side(stored: tc.SFrame, threads: int, expected: type) -> None:
     made = stored["f"].cumulative_sum()
-    with mock.patch.object(scheduler, "threads_here", lambda: threads):
-        assert type(in_turn_where_sooner(optimize(made._node), Threads())) is expected
+    with mock.patch.object(scheduler, "local_threads", lambda: threads):
+        assert type(sequential_if_faster(optimize(made._node), ThreadRunner())) is expected
 
 
 def made_beside(sf: tc.SFrame) -> tc.SFrame:
@@ -93,20 +93,20 @@ def made_beside(sf: tc.SFrame) -> tc.SFrame:
 
 def test_much_that_is_made_beside_running_values_is_made_by_all_threads(stored: tc.SFrame) -> None:
     """The pass reads one column of numbers; to spare it would have one thread make all texts."""
-    programs: list[tuple[Made, int, type]] = [(made_beside, 2, Threads), (made_beside, 1, InTurn)]
-    programs += [(PROGRAMS[name][0], 1 + passes, InTurn) for name, (_, passes) in PROGRAMS.items() if passes]
+    programs: list[tuple[Made, int, type]] = [(made_beside, 2, ThreadRunner), (made_beside, 1, SequentialRunner)]
+    programs += [(PROGRAMS[name][0], 1 + passes, SequentialRunner) for name, (_, passes) in PROGRAMS.items() if passes]
     for program, threads, expected in programs:
-        with mock.patch.object(scheduler, "threads_here", partial(int, threads)):
-            assert type(in_turn_where_sooner(optimize(program(stored)._node), Threads())) is expected
+        with mock.patch.object(scheduler, "local_threads", partial(int, threads)):
+            assert type(sequential_if_faster(optimize(program(stored)._node), ThreadRunner())) is expected
     assert run_by(2, made_beside(stored), segments=3)[1] == run_by(1, made_beside(stored), segments=3)[1]
 
 
 def test_a_task_is_not_run_before_the_one_it_goes_on_from(stored: tc.SFrame) -> None:
     node = optimize(stored["f"].cumulative_sum()._node)
-    first, second, third = range_tasks(node, ROWS, 3, InTurn())
+    first, second, third = range_tasks(node, ROWS, 3, SequentialRunner())
     with pytest.raises(PlanInvariantError, match="are made before those in front of them, from whose states they go on"):
         collect_rows(second)
-    parts = InTurn().run([partial(collect_rows, task) for task in (first, second, third)], "computing", [first, second, third])
+    parts = SequentialRunner().run([partial(collect_rows, task) for task in (first, second, third)], "computing", [first, second, third])
     assert sum(from_stream(part).rows for part in parts) == ROWS
     # States of many groups are large: those that were told are not kept, and a task whose states went on to another is not run again.
     assert not second.states and not third.states

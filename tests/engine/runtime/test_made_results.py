@@ -14,7 +14,7 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import FIRST_ROWS
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import ResultsTooLongError
 from sframe_spark.laws import optimize
 from sframe_spark.planner.chunk import Chunk
@@ -132,7 +132,7 @@ def test_no_batch_is_much_too_large_and_no_row_is_called_for_twice(name: str, sh
     made = WORKS[name](texts)
     with config.using(batch_bytes=BATCH):
         node = optimize(made._node)
-        chunks = list(PlanRunner(FlatPlan.of(node)).stream(0, ROWS, 131_072))
+        chunks = list(PipelineRunner(Pipeline.of(node)).stream(0, ROWS, 131_072))
     assert max(chunk.size for chunk in chunks) < 6 * BATCH
     assert set(texts.counts.values()) == {1}
     assert len(texts.counts) == (ROWS * 3 // 5 if name == "of filtered rows" else ROWS)
@@ -167,7 +167,7 @@ def test_functions_of_results_are_called_once_too(short: int, door: str) -> None
         if door == "list":
             found = list(made)
         else:
-            chunks = list(PlanRunner(FlatPlan.of(optimize(made._node))).stream(0, ROWS, 131_072))
+            chunks = list(PipelineRunner(Pipeline.of(optimize(made._node))).stream(0, ROWS, 131_072))
             assert max(chunk.size for chunk in chunks) < 8 * BATCH
             found = [text for chunk in chunks for text in chunk.columns[0].to_pylist()]
     assert set(texts.counts.values()) == {1} and set(outer.counts.values()) == {1}
@@ -177,7 +177,7 @@ def test_functions_of_results_are_called_once_too(short: int, door: str) -> None
 def test_the_first_batch_of_long_results_is_short() -> None:
     texts = Texts(0)
     with config.using(batch_bytes=BATCH):
-        runner = PlanRunner(FlatPlan.of(optimize(numbers()["a"].apply(texts.text, dtype=str)._node)))
+        runner = PipelineRunner(Pipeline.of(optimize(numbers()["a"].apply(texts.text, dtype=str)._node)))
         first = next(runner.stream(0, ROWS, 131_072))
     assert first.rows == len(texts.counts) < 4 * BATCH // LONG
 
@@ -185,8 +185,8 @@ def test_the_first_batch_of_long_results_is_short() -> None:
 def test_batches_of_short_results_are_as_large_as_before() -> None:
     rows = 8 * FIRST_ROWS
     assert rows > LARGEST_STEP
-    plan = FlatPlan.of(optimize(SArray(range(rows)).apply(str, dtype=str)._node))
-    assert [chunk.rows for chunk in PlanRunner(plan).stream(0, rows, 131_072)] == [FIRST_ROWS, 4 * FIRST_ROWS, 3 * FIRST_ROWS]
+    plan = Pipeline.of(optimize(SArray(range(rows)).apply(str, dtype=str)._node))
+    assert [chunk.rows for chunk in PipelineRunner(plan).stream(0, rows, 131_072)] == [FIRST_ROWS, 4 * FIRST_ROWS, 3 * FIRST_ROWS]
 
 
 def test_results_wait_by_the_numbers_of_their_rows() -> None:

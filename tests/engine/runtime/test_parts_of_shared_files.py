@@ -25,7 +25,7 @@ from sframe_spark.api.io.csv import reader as split
 from sframe_spark.api.io.csv.scan import CsvFiles
 from sframe_spark.api.io.json import parser, reader
 from sframe_spark.engine.runtime import parallel_scan
-from sframe_spark.engine.runtime.scheduler import Threads
+from sframe_spark.engine.runtime.scheduler import ThreadRunner
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.plugin import node_of
@@ -54,7 +54,7 @@ class Tasks:
     begin: Callable[[], Any] = list
     number: int = 0
 
-    def at_a_time(self) -> int:
+    def parallelism(self) -> int:
         return 2
 
     def run(self, works: Sequence[Callable[[], Any]], _: str) -> list[Any]:
@@ -69,7 +69,7 @@ def on_a_cluster(size: int = 60, block: int = 48, behind: int = 16) -> Iterator[
     tasks = Tasks()
     functions = {
         "is_spark_local": lambda: False,
-        "SparkTasks": lambda: tasks,
+        "SparkTaskRunner": lambda: tasks,
         "why_not_in_tasks": lambda _: "",
         "require_writable": lambda _: None,
     }
@@ -117,7 +117,7 @@ def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | 
         return counted
 
     with short_parts(size, block, behind) as patch, config.using(kept_memory=memory):
-        patch.setattr(Threads, "at_a_time", lambda _: 2)
+        patch.setattr(ThreadRunner, "parallelism", lambda _: 2)
         for kind in (split.CsvTask, reader.JsonTask):
             patch.setattr(kind, "__call__", counting(kind))
         if is_arrow_safe:
@@ -283,7 +283,7 @@ def test_rows_of_other_types_are_let_go_before_all_is_read_anew(tmp_path: Path, 
     write(tmp_path, {"b.csv": rows + "late,2,3\n", "b.json": objects + '{"a":"late"}\n'})
     taken: list[int] = []
     for module in (split, reader):
-        monkeypatch.setattr(module, "room_for_rows", lambda files: taken.append(arrow_bytes()) or parallel_scan.room_for_rows(files))
+        monkeypatch.setattr(module, "reservation_for_rows", lambda files: taken.append(arrow_bytes()) or parallel_scan.reservation_for_rows(files))
     with by_threads(400_000, 100_000):
         frame = read(tmp_path / name)
     assert len(taken) == 2 and taken[1] - taken[0] < 200_000, taken
@@ -294,7 +294,7 @@ def test_files_are_read_by_threads_where_several_work_and_no_row_is_counted(tmp_
     write(tmp_path, {"a.csv": "a,b,c\n" + NUMBERS})
     with by_threads() as threads:
         assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False, nrows=9)) == 9
-        with mock.patch.object(Threads, "at_a_time", lambda _: 1):
+        with mock.patch.object(ThreadRunner, "parallelism", lambda _: 1):
             assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60
         assert threads.number == 0
         assert len(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False)) == 60

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sframe_spark as tc
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.project import project
@@ -38,7 +38,7 @@ def joined(left: list[int], middle: list[int], right: list[int], how: str) -> Pl
 @given(KEYS, KEYS, KEYS, st.sampled_from(["inner", "left"]), st.integers(1, 5), st.integers(1, 5))
 def test_pieces_of_any_size_are_the_rows(left: list[int], middle: list[int], right: list[int], how: str, batch: int, most: int) -> None:
     node = joined(left, middle, right, how)
-    runner = PlanRunner(FlatPlan.of(node))
+    runner = PipelineRunner(Pipeline.of(node))
     steps = range(0, len(left), batch)
     found = [piece for start in steps for piece in runner.pieces(start, min(start + batch, len(left)), start == steps[-1], most)]
     assert all(piece.rows <= most for piece in found)

@@ -157,7 +157,7 @@ def test_an_error_is_the_one_that_few_rows_give() -> None:
 )
 def test_a_process_that_ends_is_told_and_replaced(how: Callable[[], Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Only one has to be started anew.
-    monkeypatch.setattr(scheduler, "threads_here", lambda: 1)
+    monkeypatch.setattr(scheduler, "local_threads", lambda: 1)
     with pytest.raises(ExecutionError, match=words):
         SArray(range(ROWS)).apply(ending(how)).sum()
     assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
@@ -185,7 +185,7 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerProcesses]:
     get_processes().end()
     processes = WorkerProcesses()
     monkeypatch.setattr(scheduler, "get_processes", lambda: processes)
-    monkeypatch.setattr(scheduler, "threads_here", lambda: 3)
+    monkeypatch.setattr(scheduler, "local_threads", lambda: 3)
     yield processes
     processes.end()
     atexit.unregister(processes.end)
@@ -275,7 +275,7 @@ STARTS_ANOTHER = {
 
 @pytest.mark.parametrize("kind", STARTS_ANOTHER)
 def test_a_process_that_dies_while_one_that_it_started_lives_on(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "threads_here", lambda: 1)
+    monkeypatch.setattr(scheduler, "local_threads", lambda: 1)
     start = STARTS_ANOTHER[kind]
 
     def died(value: int) -> int:

@@ -12,7 +12,7 @@ import sframe_spark as tc
 from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import scheduler
-from sframe_spark.engine.runtime.scheduler import Threads, range_tasks
+from sframe_spark.engine.runtime.scheduler import ThreadRunner, range_tasks
 from sframe_spark.engine.runtime.tasks import bytes_of, joined_ranges, states_between
 from sframe_spark.laws import optimize
 from sframe_spark.operators.window.cumulative import Cumulative
@@ -50,12 +50,12 @@ def test_states_that_do_not_wait_for_each_other_are_found_in_one_pass(name: str)
     expected = list(made(tc.SArray(values)))
     told: list[str] = []
 
-    def run(self: Threads, works: Sequence[Callable[[], Any]], description: str, tasks: Sequence[Any] = ()) -> list[Any]:
+    def run(self: ThreadRunner, works: Sequence[Callable[[], Any]], description: str, tasks: Sequence[Any] = ()) -> list[Any]:
         told.append(description)
         return [work() for work in works]
 
-    side_by_side = mock.patch.object(scheduler, "threads_here", lambda: 8)
-    with side_by_side, mock.patch.object(Threads, "run", run), tc.config.using(default_segments=5):
+    side_by_side = mock.patch.object(scheduler, "local_threads", lambda: 8)
+    with side_by_side, mock.patch.object(ThreadRunner, "run", run), tc.config.using(default_segments=5):
         assert list(made(tc.SArray(values))) == expected
     assert sum(description.startswith("summarising") for description in told) == passes
     assert sum(description.startswith("computing") for description in told) == 1
@@ -84,7 +84,7 @@ def test_every_range_is_a_task(spark: Any, kind: str) -> None:
 )
 def test_how_long_tasks_take_follows_from_bytes_where_nobody_elses_functions_are_called(made: Any, size: int | None) -> None:
     column = made(tc.SArray(range(42)))
-    tasks = range_tasks(column._node, 42, 1, Threads())
+    tasks = range_tasks(column._node, 42, 1, ThreadRunner())
     assert bytes_of(tasks) == size
 
 
@@ -100,5 +100,5 @@ def test_how_long_tasks_take_follows_from_bytes_where_nobody_elses_functions_are
 )
 def test_numbers_of_few_bytes_are_read_by_few_threads(made: Any, threads: int) -> None:
     made_of_numbers = made(tc.SArray(range(900_000)))
-    with mock.patch.object(Threads, "at_a_time", lambda self: 4):
-        assert len(range_tasks(made_of_numbers._node, 900_000, None, Threads())) == threads
+    with mock.patch.object(ThreadRunner, "parallelism", lambda self: 4):
+        assert len(range_tasks(made_of_numbers._node, 900_000, None, ThreadRunner())) == threads

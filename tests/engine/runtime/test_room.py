@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from sframe_spark.engine.memory_budget import SharedRoom
+from sframe_spark.engine.memory_budget import BlockingReservation
 from sframe_spark.errors import CancelledError
 from sframe_spark.process.threads import call_cancellable, in_threads
 
@@ -15,7 +15,7 @@ SIZE = 100
 
 
 def test_what_finds_too_little_waits_and_what_takes_more_than_all_is_alone() -> None:
-    room, taken, seen, lock = SharedRoom(SIZE), list[int](), list[list[int]](), threading.Lock()
+    room, taken, seen, lock = BlockingReservation(SIZE), list[int](), list[list[int]](), threading.Lock()
 
     def work(size: int) -> None:
         with room.taken(size):
@@ -33,7 +33,7 @@ def test_what_finds_too_little_waits_and_what_takes_more_than_all_is_alone() -> 
 
 
 def test_room_is_given_back_whatever_ends_the_work() -> None:
-    room = SharedRoom(SIZE)
+    room = BlockingReservation(SIZE)
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), room.taken(SIZE):
             1 / 0  # noqa: B018
@@ -42,7 +42,7 @@ def test_room_is_given_back_whatever_ends_the_work() -> None:
 
 
 def test_who_waits_for_room_is_ended_by_ctrl_c() -> None:
-    room, cancelled, errors = SharedRoom(SIZE), threading.Event(), list[BaseException]()
+    room, cancelled, errors = BlockingReservation(SIZE), threading.Event(), list[BaseException]()
 
     def wait() -> None:
         with room.taken(1):

@@ -63,8 +63,8 @@ def columns(frame: SFrame) -> tuple[int, ...]:
 
 def test_queries_and_tasks_read_segments_that_were_written_once(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
-    original = dataset_writer.write_held
-    monkeypatch.setattr(dataset_writer, "write_held", lambda *arguments: written.append(arguments) or original(*arguments))
+    original = dataset_writer.write_in_memory
+    monkeypatch.setattr(dataset_writer, "write_in_memory", lambda *arguments: written.append(arguments) or original(*arguments))
     assert stored(frame) is None
     with recorded_plans() as plans:
         groups = frame.groupby("a", {"all": aggregate.CONCAT("b")})

@@ -8,7 +8,7 @@ import attrs
 import pyarrow as pa
 import pytest
 
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.tasks import summarize
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.intervals import AssignIntervals, FillIntervals, Grid, resample
@@ -51,13 +51,13 @@ def resampled(times: list[int]) -> PlannerNode:
 
 def rows_read(times: list[int]) -> int:
     """How many rows of a range are read for the state of what fills intervals."""
-    plan = FlatPlan.of(resampled(times))
+    plan = Pipeline.of(resampled(times))
     group, fill = plan.sequential_places()
     before = {group: summarize(plan, group, {}, 0, FIRST, 20)}
     READ.clear()
     found = summarize(plan, fill, before, FIRST, LAST, 20)
     read = sum(stop - start for start, stop in READ)
-    whole = plan.operators[fill].summarize([PlanRunner(plan.below(plan.inputs[fill][0]), before).run(FIRST, LAST)], plan.input_facts(fill))  # type: ignore[attr-defined]
+    whole = plan.operators[fill].summarize([PipelineRunner(plan.below(plan.inputs[fill][0]), before).run(FIRST, LAST)], plan.input_facts(fill))  # type: ignore[attr-defined]
     assert found.row.to_table() == whole.row.to_table()
     return read
 
@@ -70,7 +70,7 @@ def test_only_the_ends_of_a_range_are_read_where_running_values_are_read(rows_of
 
 def test_nothing_is_tried_over_values_that_remember_all_rows() -> None:
     source = source_of([number // 30 for number in range(2_500)])
-    plan = FlatPlan.of(streaming_group_by(cumulative(project(source, [0]), "max"), [0], [Aggregation("count")]))
+    plan = Pipeline.of(streaming_group_by(cumulative(project(source, [0]), "max"), [0], [Aggregation("count")]))
     _, group = plan.sequential_places()
     READ.clear()
     summarize(plan, group, {}, 0, LAST, 20)

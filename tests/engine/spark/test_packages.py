@@ -15,8 +15,8 @@ from sframe_spark.engine.spark.executor_environment import (
     Answer,
     answers,
     archive_bytes,
-    ask_python_again,
-    look_at_python,
+    check_python_again,
+    check_python_once,
     require_python,
     versions,
     write_archive,
@@ -92,7 +92,7 @@ def test_the_package_is_sent_once_where_only_it_is_missing(missing: str, state: 
 )
 def test_nothing_is_sent_where_versions_differ(other: Answer, told: str, state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = let_answer(monkeypatch, state, [BARE, other], [BARE, other])
-    look_at_python()
+    check_python_once()
     assert sent == [] and state.asked
     with pytest.raises(NotSharedError, match=told) as raised:
         require_python()
@@ -109,9 +109,9 @@ def test_what_was_sent_and_did_not_arrive_is_told(state: Packages, monkeypatch: 
 def test_executors_are_asked_again_after_failures_of_imports_only(state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
     let_answer(monkeypatch, state, [GOOD], [attrs.evolve(GOOD, pyarrow="1.0")])
     require_python()
-    ask_python_again("division by zero")
+    check_python_again("division by zero")
     with pytest.raises(NotSharedError, match=r"pyarrow 1\.0"):
-        ask_python_again("ModuleNotFoundError: No module named 'x'")
+        check_python_again("ModuleNotFoundError: No module named 'x'")
 
 
 def test_answers_are_those_after_sending(state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,6 +122,6 @@ def test_answers_are_those_after_sending(state: Packages, monkeypatch: pytest.Mo
 def test_a_python_of_a_users_session_that_lacks_ours_is_told_with_what_to_do(state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
     let_answer(monkeypatch, state, [GOOD], [GOOD], [GOOD])
     require_python()
-    ask_python_again("ModuleNotFoundError: No module named 'of_the_user'")
+    check_python_again("ModuleNotFoundError: No module named 'of_the_user'")
     with pytest.raises(NotSharedError, match=r"need pyarrow in the Python of Spark's workers.*PYSPARK_PYTHON"):
-        ask_python_again("ModuleNotFoundError: No module named 'pyarrow'")
+        check_python_again("ModuleNotFoundError: No module named 'pyarrow'")

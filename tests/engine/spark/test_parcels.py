@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.scheduler import DividedPlan
 from sframe_spark.engine.runtime.tasks import chunks_of
 from sframe_spark.engine.task_pickling import Shared, packed
@@ -83,7 +83,7 @@ def test_what_cannot_be_pickled_is_told_before_anything_is_sent() -> None:
 
 def test_a_task_is_told_of_its_own_segments(tmp_path: Path) -> None:
     node = stored(tmp_path / "rows", 4_000, 400)
-    divided = DividedPlan.of(FlatPlan.of(Shift(1).make_planner_node(node)))
+    divided = DividedPlan.of(Pipeline.of(Shift(1).make_planner_node(node)))
     tasks = [divided.task((first, first + 100), {}) for first in range(0, 4_000, 100)]
     parcels, shared = packed([partial(chunks_of, task) for task in tasks])
     assert len(shared) == 1
@@ -111,8 +111,8 @@ READS: dict[str, Callable[[SFrame], SArray | SFrame]] = {
 @pytest.mark.parametrize(("name", "segments", "batch_rows"), square(3, READS, [1, 3, 50], [1, 4, 1000]))
 def test_tasks_read_no_rows_of_which_they_were_not_told(tmp_path: Path, name: str, segments: int, batch_rows: int) -> None:
     node = optimize(READS[name](SFrame(_node=stored(tmp_path / "rows", 100, segments), _names=["a"]))._node)
-    rows, plan = node.length.known_rows, FlatPlan.of(node)
-    expected = [value for chunk in PlanRunner(plan).stream(0, rows, rows) for value in chunk.columns[0].to_pylist()]
+    rows, plan = node.length.known_rows, Pipeline.of(node)
+    expected = [value for chunk in PipelineRunner(plan).stream(0, rows, rows) for value in chunk.columns[0].to_pylist()]
     for count in (1, 2, 7, rows):
         with config.using(batch_rows=batch_rows):
             divided = DividedPlan.of(plan)
@@ -124,7 +124,7 @@ def test_tasks_read_no_rows_of_which_they_were_not_told(tmp_path: Path, name: st
 def test_sources_that_are_searched_are_told_whole(tmp_path: Path) -> None:
     right = stored(tmp_path / "right", 100, 10)
     left = memory_source([pa.array([5, 55])], [INT])
-    divided = DividedPlan.of(FlatPlan.of(AsofJoin(0, (), (0,)).make_planner_node(left, right)))
+    divided = DividedPlan.of(Pipeline.of(AsofJoin(0, (), (0,)).make_planner_node(left, right)))
     assert divided.places == ()
     (chunk,) = chunks_of(divided.task((0, 2), {}))
     assert chunk.columns[0].to_pylist() == [5, 55]

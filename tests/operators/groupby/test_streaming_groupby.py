@@ -19,7 +19,7 @@ from sframe_spark.compute import key_runs
 from sframe_spark.compute.key_runs import run_starts
 from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.tasks import RangeTask, joined_ranges, states_between, summarize, summarize_range
 from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby import streaming_groupby
@@ -204,7 +204,7 @@ def test_ranges_of_a_filtered_plan_agree(rows: Any, cuts: list[int], batch_rows:
 def test_ranges_that_share_a_long_run_are_run_as_one(rows: Any, keys: Any, cuts: list[int], most: int) -> None:
     operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
     node = operator.make_planner_node(node_of(rows))
-    plan = FlatPlan.of(node)
+    plan = Pipeline.of(node)
     bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_runs, "MAX_CARRIED_BYTES", most)
@@ -215,7 +215,7 @@ def test_ranges_that_share_a_long_run_are_run_as_one(rows: Any, keys: Any, cuts:
         ranges, states = joined_ranges(ranges, [{1: initial}, *[{} for _ in ranges[1:]]], {1: before})
     chunks = []
     for number, ((start, stop), state) in enumerate(zip(ranges, states, strict=True), start=1):
-        chunks += PlanRunner(plan, state).stream(start, stop, 3, final=number == len(ranges))
+        chunks += PipelineRunner(plan, state).stream(start, stop, 3, final=number == len(ranges))
     assert_same(values_of(concatenate(chunks, node.schema), node), expected(rows, operator))
 
 
@@ -244,7 +244,7 @@ def test_only_the_ends_of_a_range_are_read_for_its_state() -> None:
             return super().read(start, stop)
 
     source = Watched.of(chunk_of(rows), SCHEMA).make_planner_node()
-    plan = FlatPlan.of(streaming_group_by(source, [0], AGGREGATIONS[:3]))
+    plan = Pipeline.of(streaming_group_by(source, [0], AGGREGATIONS[:3]))
     found = summarize(plan, 1, {}, 100, 900, 20)
     assert read == [(100, 120), (120, 140), (880, 900), (860, 880)]
     whole = plan.operators[1].summarize([chunk_of(rows).slice(100, 900)], [source.facts])  # type: ignore[attr-defined]

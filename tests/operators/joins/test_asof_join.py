@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, AsofJoin
 from sframe_spark.operators.lookup import source_lookup as blocks_module
@@ -106,8 +106,8 @@ def test_every_row_gets_the_row_that_a_search_finds(case: Any, block: int, batch
     answers = memory_source(table(numbered(right), [*types, INT]), [*types, INT], len(right))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks_module, "BLOCK_ROWS", block)
-        plan = FlatPlan.of(join.make_planner_node(node, answers))
-        found = [value for chunk in PlanRunner(plan).stream(0, len(left), batch) for value in chunk.columns[0].to_pylist()]
+        plan = Pipeline.of(join.make_planner_node(node, answers))
+        found = [value for chunk in PipelineRunner(plan).stream(0, len(left), batch) for value in chunk.columns[0].to_pylist()]
     assert found == [nearest_row(row, right, join) for row in left]
 
 
@@ -120,7 +120,7 @@ def test_segments_of_any_size(case: Any, cuts: list[int], clip: int, tmp_path_fa
     clip = min(clip, len(right))
     source = everything.operator.rows_between(clip, len(right)).make_planner_node()
     node = memory_source(table(left, types), types, len(left))
-    found = PlanRunner(FlatPlan.of(join.make_planner_node(node, source))).run(0, len(left)).columns[0].to_pylist()
+    found = PipelineRunner(Pipeline.of(join.make_planner_node(node, source))).run(0, len(left)).columns[0].to_pylist()
     part = [nearest_row(row, right[clip:], join) for row in left]
     assert found == [None if place is None else place + clip for place in part]
 
@@ -129,7 +129,7 @@ def test_int_keys_meet_float_keys() -> None:
     left = memory_source([pa.array([1, 2, 3])], [INT])
     right = memory_source([pa.array([0.5, 2.0, 2.5]), pa.array(["a", "b", "c"])], [FLOAT, STR])
     join = AsofJoin(0, (), (1,), "nearest")
-    assert PlanRunner(FlatPlan.of(join.make_planner_node(left, right))).run(0, 3).columns[0].to_pylist() == ["a", "b", "c"]
+    assert PipelineRunner(Pipeline.of(join.make_planner_node(left, right))).run(0, 3).columns[0].to_pylist() == ["a", "b", "c"]
 
 
 def test_only_the_blocks_that_can_match_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,14 +165,14 @@ def test_a_tolerance_bounds_how_far_groups_are_looked_for(tmp_path: Path, monkey
 def test_rows_out_of_order_are_noticed() -> None:
     left, right = memory_source([pa.array([5])], [INT]), memory_source([pa.array([3, 1])], [INT])
     with pytest.raises(PlanInvariantError, match="ascending"):
-        PlanRunner(FlatPlan.of(AsofJoin(0, (), (0,)).make_planner_node(left, right))).run(0, 1)
+        PipelineRunner(Pipeline.of(AsofJoin(0, (), (0,)).make_planner_node(left, right))).run(0, 1)
 
 
 @pytest.mark.parametrize("keys", [[1, 2, 0, 1], [1, 2, None, 3]])
 def test_segments_out_of_order_are_noticed(keys: list[int | None], tmp_path: Path) -> None:
     left, right = memory_source([pa.array([9])], [INT]), saved(tmp_path, [(key,) for key in keys], [INT], [2])
     with pytest.raises(PlanInvariantError, match="ascending"):
-        PlanRunner(FlatPlan.of(AsofJoin(0, (), (0,)).make_planner_node(left, right))).run(0, 1)
+        PipelineRunner(Pipeline.of(AsofJoin(0, (), (0,)).make_planner_node(left, right))).run(0, 1)
 
 
 def test_the_left_rows_keep_their_domain() -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import SchemaError, TooLargeError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation import Aggregation
@@ -94,9 +94,9 @@ def test_every_row_gets_the_aggregates_of_its_window(data: st.DataObject, block:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks_module, "BLOCK_ROWS", block)
         patch.setattr(key_window_module, "MAX_BLOCKS", data.draw(st.sampled_from([1, 8])))
-        plan = FlatPlan.of(window.make_planner_node(node, source))
+        plan = Pipeline.of(window.make_planner_node(node, source))
         found: list[list[Any]] = [[] for _ in window.aggregations]
-        for chunk in PlanRunner(plan).stream(0, len(rows), batch):
+        for chunk in PipelineRunner(plan).stream(0, len(rows), batch):
             for values, column, column_type in zip(found, chunk.columns, plan.facts[-1].schema, strict=True):
                 values += decode(column, column_type)
     for row, answer in zip(left, zip(*found, strict=True), strict=True):
@@ -110,7 +110,7 @@ def test_sums_do_not_lose_digits_to_their_neighbours() -> None:
     values = [1e17] + [0.125] * (rows - 1)
     source = memory_source([pa.array(range(rows)), pa.array(values)], [INT, FLOAT])
     window = KeyWindow(0, (), 99, 0, (Aggregation("sum", (1,)), Aggregation("var", (1,))))
-    found = PlanRunner(FlatPlan.of(window.make_planner_node(source, source))).run(0, rows)
+    found = PipelineRunner(Pipeline.of(window.make_planner_node(source, source))).run(0, rows)
     assert found.columns[0].to_pylist()[200:] == [12.5] * (rows - 200)
     assert found.columns[1].to_pylist()[200:] == [0.0] * (rows - 200)
 
@@ -121,7 +121,7 @@ def test_lists_of_more_than_an_array_holds_are_told_before_they_are_made() -> No
     window = KeyWindow(0, (), 0, 0, (Aggregation("concat", (1,)),))
     before = pa.total_allocated_bytes()
     with pytest.raises(TooLargeError, match="over 2 GiB"):
-        PlanRunner(FlatPlan.of(window.make_planner_node(source, source))).run(0, rows)
+        PipelineRunner(Pipeline.of(window.make_planner_node(source, source))).run(0, rows)
     assert pa.total_allocated_bytes() - before < 1 << 20
 
 

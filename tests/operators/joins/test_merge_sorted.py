@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.engine.runtime.pipeline import FlatPlan, PlanRunner
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.joins.merge_sorted import merge_sorted
 from sframe_spark.operators.lookup import source_lookup as blocks_module
@@ -49,7 +49,7 @@ def test_rows_come_as_a_stable_sort_puts_them(data: st.DataObject, block: int, b
     assert node.length.rows == len(named)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks_module, "BLOCK_ROWS", block)
-        chunks = list(PlanRunner(FlatPlan.of(node)).stream(0, len(named), batch))
+        chunks = list(PipelineRunner(Pipeline.of(node)).stream(0, len(named), batch))
     found = [row for chunk in chunks for row in zip(*[column.to_pylist() for column in chunk.columns], strict=True)]
     assert repr(found) == repr(sorted(named, key=lambda row: rank(row[0])))
 
@@ -71,7 +71,7 @@ def test_rows_in_the_order_of_several_columns(data: st.DataObject, by: list[tupl
     node = merge_sorted(*sources, by, [f"c{position}" for position, _ in by])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks_module, "BLOCK_ROWS", block)
-        chunks = list(PlanRunner(FlatPlan.of(node)).stream(0, len(sides[0]) + len(sides[1]), batch))
+        chunks = list(PipelineRunner(Pipeline.of(node)).stream(0, len(sides[0]) + len(sides[1]), batch))
     found = [row for chunk in chunks for row in zip(*[column.to_pylist() for column in chunk.columns], strict=True)]
     assert repr(found) == repr(by_hand([*sides[0], *sides[1]], by))
 
@@ -94,11 +94,11 @@ def test_the_first_row_out_of_order_is_named(first: list[Any], second: list[Any]
     kind = FLOAT if isinstance(first[0], float) else INT
     node = merge_sorted(rows_of(first, kind, "a"), rows_of(second, kind, "b"), [(0, True)], ["time"])
     with pytest.raises(InvalidArgumentError, match=rf"row {row} of the {side} frame.*sort\('time'\)"):
-        list(PlanRunner(FlatPlan.of(node)).stream(0, len(first) + len(second), batch))
+        list(PipelineRunner(Pipeline.of(node)).stream(0, len(first) + len(second), batch))
 
 
 def test_no_block_of_a_side_is_kept_but_its_keys() -> None:
     sides = [rows_of(list(range(start, 400, 2)), INT, "s") for start in (0, 1)]
-    runner = PlanRunner(FlatPlan.of(merge_sorted(*sides, [(0, True)], ["k"])))
+    runner = PipelineRunner(Pipeline.of(merge_sorted(*sides, [(0, True)], ["k"])))
     assert [value for chunk in runner.stream(0, 400, 30) for value in chunk.columns[0].to_pylist()] == list(range(400))
     assert {column for side in runner.lookups.values() for _, column in side._columns._values} == {0}

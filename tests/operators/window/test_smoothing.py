@@ -103,7 +103,7 @@ def test_ranges_whose_first_cells_are_long_are_one(monkeypatch: pytest.MonkeyPat
     found = []
     for most in (3, 1000):
         monkeypatch.setattr(smoothing_kernel, "MAX_VALUES", most)
-        with config.using(default_segments=5, small_rows=1), mock.patch.object(scheduler, "threads_here", lambda: 8):
+        with config.using(default_segments=5, small_rows=1), mock.patch.object(scheduler, "local_threads", lambda: 8):
             found.append(repr(list(SFrame({"v": values}).exponential_smoothing("v", half_life=50))))
     assert found[0] == found[1] == repr(list(SFrame({"v": values}).exponential_smoothing("v", half_life=50)))
 

@@ -21,15 +21,15 @@ from sframe_spark.api.io.csv.scan import CsvFiles
 from sframe_spark.api.io.text_encoding import UTF_8
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
-from sframe_spark.engine.memory_budget import Room
+from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime.dataset_writer import keep_runs, new_dataset
 from sframe_spark.engine.runtime.parallel_scan import (
     RowsOfPart,
     brought,
-    kept_or_written,
+    buffered_or_written,
     parts_of,
     read_in_parts,
-    room_for_rows,
+    reservation_for_rows,
     run_parts,
     source_of_parts,
     threads_that_read,
@@ -76,7 +76,7 @@ class CsvPlan(Shared):
     forms: Sequence[CsvForm | None]
     directory: str
     room: int
-    memory: Room | None = None
+    memory: MemoryReservation | None = None
 
 
 @attrs.frozen(eq=False)
@@ -197,7 +197,7 @@ class CsvTask:
         rows = None
         try:
             runs = files.fitting(blocks, forms)
-            rows = kept_or_written(runs, (*types, *files.types_of_directories), self.plan.memory, self.plan.directory, self.number)
+            rows = buffered_or_written(runs, (*types, *files.types_of_directories), self.plan.memory, self.plan.directory, self.number)
         except MisfitError:
             # The types of the others are found, too: all is read once more then.
             files.learn_rest(forms, blocks)
@@ -267,7 +267,7 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
     types = files.types_of(forms)
     with new_dataset((*types, *files.types_of_directories), MaterializeOptions()) as dataset:
         of_all = attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(()))
-        plan = CsvPlan(of_all, forms, dataset.directory, files.room // len(parts), room_for_rows(whole))
+        plan = CsvPlan(of_all, forms, dataset.directory, files.room // len(parts), reservation_for_rows(whole))
         tasks = [CsvTask(plan, places, number) for number, places in enumerate(parts)]
         done = in_order(tasks, lambda some: run_parts(some, whole, dataset.directory, "reading CSV files"))
         all_forms = [functools.reduce(wider, column) for column in zip(forms, *(part.forms for part in done if part.forms), strict=True)]

@@ -20,15 +20,15 @@ from sframe_spark.api.io.json.writer import RECORDS, require_orient
 from sframe_spark.api.io.text_encoding import UTF_8, text_encoding
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
-from sframe_spark.engine.memory_budget import Room
+from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime.dataset_writer import keep_runs, new_dataset
 from sframe_spark.engine.runtime.parallel_scan import (
     RowsOfPart,
     brought,
-    kept_or_written,
+    buffered_or_written,
     parts_of,
     read_in_parts,
-    room_for_rows,
+    reservation_for_rows,
     run_parts,
     source_of_parts,
     threads_that_read,
@@ -74,7 +74,7 @@ class JsonPlan(Shared):
     form: JsonForm | None
     encoding: str
     directory: str
-    memory: Room | None = None
+    memory: MemoryReservation | None = None
 
 
 @attrs.frozen(eq=False)
@@ -170,7 +170,7 @@ class JsonTask:
         try:
             if form is None:
                 raise MisfitError
-            rows = kept_or_written(self._runs(blocks, form, columns), form.types, plan.memory, plan.directory, self.number)
+            rows = buffered_or_written(self._runs(blocks, form, columns), form.types, plan.memory, plan.directory, self.number)
         except MisfitError:
             # What columns the others have is found, too: all is read once more then.
             for _ in blocks:
@@ -211,7 +211,7 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
     while True:
         form = columns.form() if columns.columns else None
         with new_dataset(form.types if form is not None else (), MaterializeOptions()) as dataset:
-            plan = JsonPlan(attrs.evolve(columns, numbers={}), form, encoding, dataset.directory, room_for_rows(whole))
+            plan = JsonPlan(attrs.evolve(columns, numbers={}), form, encoding, dataset.directory, reservation_for_rows(whole))
             tasks = [JsonTask(plan, places, number) for number, places in enumerate(parts)]
             done = run_parts(tasks, whole, dataset.directory, "reading JSON files")
             columns = merged(tasks, done, columns)
