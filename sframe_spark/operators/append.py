@@ -107,7 +107,6 @@ class Append(Operator):
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The sum of the lengths."""
         rows = [facts.length.rows for facts in inputs]
         if all(count is not None for count in rows):
             return Length.exactly(sum(count for count in rows if count is not None))
@@ -118,11 +117,9 @@ class Append(Operator):
         return appended_properties(inputs, facts)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those read, of every input."""
         return [outputs] * len(inputs)
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same rows of fewer columns."""
         return self, kept[0]
 
     def requires(self, slot: int) -> Need:
@@ -134,7 +131,6 @@ class Append(Operator):
         return append_relations(inputs)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Concatenated arrays."""
         return concatenate(list(inputs), facts[0].schema)
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
@@ -145,11 +141,9 @@ class Append(Operator):
         return (first, max(first, min(stop - before, rows)))
 
     def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
-        """Concatenated parts."""
         return self.kernel(inputs, facts)
 
     def describe(self) -> str:
-        """Nothing to say."""
         return ""
 
 

@@ -72,15 +72,12 @@ class Arrange(Operator):
         return tuple(inputs[slot].schema[position] for slot, position in zip(self.slots, self.positions, strict=True))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of the columns shown."""
         return Zip().infer_properties(inputs, facts).project(self.columns_of_zip([item.width for item in facts]))
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Those of the columns shown."""
         return tuple(inputs[slot][position] for slot, position in zip(self.slots, self.positions, strict=True))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those shown."""
         parts: list[list[int]] = [[] for _ in inputs]
         for output in outputs:
             parts[self.slots[output]].append(self.positions[output])
@@ -94,15 +91,12 @@ class Arrange(Operator):
         return Arrange(tuple(slot for slot, _ in shown), tuple(place for _, place in shown)), outputs
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Those shown."""
         return [[(slot, position)] for slot, position in zip(self.slots, self.positions, strict=True)]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
-        """Those shown."""
         return [(self.slots[column], self.positions[column]) for column in columns]
 
     def requires(self, slot: int) -> Need:
-        """Aligned rows."""
         return Need.ALIGNED
 
     def columns_of_zip(self, widths: Sequence[int]) -> tuple[int, ...]:
@@ -116,12 +110,10 @@ class Arrange(Operator):
         return Project(self.columns_of_zip([len(relation.schema) for relation in inputs])).plan_to_operator([rows], context)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """The arrays themselves."""
         rows = Zip().kernel(inputs, facts).rows
         return Chunk(tuple(inputs[slot].columns[position] for slot, position in zip(self.slots, self.positions, strict=True)), rows)
 
     def describe(self) -> str:
-        """Input and position of each column."""
         return ", ".join(f"{slot}.{position}" for slot, position in zip(self.slots, self.positions, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Element-wise operators: transform, binary, ternary, generalized and lambda."""
+"""The row-wise operators: each is a program of scalar functions over the columns of its inputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.expressions.program import Function, Literal, Operand, Program, Register, Step, lower_program
 from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.operators.project import joined_schemas, places_of, side_by_side
+from sframe_spark.operators.project import Zip, joined_schemas, places_of, side_by_side
 from sframe_spark.operators.property_inference import program_properties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class RowWise(Operator):
-    """Base of operators that are one :class:`Program` over the columns of their inputs side by side."""
+    """Base of operators that are one :class:`Program` over the columns of their zipped inputs."""
 
     row_wise: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
@@ -48,7 +48,7 @@ class RowWise(Operator):
         raise PlanInvariantError(f"operator {self.name!r} has no program")
 
     def as_read(self) -> Operator:
-        """Refuses negative registers; those that no column or earlier step defines fail when types are inferred."""
+        """Refuse negative registers; registers that no column or earlier step defines fail in type inference."""
         program = self.program(self.arity or 0)
         read = [*program.outputs, *(operand for step in program.steps for operand in step.operands)]
         if negative := [operand.index for operand in read if isinstance(operand, Register) and operand.index < 0]:
@@ -56,17 +56,16 @@ class RowWise(Operator):
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The types of the program's outputs."""
         schema = joined_schemas(inputs)
         return self.program(len(schema)).infer(schema)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Copies keep their properties, monotone results follow their argument."""
+        """Copied columns keep their properties; monotone results follow the order of their argument."""
         rows, schema = side_by_side(inputs, facts)
         return program_properties(self.program(len(schema)), rows, schema)
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Those of copied columns; computed texts hold at most all that is read, and what a user's function gives is not known."""
+        """Sizes of copied columns; computed strings are at most as long as all inputs together, unless a user's function makes them (unknown)."""
         sizes = [size for item in inputs for size in item]
         fixed = [fixed_size(kind) for kind in schema]
         if None not in fixed:
@@ -79,30 +78,25 @@ class RowWise(Operator):
         return tuple(size if place is None else sizes[place] for place, size in zip(origins(program), made, strict=True))
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Those of outputs that are columns of inputs."""
         places = [(slot, position) for slot, item in enumerate(inputs) for position in range(item.width)]
         return [[] if origin is None else [places[origin]] for origin in origins(self.program(len(places)))]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """Those of the program."""
         schema = joined_schemas(inputs)
         return self.program(len(schema)).computed_by_arrow(schema)
 
     @property
     def spark_inlines(self) -> bool:  # type: ignore[override]
-        """True of one input: an expression."""
+        """Return whether there is one input, so that the program becomes an expression."""
         return self.arity == 1
 
     def spark_steps(self, width: int) -> int:
-        """The steps of the program."""
         return len(self.program(width).steps)
 
     def user_functions(self, width: int) -> Sequence[PythonFunction]:
-        """Those of the program's steps."""
         return [step.function for step in self.program(width).steps if isinstance(step.function, PythonFunction)]
 
     def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> Operator:
-        """The same program with other functions."""
         program = self.program(width)
         if not program.calls_python:
             return self
@@ -110,7 +104,7 @@ class RowWise(Operator):
         return GeneralizedTransform(attrs.evolve(program, steps=tuple(steps)))
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """The same program, and a copy."""
+        """The same program, with the additional column copied."""
         if len(inputs) != 1:
             return None
         width = inputs[0].width
@@ -118,19 +112,16 @@ class RowWise(Operator):
         return GeneralizedTransform(attrs.evolve(moved, outputs=(Register(0), *moved.outputs)))
 
     def requires(self, slot: int) -> Need:
-        """Nothing of a single input; aligned rows of several."""
+        """Aligned rows if there are several inputs."""
         return Need.INHERITED if self.arity == 1 else Need.ALIGNED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """The program over the arrays."""
         chunk = Chunk(tuple(column for item in inputs for column in item.columns), inputs[0].rows)
         schema = joined_schemas(facts)
         return self.program(len(schema)).run(chunk, schema)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """One select, or several when a computed value is read more than once."""
-        from sframe_spark.operators.project import Zip
-
         relation = inputs[0] if len(inputs) == 1 else Zip().plan_to_operator(inputs, context)
         return lower_rows(self.program(len(relation.schema)), relation)
 
@@ -146,19 +137,15 @@ class Transform(RowWise):
     parameters: tuple[Any, ...] = attrs.field(default=(), eq=identity_text)
 
     def program(self, width: int) -> Program:
-        """A single step."""
         return Program(width, (Step(self.function, self.operands, self.parameters),), (Register(width),))
 
     def called(self, outputs: Sequence[int] | None = None) -> str:
-        """Its function."""
         return self.program(1).called()
 
     def user_functions(self, width: int) -> Sequence[PythonFunction]:
-        """Its function, if that is one."""
         return (self.function,) if isinstance(self.function, PythonFunction) else ()
 
     def describe(self) -> str:
-        """The call."""
         return self.program(1).describe()
 
 
@@ -172,7 +159,6 @@ class BinaryTransform(Transform):
     operands: tuple[Operand, ...] = (Register(0), Register(1))
 
     def describe(self) -> str:
-        """The call."""
         return self.program(2).describe()
 
 
@@ -186,7 +172,6 @@ class TernaryTransform(Transform):
     operands: tuple[Operand, ...] = (Register(0), Register(1), Register(2))
 
     def describe(self) -> str:
-        """The call."""
         return self.program(3).describe()
 
 
@@ -199,15 +184,13 @@ class LambdaTransform(RowWise):
     function: PythonFunction = attrs.field(metadata={"portable": False})
 
     def called(self, outputs: Sequence[int] | None = None) -> str:
-        """Its function."""
         return self.function.describe()
 
     def program(self, width: int) -> Program:
-        """A single call over all columns."""
+        """One call over all columns."""
         return Program(width, (Step(self.function, tuple(Register(i) for i in range(width))),), (Register(width),))
 
     def describe(self) -> str:
-        """The function's place."""
         return self.function.describe()
 
 
@@ -221,28 +204,26 @@ class GeneralizedTransform(RowWise):
     computation: Program
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those that the steps behind these outputs read."""
+        """The columns that the steps behind these outputs read."""
         return [self.computation.pruned(outputs).used_inputs() or [0]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Steps behind other outputs are left out."""
+        """Only the steps behind these outputs remain."""
         return GeneralizedTransform(self.computation.pruned(outputs).with_inputs(places_of(kept[0]), len(kept[0]))), outputs
 
     def called(self, outputs: Sequence[int] | None = None) -> str:
-        """The functions of its steps: nobody knows it by its own name."""
+        """The functions of its steps: users do not know the fused operator."""
         return (self.computation if outputs is None else self.computation.pruned(outputs)).called()
 
     def program(self, width: int) -> Program:
-        """The computation itself."""
         return self.computation
 
     def describe(self) -> str:
-        """The steps."""
         return self.computation.describe()
 
 
 def lower_rows(program: Program, relation: Relation) -> Relation:
-    """Select the program's outputs; a register read more than once is computed in a select of its own, so Spark cannot compute it twice."""
+    """Select the program's outputs; a register that is read more than once gets a select of its own, so that Spark does not compute it twice."""
     schema = program.infer(relation.schema)
     while True:
         prefix = first_shared_step(program)
@@ -256,15 +237,15 @@ def lower_rows(program: Program, relation: Relation) -> Relation:
 
 
 def origins(program: Program) -> list[int | None]:
-    """For each output the position of the input column that it is, or None where it is computed."""
+    """For each output, the position of the input column that it copies, or None if it is computed."""
     return [output.index if isinstance(output, Register) and output.index < program.width else None for output in program.outputs]
 
 
 def first_shared_step(program: Program) -> int | None:
-    """Number of leading steps up to and including the first whose register is read more than once and again by a step; None if there is none.
+    """Number of leading steps up to and including the first one whose register is read more than once; None if there is none.
 
-    What runs in Python counts as read more than once where an expression of Spark reads it: such as those of comparisons name their operands
-    several times, and Spark would call a function for each of these.
+    A Python step that a Spark expression reads counts as read more than once: expressions such as comparisons mention their operands several times,
+    and Spark would call the function each time.
     """
     reads = [0] * (program.width + len(program.steps))
     for step in program.steps:
@@ -319,5 +300,5 @@ def apply_lambda(
 
 
 def calls_python(node: PlannerNode) -> bool:
-    """True when a row-wise node calls a function of the user's."""
+    """Return whether a row-wise node calls a user's function."""
     return node.operator.row_wise and bool(node.operator.user_functions(sum(child.facts.width for child in node.inputs)))

@@ -67,11 +67,9 @@ class Explode(Operator):
         return (0,)
 
     def others(self, width: int) -> list[int]:
-        """The other columns."""
         return [place for place in range(width) if place != self.position]
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """The other columns."""
         return [[(0, place)] for place in self.others(inputs[0].width)]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
@@ -121,7 +119,6 @@ class Explode(Operator):
         return Need.INHERITED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """All items."""
         return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
@@ -177,7 +174,6 @@ class Explode(Operator):
         return arrow_function(lists, f"array<{ddl(item)}>")(column)
 
     def describe(self) -> str:
-        """The column, and what is left out."""
         return f"c{self.position}" + ("" if self.keeps_empty else ", items only")
 
 

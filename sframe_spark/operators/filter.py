@@ -1,4 +1,4 @@
-"""Filters: rows whose mask is not zero."""
+"""The filter operators: rows whose mask is not zero."""
 
 from __future__ import annotations
 
@@ -20,11 +20,6 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 
 
-def at_most(inputs: Sequence[Facts]) -> int | None:
-    """Upper bound of the first input's length."""
-    return inputs[0].length.at_most
-
-
 @register
 @attrs.frozen
 class FilterRows(Operator):
@@ -43,31 +38,30 @@ class FilterRows(Operator):
         return inputs[0].schema[:-1]
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Unknown, bounded by the input."""
-        return Length.unknown(at_most=at_most(inputs))
+        """At most the input's length."""
+        return Length.unknown(at_most=inputs[0].length.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """All of the input's, and what the mask says."""
+        """Those of the input, and what a true mask implies."""
         return filtered_properties(inputs[0], facts[0].width)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those read, and the mask."""
+        """Required columns and the mask."""
         return [[*outputs, inputs[0].width - 1]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same filter of fewer columns."""
         return self, kept[0][:-1]
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """The same: the mask is the last column."""
+        """The same operator, as the mask is the last column."""
         return self
 
     def requires(self, slot: int) -> Need:
-        """Nothing: surviving rows keep their order."""
+        """Surviving rows keep their order."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """``where`` on the mask column; a known position is no longer dense."""
+        """``where`` on the mask column; row indices are no longer dense."""
         relation = inputs[0]
         mask = relation.df[relation.columns[-1]]
         key = relation.key
@@ -75,13 +69,11 @@ class FilterRows(Operator):
         return Relation(df, relation.schema[:-1], key, not_missing=relation.not_missing - {len(relation.schema) - 1})
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Arrow's filter."""
         chunk = inputs[0]
         mask = pc.fill_null(pc.not_equal(chunk.columns[-1], 0), False)
         return Chunk(chunk.columns[:-1], chunk.rows).take(mask)
 
     def describe(self) -> str:
-        """Nothing to say."""
         return ""
 
 
@@ -111,38 +103,33 @@ class Filter(Operator):
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Unknown, bounded by the input."""
-        return Length.unknown(at_most=at_most(inputs))
+        """At most the input's length."""
+        return Length.unknown(at_most=inputs[0].length.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """All of the first input's; any part of the rows keeps them."""
+        """Those of the first input, and what a true mask implies."""
         rows, schema = side_by_side(inputs, facts)
         return filtered_properties(rows, len(schema))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those read of the first input, and the mask."""
+        """Required columns of the first input, and the mask."""
         return [outputs, [0]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same filter of fewer columns."""
         return self, kept[0]
 
     def requires(self, slot: int) -> Need:
-        """Aligned rows."""
         return Need.ALIGNED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Zip, then ``where``."""
         return FilterRows().plan_to_operator([Zip().plan_to_operator(inputs, context)], context)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Arrow's filter."""
         if inputs[0].rows != inputs[1].rows:
             raise LengthMismatchError(f"a mask of {inputs[1].rows} rows cannot filter {inputs[0].rows} rows: make the lengths equal")
         return FilterRows().kernel([Chunk((*inputs[0].columns, inputs[1].columns[0]), inputs[0].rows)], facts)
 
     def describe(self) -> str:
-        """Nothing to say."""
         return ""
 
 

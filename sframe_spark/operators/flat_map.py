@@ -50,23 +50,18 @@ class FlatMap(Operator):
         return NO_WORK
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The declared types."""
         return self.types
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Unknown."""
         return Length.unknown()
 
     def user_functions(self, width: int) -> Sequence[PythonFunction]:
-        """The function."""
         return [self.function]
 
     def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> FlatMap:
-        """The rows that another function returns."""
         return attrs.evolve(self, function=change(self.function))
 
     def types_made(self, width: int) -> Schema:
-        """The declared types."""
         return self.types
 
     def requires(self, slot: int) -> Need:
@@ -74,7 +69,6 @@ class FlatMap(Operator):
         return Need.INHERITED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """One call per row."""
         return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
@@ -225,7 +219,6 @@ class FlatMap(Operator):
         return Relation(df, self.types, (*relation.key, KeyColumn("place")))
 
     def describe(self) -> str:
-        """The function's place."""
         return self.function.describe()
 
 

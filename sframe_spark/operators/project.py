@@ -38,19 +38,15 @@ class Project(Operator):
     positions: tuple[int, ...] = attrs.field(validator=column_positions)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The types of the picked columns."""
         return (*map(inputs[0].schema.__getitem__, self.positions),)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of the picked columns."""
         return inputs[0].project(self.positions)
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Those of the picked columns."""
         return tuple(inputs[0][position] for position in self.positions)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those picked."""
         return [[self.positions[output] for output in outputs]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
@@ -59,11 +55,9 @@ class Project(Operator):
         return Project(tuple(places[self.positions[output]] for output in outputs)), outputs
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Those chosen."""
         return [[(0, position)] for position in self.positions]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
-        """Those chosen."""
         return [(0, self.positions[column]) for column in columns]
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
@@ -75,17 +69,14 @@ class Project(Operator):
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """One select."""
         relation = inputs[0]
         columns = [relation.df[f"c{position}"] for position in self.positions]
         return relation.with_columns(columns, tuple(relation.schema[position] for position in self.positions), self.positions)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """The arrays themselves."""
         return inputs[0].select(self.positions)
 
     def describe(self) -> str:
-        """Positions."""
         return ", ".join(map(str, self.positions))
 
 
@@ -125,7 +116,6 @@ class Zip(Operator):
         return side_by_side(inputs, facts)[0]
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Those of all inputs, in order."""
         return tuple(size for sizes in inputs for size in sizes)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
@@ -146,13 +136,11 @@ class Zip(Operator):
         return [[(slot, position)] for slot, facts in enumerate(inputs) for position in range(facts.width)]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
-        """Those of the inputs in which they are."""
         starts = first_columns([child.facts for child in inputs])
         slots = [bisect_right(starts, column) - 1 for column in columns]
         return [(slot, column - starts[slot]) for slot, column in zip(slots, columns, strict=True)]
 
     def requires(self, slot: int) -> Need:
-        """Aligned rows."""
         return Need.ALIGNED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -174,14 +162,12 @@ class Zip(Operator):
         return Relation(df.select(*names, F.col("p").alias("k0")), tuple(schema), (KeyColumn("k0"),), "k0")
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """All arrays side by side."""
         rows = {chunk.rows for chunk in inputs}
         if len(rows) != 1:
             raise LengthMismatchError(f"columns of {' and '.join(map(str, sorted(rows)))} rows cannot stand side by side: make the lengths equal")
         return Chunk(tuple(column for chunk in inputs for column in chunk.columns), rows.pop())
 
     def describe(self) -> str:
-        """Nothing to say."""
         return ""
 
 

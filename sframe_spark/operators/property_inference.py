@@ -1,4 +1,4 @@
-"""What row-wise programs and filters make of the properties of their input rows."""
+"""Properties of the rows of row-wise programs and of filters, given those of their input."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sframe_spark.order.properties import RelationProperties, ValueBounds
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ColumnType
 
-# What a true mask says about the columns that it was computed from.
+# What a true mask implies for the columns that it was computed from.
 
 # Comparisons with the sides swapped.
 MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal", "equal": "equal"}
-# Numbers below are the same as int and as float, so mixed comparisons are exact.
+# Numbers below this are exact as floats, so int and float compare exactly.
 EXACT_IN_FLOAT = 2**53
 
 
@@ -57,7 +57,7 @@ def compared_with_constant(step: Step) -> tuple[int, str, Literal] | None:
 
 
 def compares_exactly(literal: Literal, column_type: ColumnType) -> bool:
-    """True when a column compares with a constant as their values do: same kind, no rounding, date-times by instants, nothing missing, no NaN."""
+    """Return whether a column compares exactly with a constant: the same kind, no rounding, date-times by instants, not missing, not NaN."""
     value = literal.value
     if value is None or value != value:
         return False
@@ -69,8 +69,8 @@ def compares_exactly(literal: Literal, column_type: ColumnType) -> bool:
 
 
 def without_missing(program: Program, register: int) -> list[int]:
-    """Registers that are not missing where a count of missing values, such as ``is_missing(a) + is_missing(b)``, is zero."""
-    found: list[int] = []
+    """Registers that are not missing if a count of missing values, such as ``is_missing(a) + is_missing(b)``, is zero."""
+    counted: list[int] = []
     pending = [register]
     while pending:
         place = pending.pop()
@@ -78,8 +78,8 @@ def without_missing(program: Program, register: int) -> list[int]:
         if step is None or step.function not in ("is_missing", "add", "or_"):
             return []
         operands = [operand.index for operand in step.operands if isinstance(operand, Register)]
-        (found if step.function == "is_missing" else pending).extend(operands)
-    return found
+        (counted if step.function == "is_missing" else pending).extend(operands)
+    return counted
 
 
 def constants_and_present(program: Program, mask: Operand, types: Sequence[ColumnType]) -> tuple[list[int], list[tuple[int, int]], list[int]]:
@@ -106,14 +106,14 @@ def constants_and_present(program: Program, mask: Operand, types: Sequence[Colum
             if types[first] == types[second] and types[first] in (INT, FLOAT, STR, DATETIME):
                 pairs.append((first, second))
         elif step.function in MIRRORED or step.function == "is_not_missing":
-            # NaN counts as missing for some tests, but a missing value for none as present.
+            # Some of these tests treat NaN as missing, but none treats a missing value as present.
             present.extend(operand.index for operand in step.operands if isinstance(operand, Register))
     return constants, pairs, present
 
 
-# Nothing is derived through the steps of longer programs: that costs more than it finds.
+# Longer programs are not analysed step by step: the cost exceeds the benefit.
 MAX_STEPS = 200
-# Nor through results of many columns.
+# Results of more input columns get no functional dependency.
 MAX_COLUMNS = 8
 INC: Effect = "inc"
 DEC: Effect = "dec"
@@ -130,8 +130,8 @@ INT_LIMITS = (-(2**63), 2**63 - 1)
 def program_properties(program: Program, rows: RelationProperties, schema: Schema) -> RelationProperties:
     """Properties of a program's outputs over rows with known properties.
 
-    Copies stay what they are, constants are constants, results of monotone functions are monotone, results of functions of ints and texts depend
-    on their arguments; a user's function says nothing.
+    Copies keep their properties, literals are constant, results of monotone functions are monotone, and results of functions of ints and strings
+    depend functionally on their arguments. Nothing is known of users' functions.
     """
     outputs = [output.index if isinstance(output, Register) else None for output in program.outputs]
     literals = [place for place, output in enumerate(program.outputs) if isinstance(output, Literal)]
@@ -145,16 +145,16 @@ def program_properties(program: Program, rows: RelationProperties, schema: Schem
 
 @attrs.frozen
 class ColumnOrigin:
-    """What a register is made of.
+    """How a register depends on input columns.
 
     Parameters
     ----------
     columns
         Input columns that determine it.
     effect
-        ``inc`` or ``dec``: it follows its only input column in that way; None where it does not.
+        ``inc`` or ``dec`` if it is monotone in its only input column, else None.
     strict
-        Different inputs give different results.
+        Whether different inputs give different results.
     """
 
     columns: frozenset[int]
@@ -163,7 +163,7 @@ class ColumnOrigin:
 
 
 def with_results(program: Program, rows: RelationProperties, schema: Schema) -> RelationProperties:
-    """Properties of the inputs and of those results of steps that are outputs side by side, by register; each in terms of the inputs."""
+    """Properties by register of the inputs and of the computed outputs, each derived from the inputs."""
     types = program.register_types(schema)
     bounds = dict(rows.bounds)
     origins: list[ColumnOrigin | None] = [ColumnOrigin(frozenset([column]), "inc", True) for column in range(program.width)]
@@ -188,7 +188,7 @@ def with_results(program: Program, rows: RelationProperties, schema: Schema) -> 
 def origin_of(
     step: Step, result: int, origins: Sequence[ColumnOrigin | None], types: Sequence[ColumnType], bounds: dict[int, ValueBounds]
 ) -> ColumnOrigin | None:
-    """What a step's result is made of; None if that is not known. Bounds of the result are added where they are."""
+    """How a step's result depends on input columns, None if unknown; bounds of the result are added to ``bounds``."""
     arguments = [operand.index for operand in step.operands if isinstance(operand, Register)]
     found = [origins[argument] for argument in arguments]
     if not isinstance(step.function, str) or any(origin is None for origin in found):
@@ -203,7 +203,7 @@ def origin_of(
         if follows is not None:
             effect = known[0].effect if follows[0] == INC else flip(known[0].effect)
             return ColumnOrigin(columns, effect, known[0].strict and follows[1])
-    # Values of other types that compare as equal, such as both zeros, or an instant at two offsets, may give different results.
+    # Values of other types may compare as equal and yet give different results: both zeros, or an instant at two offsets.
     same = all(types[argument] in (INT, STR, DATETIME) for argument in arguments)
     return ColumnOrigin(columns) if same and len(columns) <= MAX_COLUMNS else None
 
@@ -218,8 +218,8 @@ def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool
     if promise is None:
         return None
     if not isinstance(promise, str) or promise not in PROMISES:
-        told = f"'monotone' of the scalar function {str(step.function)!r} gave {promise!r:.80}"
-        raise InvalidArgumentError(f"{told}: it gives one of {listed(list(PROMISES))}, or None")
+        message = f"'monotone' of the scalar function {str(step.function)!r} gave {promise!r:.80}"
+        raise InvalidArgumentError(f"{message}: it gives one of {listed(list(PROMISES))}, or None")
     return PROMISES[promise]
 
 
@@ -239,11 +239,11 @@ def shifted_bounds(step: Step, bounds: ValueBounds | None) -> ValueBounds | None
 
 
 def mask_facts(program: Program, schema: Schema) -> Mapping[int, SequenceFacts]:
-    """For outputs that are masks: what holds for the outputs among rows where the mask is true."""
+    """For each output that may be a mask, what holds for the outputs among rows where it is true."""
     if len(program.steps) > MAX_STEPS:
         return {}
     places: dict[int, int] = {}
-    # Once: there may be as many masks as columns.
+    # Computed once: there may be as many masks as columns.
     types = program.register_types(schema)
     for place, output in enumerate(program.outputs):
         if isinstance(output, Register):
@@ -258,7 +258,7 @@ def mask_facts(program: Program, schema: Schema) -> Mapping[int, SequenceFacts]:
 
 
 def facts_where(program: Program, mask: Operand, types: Sequence[ColumnType], places: Mapping[int, int]) -> SequenceFacts:
-    """What holds among rows where a mask is true, said of the outputs in ``places``."""
+    """What holds among rows where a mask is true, in terms of outputs: ``places`` maps registers to them."""
     constants, pairs, present = constants_and_present(program, mask, types)
     return SequenceFacts(
         constants=tuple(places[register] for register in constants if register in places),

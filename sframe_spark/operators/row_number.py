@@ -36,7 +36,6 @@ class RowNumber(SequentialOperator):
     start: int = 0
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """One int column."""
         return (INT,)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
@@ -50,7 +49,6 @@ class RowNumber(SequentialOperator):
         return [[0]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same numbers."""
         return self, outputs
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -69,19 +67,15 @@ class RowNumber(SequentialOperator):
         return ExecutionError(f"row numbers from {self.start} need more than 64 bits: choose a smaller start")
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
-        """No row yet."""
         return 0
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
-        """The number of rows."""
         return inputs[0].rows
 
     def combine(self, first: Any, second: Any) -> Any:
-        """Rows add up."""
         return first + second
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-        """Consecutive numbers."""
         rows = inputs[0].rows
         first = self.start + state
         if first + rows - 1 >= 2**63:

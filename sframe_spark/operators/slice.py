@@ -1,4 +1,4 @@
-"""Slices: rows by number."""
+"""The slice operator: rows by index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sframe_spark.planner.registry import register
 @register
 @attrs.frozen
 class SliceRows(Operator):
-    """Rows ``start, start + step, ...`` before ``stop``; all three are non-negative row numbers, ``step`` at least one."""
+    """Rows ``start, start + step, ...`` before ``stop``; indices are not negative, and ``step`` is at least one."""
 
     name: ClassVar[str] = "slice"
     deterministic: ClassVar[bool] = True
@@ -36,37 +36,32 @@ class SliceRows(Operator):
     step: int = attrs.field(default=1, validator=at_least(1))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types."""
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """Exact when the input's length is known."""
-        wanted = None if self.stop is None else len(range(self.start, self.stop, self.step))
+        requested = None if self.stop is None else len(range(self.start, self.stop, self.step))
         if inputs[0].length.rows is not None:
             stop = inputs[0].length.rows if self.stop is None else min(self.stop, inputs[0].length.rows)
             return Length.exactly(len(range(self.start, stop, self.step)))
-        bounds = [bound for bound in (wanted, inputs[0].length.at_most) if bound is not None]
+        bounds = [bound for bound in (requested, inputs[0].length.at_most) if bound is not None]
         return Length.unknown(at_most=min(bounds) if bounds else None)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """All of the input's; any part of the rows keeps them."""
+        """Those of the input, which hold for any subset of its rows."""
         return inputs[0]
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those read."""
         return [outputs]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same rows of fewer columns."""
         return self, kept[0]
 
     @property
     def row_range(self) -> RowSlice:
-        """The rows taken."""
         return RowSlice(self.start, self.stop, self.step)
 
     def requires(self, slot: int) -> Need:
-        """Rows by number."""
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
@@ -76,7 +71,7 @@ class SliceRows(Operator):
         return (self.start + start * self.step, self.start + (stop - 1) * self.step + 1)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A filter on the row number; a prefix of a keyed relation becomes a top-k, and of rows in any order so many of them are taken."""
+        """A filter on the row index; a prefix of a keyed relation becomes a top-k query, and of rows without order a limit."""
         from pyspark.sql import functions as F
 
         relation = inputs[0]
@@ -106,18 +101,17 @@ class SliceRows(Operator):
         return self.take_steps(chunk.slice(self.start, stop))
 
     def take_steps(self, chunk: Chunk) -> Chunk:
-        """Every ``step``-th row of a run that begins at an output row."""
+        """Every ``step``-th row of a chunk that begins at an output row."""
         if self.step == 1 or not chunk.rows:
             return chunk
         places = pa.array(np.arange(0, chunk.rows, self.step))
         return Chunk(tuple(column.take(places) for column in chunk.columns), len(places))
 
     def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
-        """Output rows from the input interval asked for."""
+        """Output rows from the requested input interval."""
         return self.take_steps(inputs[0])
 
     def describe(self) -> str:
-        """The range."""
         end = "" if self.stop is None else self.stop
         return f"{self.start}:{end}" + ("" if self.step == 1 else f":{self.step}")
 

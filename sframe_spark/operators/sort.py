@@ -1,4 +1,7 @@
-"""Sort: a new row order, of all rows or of those that tie. Lowered to a key, so a sort that nobody observes costs nothing."""
+"""The operators that reorder rows: sort, suffix sort, top rows, reverse; and the promise that rows are in an order.
+
+In Spark a sort only defines a row key, so a sort whose order nobody observes costs nothing.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Rows that tie are sorted in memory, and those at the edge of a range of rows pass through the driver.
+# Limits of a run of ties: it is sorted in memory, and a run at the edge of a row range passes through the driver.
 MAX_TIES = 262_144
 MAX_TIED_BYTES = 256 << 20
 
@@ -54,34 +57,31 @@ class Reordering(Operator):
 
     @property
     def leaves_equal_rows(self) -> bool:
-        """True where nothing else puts in order what ties in the first column."""
+        """Return whether no further column orders rows that tie in the first one."""
         return len(self.by) == 1
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types."""
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The input's length."""
         return inputs[0].length
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """In the order asked for; ties keep the orders that the input has."""
+        """In the sort order; ties keep the orders of the input."""
         return sorted_properties(inputs[0], self.by)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those read, and those sorted by."""
+        """Required columns and sort columns."""
         return [sorted({*outputs, *(position for position, _ in self.by)})]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same order of fewer columns."""
         return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
 
 
 @register
 @attrs.frozen
 class Sort(Reordering):
-    """All rows."""
+    """A stable sort of all rows."""
 
     name: ClassVar[str] = "sort"
     reorders: ClassVar[bool] = True
@@ -89,21 +89,20 @@ class Sort(Reordering):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """A sort only defines a row key: it is the result of the query that is put in order."""
+        """A sort only defines a row key: the result of the whole query is sorted."""
         return NO_WORK
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
-        """The order asked for."""
         return [(0, [position for position, _ in self.by])]
 
     @property
     def takes_all_rows(self) -> bool:
-        """True: rows are put in order wherever all of them are."""
+        """True: rows are sorted once all of them are in one place."""
         return True
 
     @property
     def split_by(self) -> tuple[int, bool] | None:
-        """The first column of the order: rows that tie in it are in one range."""
+        """The first sort column: rows that tie in it are in one range."""
         return self.by[0]
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
@@ -113,15 +112,15 @@ class Sort(Reordering):
         return rows.rows_at(order_of(parts)) if rows.rows else rows
 
     def in_memory(self) -> Operator:
-        """The sort of ties, of which all rows are some."""
+        """The suffix sort without a sorted prefix: all rows are one run of ties."""
         return SuffixSort(self.by, 0)
 
     def requires(self, slot: int) -> Need:
-        """Input order, which places ties, if the output's order is observed."""
+        """Input order, which breaks ties, if the output's order is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """New key columns before the old ones; no exchange until someone observes the order."""
+        """New key columns before the old ones; no shuffle until the order is observed."""
         relation = inputs[0]
         columns = key_columns(relation, self.by)
         df = relation.df.select(*relation.columns, *[column.alias(f"k{i}") for i, (column, _) in enumerate(columns)])
@@ -129,21 +128,20 @@ class Sort(Reordering):
         return Relation(df, relation.schema, key, not_missing=relation.not_missing)
 
     def describe(self) -> str:
-        """Columns and directions."""
         return describe_order(self.by)
 
 
 @register
 @attrs.frozen
 class SuffixSort(Reordering, RunOperator):
-    """All rows in the order of some columns, by the leading ones of which they are in order already; stable.
+    """A stable sort of rows that are already sorted by the leading sort columns: only runs of ties are sorted.
 
     Parameters
     ----------
     by
         Pairs of column position and whether it ascends.
     held
-        How many of them, from the first, the input is in the order of; with none, all rows are sorted in memory.
+        By how many leading columns the input is sorted already; with none, all rows are sorted in memory.
     """
 
     name: ClassVar[str] = "suffix_sort"
@@ -152,24 +150,23 @@ class SuffixSort(Reordering, RunOperator):
 
     @property
     def prefix(self) -> tuple[int, ...]:
-        """Columns that are in order."""
+        """Columns by which the input is sorted."""
         return tuple(position for position, _ in self.by[: self.held])
 
     def otherwise(self) -> Sort:
-        """All rows sorted by Spark, where too many of them tie."""
+        """A full sort by Spark, if a run of ties is too long."""
         return Sort(self.by)
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
-        """The rows themselves."""
         return chunk
 
     def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
-        """The rows themselves, and the number of each one's run of ties.
+        """The rows, and each one's run of ties.
 
         Raises
         ------
         RunTooLongError
-            If too many rows tie to be sorted in memory; the executor then has Spark sort all rows.
+            If too many rows tie to be sorted in memory; Spark then sorts all rows.
         """
         starts = run_starts([table.columns[p] for p in self.prefix], [schema[p] for p in self.prefix], table.rows)
         lengths = np.diff([*starts.tolist(), table.rows])
@@ -178,7 +175,7 @@ class SuffixSort(Reordering, RunOperator):
         return table, run_numbers(starts, table.rows)
 
     def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
-        """The rows of each run in order."""
+        """The rows of each run, sorted."""
         parts = [part for position, up in self.by[self.held :] for part in sort_parts(table.columns[position], schema[position], up)]
         order = pa.array(order_of([runs, *parts]))
         return Chunk(tuple(column.take(order) for column in table.columns), table.rows)
@@ -188,17 +185,16 @@ class SuffixSort(Reordering, RunOperator):
         return Sort(self.by).plan_to_operator(inputs, context)
 
     def describe(self) -> str:
-        """Order, and how much of it is there."""
         return f"{describe_order(self.by)}; {self.held} held"
 
 
 def sorted_properties(rows: RelationProperties, by: Sequence[tuple[int, bool]]) -> RelationProperties:
-    """Properties of rows after a stable sort: in the order asked for, then among ties in every order that held before."""
+    """Properties of rows after a stable sort: in the sort order, and among ties in every order that held before."""
     return rows.reordered(derive.sort(rows.order, requirement(by), stable=True))
 
 
 def key_columns(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:
-    """Key of the rows after a stable sort: the columns sorted by, then the key before it."""
+    """Row key after a stable sort: the sort columns, then the key before the sort."""
     return [*sort_keys(relation, by), *((relation.df[column.name], column.ascending) for column in relation.key)]
 
 
@@ -208,10 +204,7 @@ def sort_keys(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[
 
 
 def order_parts(column: Column, column_type: ColumnType) -> list[Column]:
-    """Columns whose lexicographic Spark order (missing first, NaN last) is the engine's order of the values.
-
-    A date-time with an offset orders by its instant.
-    """
+    """Spark columns whose lexicographic order (missing first, NaN last) is the engine's value order; zoned date-times order by their instant."""
     if column_type.kind == DATETIME_KIND and column_type.is_zoned:
         return [column["instant"]]
     return [column]
@@ -251,9 +244,9 @@ def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
 
 # The first rows in some order, without a sort of all rows.
 
-# Every task sends so many rows at most to the driver.
+# Rows that a task sends to the driver at most.
 MAX_ROWS_SENT = 10_000
-# For each row wanted so many are looked at to see which ones come near.
+# Sampled numbers per requested row, for a bound above which rows need not be sorted.
 SAMPLED = 64
 
 
@@ -272,17 +265,17 @@ class TopRows(Reordering, DecomposableOperator):
 
     @property
     def has_whole_kernel(self) -> bool:
-        """True: all rows are one run."""
+        """True: all rows are passed as one chunk."""
         return True
 
     @property
     def split_by(self) -> tuple[int, bool] | None:
-        """The first column of the order: further ranges are made where those before have too few rows."""
+        """The first sort column: later ranges are computed only if earlier ones have too few rows."""
         return self.by[0] if self.by else None
 
     @property
     def rows_of_ranges(self) -> int | None:
-        """As many as are asked for."""
+        """The requested number of rows."""
         return self.rows
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
@@ -295,52 +288,49 @@ class TopRows(Reordering, DecomposableOperator):
 
     @property
     def rows_of_part(self) -> int:
-        """The first rows of each part."""
+        """A partial result holds at most the requested number of rows."""
         return self.rows
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
-        """The order asked for."""
         return [(0, [position for position, _ in self.by])]
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Spark's take-ordered: no exchange of the data."""
+        """Spark's take-ordered: no shuffle."""
         relation = inputs[0]
         order = [sort_expression(column, ascending) for column, ascending in key_columns(relation, self.by)]
-        # The key of the result is made of the rows taken: no row that is left out is copied for it.
-        taken = attrs.evolve(relation, df=relation.df.orderBy(*order).limit(self.rows))
-        return Sort(self.by).plan_to_operator([taken], context)
+        # Key columns are added after the limit: they are not copied for rows that are dropped.
+        limited = attrs.evolve(relation, df=relation.df.orderBy(*order).limit(self.rows))
+        return Sort(self.by).plan_to_operator([limited], context)
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
-        """Each task sends its own first rows, if these are few."""
+        """Return whether few enough rows are requested for each task to send its own first rows."""
         return self.rows <= MAX_ROWS_SENT
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """The first rows of the only run."""
+        """The first rows of all."""
         return self.part_of(inputs[0], facts)
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> Chunk:
-        """The first rows of a run."""
+        """The first rows of a chunk."""
         parts = [part for position, up in self.by for part in sort_parts(rows.columns[position], facts[0].schema[position], up)]
-        # Few rows come near the first ones: only these are sorted.
+        # Only the few rows that may be among the first ones are sorted.
         near = first_places(parts[0], parts[1], self.rows)
         order = near[np.lexsort([part[near] for part in reversed(parts)])][: self.rows]
         return Chunk(tuple(column.take(pa.array(order)) for column in rows.columns), len(order))
 
     def combined(self, first: Chunk, second: Chunk, facts: Sequence[Facts]) -> Chunk:
-        """The first rows of both; of rows that tie, those of the first run."""
+        """The first rows of both; ties are broken in favour of the first chunk."""
         return self.part_of(joined(first, second), facts)
 
     def rows_from(self, part: Chunk, facts: Sequence[Facts]) -> Chunk:
-        """The rows themselves."""
         return part
 
     def describe(self) -> str:
-        """Columns, directions and count."""
         return f"{describe_order(self.by)}; {self.rows} rows"
 
 
 def first_places(ranks: np.ndarray, numbers: np.ndarray, count: int) -> np.ndarray:
-    """Places, ascending, of the rows whose rank and number are not above those of the row that is the ``count``-th in order.
+    """Ascending indices of the rows whose (rank, number) is not above that of the ``count``-th row in order.
 
     Examples
     --------
@@ -358,15 +348,15 @@ def first_places(ranks: np.ndarray, numbers: np.ndarray, count: int) -> np.ndarr
 
 
 def _places_of_smallest(numbers: np.ndarray, count: int) -> np.ndarray:
-    """Places, ascending, of the numbers that are not above the ``count``-th smallest."""
+    """Ascending indices of the numbers that are not above the ``count``-th smallest."""
     sample = numbers[:: max(1, len(numbers) // (SAMPLED * count))]
-    # So many of the sample are not above this one, and so not fewer of all.
+    # At least ``count`` numbers are not above the ``count``-th smallest of the sample.
     near = np.flatnonzero(numbers <= np.partition(sample, count - 1)[count - 1])
     chosen = numbers[near]
     return near[chosen <= np.partition(chosen, count - 1)[count - 1]]
 
 
-# Rows backwards: every range of output rows is a range of input rows, so nothing is exchanged.
+# Reverse: every range of output rows is a range of input rows, so nothing is shuffled.
 
 
 @register
@@ -384,50 +374,44 @@ class Reverse(Operator):
     keeps_dense: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types."""
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The input's length."""
         return inputs[0].length
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Orders are turned round; what holds among rows in any order stays."""
+        """Orders are reversed; properties that do not depend on order stay."""
         return inputs[0].reordered(inputs[0].order.reverse())
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those read."""
         return [outputs]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same rows of fewer columns."""
         return self, kept[0]
 
     def requires(self, slot: int) -> Need:
-        """Rows by number."""
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
-        """As many rows, counted from the end."""
+        """The same number of rows, counted from the end."""
         rows = facts[slot].length.rows
         assert rows is not None, "rows addressed by number are counted"
         return (rows - stop, rows - start)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """The rows of a run backwards."""
+        """The rows in reverse."""
         chunk = inputs[0]
         places = pa.array(np.arange(chunk.rows - 1, -1, -1))
         return Chunk(tuple(column.take(places) for column in chunk.columns), chunk.rows)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """The same row key, read the other way."""
+        """The same row key, with opposite directions."""
         relation = inputs[0]
         turned = tuple(KeyColumn(column.name, not column.ascending) for column in relation.key)
         hidden = [column.name for column in turned]
         return attrs.evolve(relation, df=relation.df.select(*relation.columns, *hidden), key=turned, position=None)
 
     def describe(self) -> str:
-        """Nothing to say."""
         return ""
 
 
@@ -441,9 +425,6 @@ def reverse(node: PlannerNode) -> PlannerNode:
     [3, 2, 1]
     """
     return Reverse().make_planner_node(node)
-
-
-# Rows of which somebody says that they are in an order: the planner believes it.
 
 
 @register
@@ -480,43 +461,39 @@ class AssumeOrder(Operator):
         return inputs[0].schema
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """The input's, and the order promised."""
+        """Those of the input, and the promised order."""
         return inputs[0].reordered(inputs[0].order.add(orderings=[requirement(self.by)]))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those read: a promise keeps no column that nobody reads."""
+        """Required columns: the promise itself requires none."""
         return [outputs]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The promise as far as its columns are there."""
+        """The prefix of the promise whose columns are left."""
         places = places_of(kept[0])
         return AssumeOrder(moved_order(tuple(takewhile(lambda item: item[0] in places, self.by)), kept[0])), kept[0]
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
-        """The order assumed."""
         return [(0, [position for position, _ in self.by])]
 
     def requires(self, slot: int) -> Need:
-        """Nothing: rows pass through."""
+        """Rows pass through."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """The input itself."""
         return inputs[0]
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """The rows themselves."""
         return inputs[0]
 
     def describe(self) -> str:
-        """Columns and directions."""
         return describe_order(self.by)
 
 
 def assume_order(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
-    """The node's rows, of which the planner believes that they are in an order; a source takes the belief into itself."""
+    """The node's rows, assumed by the planner to be in an order; a source records the assumption itself."""
     operator = node.operator
     if isinstance(operator, (MemorySource, SegmentSource)):
-        wanted = tuple((operator.positions[position], up) for position, up in by)
-        return PlannerNode(operator.with_ordering(wanted), (), node.facts)
+        ordering = tuple((operator.positions[position], up) for position, up in by)
+        return PlannerNode(operator.with_ordering(ordering), (), node.facts)
     return AssumeOrder(tuple(by)).make_planner_node(node)

@@ -1,7 +1,7 @@
 """Applications of users' functions in a graph, and the memos of their results.
 
-An application is a node: a function applied twice makes two columns. Laws copy operators into plans of other nodes; the memo that a function
-carries there says whose application it is.
+An application is a node: a function applied twice makes two columns. Laws copy operators into other nodes of a plan; the memo that a function
+carries there identifies its application.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def calls_user_functions(root: PlannerNode) -> bool:
 
 @contextlib.contextmanager
 def running_user_functions(plan: PlannerNode) -> Iterator[None]:
-    """A block in which a plan runs: functions that it calls in this process are those of the state that they were given in."""
+    """A context in which a plan runs: its users' functions see the state of the program in which they were given."""
     with contextlib.ExitStack() as stack:
         for node in postorder([plan]):
             for function in functions_of(node):
@@ -80,29 +80,29 @@ def memos_of(node: PlannerNode) -> Sequence[CallMemo]:
     return memos
 
 
-def remember_first(node: PlannerNode, found: Chunk, counts: Sequence[int] | None = None, numbers: Sequence[int] | None = None) -> None:
-    """Remember at a node the results for some rows, the first ones unless their numbers are given, that were computed to infer its type."""
-    sizes = np.ones(found.rows, dtype=np.int64) if counts is None else np.array(counts, dtype=np.int64)
+def remember_first(node: PlannerNode, results: Chunk, counts: Sequence[int] | None = None, numbers: Sequence[int] | None = None) -> None:
+    """Remember results that were computed to infer a node's type, for its first rows unless row ids are given."""
+    sizes = np.ones(results.rows, dtype=np.int64) if counts is None else np.array(counts, dtype=np.int64)
     rows = np.arange(sizes.size) if numbers is None else np.array(numbers, dtype=np.int64)
     if rows.size:
         order = np.argsort(rows)
         # Results that are too many for memory are materialized by the next action.
         with contextlib.suppress(MemoFullError):
-            memos_of(node)[0].completed(rows[order], lambda _: (found if numbers is None else found.rows_at(order), sizes[order]))
+            memos_of(node)[0].completed(rows[order], lambda _: (results if numbers is None else results.rows_at(order), sizes[order]))
 
 
 def with_memos(root: PlannerNode, everywhere: bool, kept: PlannerNode | None = None) -> tuple[PlannerNode, dict[int, PlannerNode]]:
-    """Return the graph with each application carrying its memo, and the node of each memo by the memo's ``id``.
+    """Return a copy of the graph in which each application carries its memo, and the node of each memo by the memo's ``id``.
 
     Parameters
     ----------
     root
-        The graph, which stays as it is.
+        The graph.
     everywhere
-        Every application also gets the numbers of its rows, by which results are looked up and remembered; otherwise only those of which some
-        rows have been computed, and none remembers more.
+        Whether every application gets row ids, by which results are looked up and remembered. Otherwise only applications with some known results
+        get them, and no new results are remembered.
     kept
-        A node all of whose results are kept: its memo remembers no more.
+        A node that is materialized, so its memo remembers no new results.
     """
     owners: dict[int, PlannerNode] = {}
     numbers: dict[int, PlannerNode] = {}
@@ -115,13 +115,13 @@ def with_memos(root: PlannerNode, everywhere: bool, kept: PlannerNode | None = N
             return _named_like(node, complete)
         memos = memos_of(node) if everywhere and node is not kept else [memo.sent() for memo in memos_of(node)]
         owners.update((id(memo), node) for memo in memos)
-        wanted = everywhere or any(memo.known for memo in memos)
-        if wanted and not isinstance(node.operator, MapCycles):
+        is_numbered = everywhere or any(memo.known for memo in memos)
+        if is_numbered and not isinstance(node.operator, MapCycles):
             below = node.inputs[0]
             if id(below) not in numbers:
                 numbers[id(below)] = row_numbers(inputs[0])
             inputs = [*inputs, numbers[id(below)]]
-        return _named_like(node, _applied(node, inputs, memos, wanted))
+        return _named_like(node, _applied(node, inputs, memos, is_numbered))
 
     return fold([root], rebuilt)[id(root)], owners
 
@@ -133,14 +133,14 @@ def _named_like(node: PlannerNode, rebuilt: PlannerNode) -> PlannerNode:
 
 
 def row_numbers(node: PlannerNode) -> PlannerNode:
-    """Return a node of the number of each row of a node."""
+    """Return a node of row ids, aligned with a node."""
     rows = node.length.rows
     operator = RowNumber() if rows is None else RangeSource(0, rows)
     return operator.make_planner_node(*([node] if rows is None else []))
 
 
 def _applied(node: PlannerNode, inputs: Sequence[PlannerNode], memos: Sequence[CallMemo], numbered: bool) -> PlannerNode:
-    """A node that calls users' functions, over inputs of which the last are row numbers if it is numbered, with memos."""
+    """The application with its memos, over other inputs; if it is ``numbered``, row ids are the last column."""
     operator = node.operator
     if isinstance(operator, MapCycles):
         function = attrs.evolve(operator.function, function=attrs.evolve(operator.function.function, memo=memos[0], numbered=numbered))
@@ -155,7 +155,7 @@ def _applied(node: PlannerNode, inputs: Sequence[PlannerNode], memos: Sequence[C
 
 
 def with_memos_in_steps(program: Program, memos: Sequence[CallMemo], numbered: bool) -> Program:
-    """A program whose users' functions carry memos; ``numbered``: an input column more, the last, is the number of the row."""
+    """The program with memos in its users' functions; ``numbered``: an additional last input column holds row ids."""
     number = program.width
     if numbered:
         program = program.with_inputs({place: place for place in range(number)}, number + 1)
@@ -171,7 +171,7 @@ def with_memos_in_steps(program: Program, memos: Sequence[CallMemo], numbered: b
 
 
 def complete_source(node: PlannerNode) -> PlannerNode | None:
-    """Return the rows of a node whose function has been called for all of them; None while some are left, or if they are too many for memory."""
+    """Return a source of a node's results once its memo has those of all rows; None before that, or if they are too large for memory."""
     if not isinstance(node.operator, (LambdaTransform, FlatMap)) or not node.calls:
         return None
     memo: CallMemo = node.calls[0]
@@ -184,11 +184,8 @@ def complete_source(node: PlannerNode) -> PlannerNode | None:
     return PlannerNode(source, (), Facts(node.schema, source.infer_length(()), node.facts.domain))
 
 
-# Functions that plug-ins have added to the tables, where operators of this package name them.
-
-
 def calls_plugins(operator: Operator) -> bool:
-    """True when an operator computes by a function that is not built in.
+    """Return whether an operator calls a scalar function or an aggregate that a plug-in has registered.
 
     Examples
     --------
@@ -203,7 +200,7 @@ def calls_plugins(operator: Operator) -> bool:
 
 
 def calls_within(value: Any) -> Iterator[Step | Aggregation]:
-    """The calls of named functions that an operator is made of, wherever it holds them."""
+    """All calls of named functions in an operator's fields, nested ones included."""
     if isinstance(value, (Step, Aggregation)) and isinstance(value.function, str):
         yield value
     elif isinstance(value, tuple):

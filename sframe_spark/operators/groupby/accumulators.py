@@ -264,7 +264,6 @@ class Counted(PartialAggregate):
         return [pa.array(totals(plain_numbers(partial[0]), starts))]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The counts."""
         return partial[0]
 
 
@@ -375,7 +374,6 @@ class CountedRuns(PartialAggregate):
         return [pa.array(totals(plain_numbers(counts) - goes_on, starts)), firsts.take(pa.array(starts)), lasts.take(pa.array(ends))]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The counts."""
         return partial[0]
 
 

@@ -112,7 +112,6 @@ class MapCycles(RunOperator):
         return (*inputs[0].schema, *self.types)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The input's length."""
         return inputs[0].length
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
@@ -120,23 +119,18 @@ class MapCycles(RunOperator):
         return inputs[0].project([*range(facts[0].width), *[None] * len(self.types)])
 
     def user_functions(self, width: int) -> Sequence[PythonFunction]:
-        """The function."""
         return [self.function.function]
 
     def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> MapCycles:
-        """The columns that another function makes."""
         return attrs.evolve(self, function=attrs.evolve(self.function, function=change(self.function.function)))
 
     def types_made(self, width: int) -> Schema:
-        """Those of the new columns."""
         return self.types
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """The input's columns."""
         return [[(0, position)] for position in range(inputs[0].width)]
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
-        """The rows themselves."""
         return chunk
 
     def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
@@ -214,7 +208,6 @@ class MapCycles(RunOperator):
         return Relation(df, schema, (KeyColumn(position),), position)
 
     def describe(self) -> str:
-        """Keys and the function's place."""
         keys = ", ".join(f"c{position}" for position in (*self.keys, *self.within))
         return f"[{keys}]; {', '.join(self.function.columns)} = {self.function.describe()}"
 

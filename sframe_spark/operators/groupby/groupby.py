@@ -69,7 +69,6 @@ class GroupBy(DecomposableOperator):
 
     @property
     def group_keys(self) -> Sequence[int]:
-        """The keys."""
         return self.keys
 
     @property
@@ -83,7 +82,6 @@ class GroupBy(DecomposableOperator):
         return (0,)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """The keys."""
         return [[(0, position)] for position in self.keys]
 
     def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
@@ -100,7 +98,6 @@ class GroupBy(DecomposableOperator):
         return [len(self.keys) + place for place, aggregation in enumerate(self.aggregations) if aggregation.function == "freq_count"]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Types of the keys, then of the aggregates."""
         schema = inputs[0].schema
         return tuple(schema[position] for position in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
 
@@ -123,11 +120,9 @@ class GroupBy(DecomposableOperator):
         return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Keys and what is aggregated."""
         return [grouped_columns(self.keys, used_aggregations(self.aggregations, len(self.keys), outputs))]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Aggregates that nobody reads are not computed."""
         places, width = places_of(kept[0]), len(self.keys)
         aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
         return GroupBy(tuple(places[key] for key in self.keys), aggregations), [*range(width), *(o for o in outputs if o >= width)]
@@ -175,7 +170,6 @@ class GroupBy(DecomposableOperator):
         return [key for key in self.keys if facts[0].schema[key] == STR and key not in read]
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> PartialGroups:
-        """The groups of the rows."""
         return self._grouping(facts).groups(rows)
 
     def combined(self, first: PartialGroups, second: PartialGroups, facts: Sequence[Facts]) -> PartialGroups:
@@ -191,14 +185,12 @@ class GroupBy(DecomposableOperator):
         return math.inf if part.rows.rows > MAX_GROUPS else sum(column.nbytes for column in part.rows.columns)
 
     def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
-        """Keys and finished aggregates."""
         return self._grouping(facts).finished(part)
 
     def _grouping(self, facts: Sequence[Facts]) -> GroupingByKeys:
         return GroupingByKeys.of(facts[0].schema, self.keys, self.aggregations)
 
     def describe(self) -> str:
-        """Keys and aggregates."""
         keys = ", ".join(f"c{position}" for position in self.keys)
         return f"[{keys}]; " + ", ".join(a.describe() for a in self.aggregations)
 
@@ -229,19 +221,15 @@ class Reduce(DecomposableOperator):
         return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Types of the aggregates."""
         return tuple(a.infer(inputs[0].schema) for a in self.aggregations)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """One row."""
         return Length.exactly(1)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """What is aggregated."""
         return [grouped_columns((), used_aggregations(self.aggregations, 0, outputs))]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Aggregates that nobody reads are not computed."""
         return Reduce(moved(used_aggregations(self.aggregations, 0, outputs), kept[0])), outputs
 
     def requires(self, slot: int) -> Need:
@@ -277,18 +265,15 @@ class Reduce(DecomposableOperator):
         return all(a.implementation().decomposes(types) for a, types in self._typed(facts))
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> tuple[Any, ...]:
-        """The part of each aggregate."""
         arguments = [[rows.columns[position] for position in a.positions] for a in self.aggregations]
         return tuple(
             decomposition_of(a).lift(arrays, rows.rows, types, a.parameters) for arrays, (a, types) in zip(arguments, self._typed(facts), strict=True)
         )
 
     def combined(self, first: tuple[Any, ...], second: tuple[Any, ...], facts: Sequence[Facts]) -> tuple[Any, ...]:
-        """Aggregate by aggregate."""
         return tuple(decomposition_of(a).combine(x, y, types) for x, y, (a, types) in zip(first, second, self._typed(facts), strict=True))
 
     def rows_from(self, part: tuple[Any, ...], facts: Sequence[Facts]) -> Chunk:
-        """One row."""
         values = [decomposition_of(a).finish(x, types, a.parameters) for x, (a, types) in zip(part, self._typed(facts), strict=True)]
         return Chunk(tuple(encode([value], kind) for value, kind in zip(values, self.infer_type(facts), strict=True)), 1)
 
@@ -297,7 +282,6 @@ class Reduce(DecomposableOperator):
         return [(a, [facts[0].schema[position] for position in a.positions]) for a in self.aggregations]
 
     def describe(self) -> str:
-        """The aggregates."""
         return ", ".join(a.describe() for a in self.aggregations)
 
 

@@ -122,7 +122,6 @@ class AssignIntervals(Operator):
         return known.project([width if place == self.position else place for place in range(width)])
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """The input's columns, as far as they go."""
         return [[(0, position)] for position in range(inputs[0].width)]
 
     def requires(self, slot: int) -> Need:
@@ -206,7 +205,6 @@ class AssignIntervals(Operator):
         return Relation(df, types, relation.key, not_missing=renamed.not_missing | {self.position})
 
     def describe(self) -> str:
-        """Key and intervals."""
         return f"c{self.position} {self.grid.describe()}"
 
 
@@ -349,7 +347,6 @@ class FillIntervals(SequentialOperator):
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Unknown."""
         return Length.unknown()
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
@@ -360,11 +357,9 @@ class FillIntervals(SequentialOperator):
         return RelationProperties(OrderingProperties(orderings=[[(0, "asc")]], keys=[[0]] if known.has_key([0]) else []))
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """The input's columns, as far as they go."""
         return [[(0, position)] for position in range(inputs[0].width)]
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
-        """No row."""
         return LastRow(Chunk.empty(facts[0].schema))
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
@@ -473,7 +468,6 @@ class FillIntervals(SequentialOperator):
         return Relation(df.select(*columns, *hidden, "new"), schema, (*relation.key, KeyColumn("new")))
 
     def describe(self) -> str:
-        """Distance, keys and fill."""
         return f"every {self.every}, {self.keys} key(s), {'forward' if self.forward else 'missing'}"
 
 

@@ -81,7 +81,6 @@ class StreamingGroupBy(RunOperator):
         return [width + place for place, aggregation in enumerate(self.aggregations) if is_finished_by_arrow(aggregation, schema)]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Types of the keys, then of the aggregates."""
         schema = inputs[0].schema
         return tuple(schema[position] for position in self.grouped) + tuple(a.infer(schema) for a in self.aggregations)
 
@@ -94,11 +93,9 @@ class StreamingGroupBy(RunOperator):
         return RelationProperties(runs.project(dict(enumerate(self.keys))), bounds=bounds)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Keys and what is aggregated."""
         return [grouped_columns(self.grouped, used_aggregations(self.aggregations, len(self.grouped), outputs))]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Aggregates that nobody reads are not computed."""
         places, width = places_of(kept[0]), len(self.grouped)
         keys, within = (tuple(places[position] for position in columns) for columns in (self.keys, self.within))
         aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
@@ -162,7 +159,6 @@ class StreamingGroupBy(RunOperator):
         return Chunk(tuple(merged), len(grouping.starts)), grouping.runs
 
     def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
-        """Keys and finished aggregates."""
         width = len(self.grouped)
         columns = list(table.columns[:width])
         for partial in self.partials(schema):
@@ -189,7 +185,6 @@ class StreamingGroupBy(RunOperator):
         return Relation(result, types, (KeyColumn("k0"), KeyColumn("k1")))
 
     def describe(self) -> str:
-        """Keys and aggregates."""
         keys = ", ".join(f"c{position}" for position in self.keys)
         divided = "; within " + ", ".join(f"c{position}" for position in self.within) if self.within else ""
         return f"[{keys}]{divided}; " + ", ".join(a.describe() for a in self.aggregations)

@@ -223,7 +223,6 @@ class AsofJoin(Operator):
         return [sorted({*range(1 + len(self.by)), *left}), sorted({self.on, *self.by, *values})]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same matches of fewer columns."""
         width = len(self.kept)
         places = places_of(kept[0])
         left = tuple(places[self.kept[o]] for o in outputs if o < width)

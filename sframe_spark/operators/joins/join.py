@@ -143,7 +143,6 @@ class Join(Operator):
         return [*((0, [column]) for column in self.left_keys), *((1, [column]) for column in self.right_keys)]
 
     def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
-        """The pairs of keys."""
         return [((0, left), (1, right)) for left, right in zip(self.left_keys, self.right_keys, strict=True)]
 
     def right_values(self, width: int) -> list[int]:
@@ -188,13 +187,11 @@ class Join(Operator):
         return joined_properties(inputs, [item.width for item in facts], list(zip(self.left_keys, self.right_keys, strict=True)), self.how)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Keys, and those read."""
         width, values = inputs[0].width, self.right_values(inputs[1].width)
         left = sorted({*self.left_keys, *(o for o in outputs if o < width)})
         return [left, sorted({*self.right_keys, *(values[o - width] for o in outputs if o >= width)})]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same matches of fewer columns."""
         width, values = inputs[0].width, self.right_values(inputs[1].width)
         left, right = places_of(kept[0]), places_of(kept[1])
         left_keys, right_keys = tuple(left[key] for key in self.left_keys), tuple(right[key] for key in self.right_keys)
@@ -262,7 +259,6 @@ class Join(Operator):
         return left.not_missing | matched if self.how == "inner" else left.not_missing
 
     def describe(self) -> str:
-        """Kind and keys."""
         pairs = ", ".join(f"c{a} = c{b}" for a, b in zip(self.left_keys, self.right_keys, strict=True))
         return f"{self.how}; {pairs}"
 

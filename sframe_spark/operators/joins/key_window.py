@@ -395,7 +395,6 @@ class KeyWindow(Operator):
         return (0,)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Columns kept."""
         return [[(0, position)] for position in self.kept]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
@@ -431,7 +430,6 @@ class KeyWindow(Operator):
         return [used, used]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same windows of fewer columns."""
         places, width = places_of(kept[0]), len(self.kept)
         left = tuple(places[self.kept[o]] for o in outputs if o < width)
         if not kept[1]:
@@ -494,7 +492,6 @@ class KeyWindow(Operator):
         return window_relation(inputs[0], inputs[1], self, Way(context.summed))
 
     def describe(self) -> str:
-        """Key, window and aggregates."""
         place = f"on c{self.on}" + (f" by {list(self.by)}" if self.by else "") + (f" beside {list(self.kept)}" if self.kept else "")
         return f"{place}; -{self.before}..+{self.after}; " + ", ".join(a.describe() for a in self.aggregations)
 

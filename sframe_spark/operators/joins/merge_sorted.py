@@ -80,7 +80,6 @@ class MergeSorted(Operator):
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The sum of the lengths."""
         first, second = inputs[0].length, inputs[1].length
         if first.rows is not None and second.rows is not None:
             return Length.exactly(first.rows + second.rows)
@@ -97,7 +96,6 @@ class MergeSorted(Operator):
         return [sorted({*outputs, *self.positions})] * 2
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same merge of fewer columns."""
         return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
 
     def requires(self, slot: int) -> Need:
@@ -105,7 +103,6 @@ class MergeSorted(Operator):
         return Need.LOOKUP
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
-        """All rows."""
         sides = [as_lookup(rows, item.schema) for rows, item in zip(inputs, facts, strict=True)]
         return self.run_interval(sides, facts, 0, sum(side.rows for side in sides), ())
 

@@ -170,15 +170,12 @@ class SortedJoin(Operator):
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """Those of the join."""
         return self.as_join().filtered_slots
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Those of the join."""
         return self.as_join().column_origins(inputs)
 
     def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
-        """The pair of keys."""
         return self.as_join().matched_keys()
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -190,19 +187,15 @@ class SortedJoin(Operator):
         return self.as_join().infer_length(inputs)
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Those of the join."""
         return self.as_join().column_sizes(inputs, facts, schema)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of the join."""
         return joined_properties(inputs, [item.width for item in facts], [(self.left_key, self.right_key)], self.how)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Keys, and those read."""
         return self.as_join().input_columns(outputs, inputs)
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same matches of fewer columns."""
         joined, columns = self.as_join().over_columns(outputs, kept, inputs)
         assert isinstance(joined, Join)
         return SortedJoin(joined.left_keys[0], joined.right_keys[0], self.how), columns
@@ -268,11 +261,9 @@ class SortedJoin(Operator):
         return Chunk((*columns, *lookup.take(partners, values).columns), len(rows))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Spark's join."""
         return self.as_join().plan_to_operator(inputs, context)
 
     def describe(self) -> str:
-        """Kind and keys."""
         return f"{self.how}; c{self.left_key} = c{self.right_key}"
 
 

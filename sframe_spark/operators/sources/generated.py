@@ -46,15 +46,12 @@ class RangeSource(Source):
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """One int column."""
         return (INT,)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The number of rows."""
         return Length.exactly(self.rows)
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Computed."""
         stop = min(stop, self.rows)
         numbers = self.start + self.step * np.arange(start, max(start, stop), dtype=np.int64)
         return Chunk.of([pa.array(numbers)])
@@ -64,7 +61,6 @@ class RangeSource(Source):
         return (range_statistics(self),)
 
     def rows_between(self, start: int, stop: int) -> RangeSource:
-        """A shorter range."""
         return RangeSource(self.start + self.step * start, stop - start, self.step)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -91,15 +87,12 @@ class ConstantSource(Source):
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The type of the value."""
         return (self.literal.type,)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The number of rows."""
         return Length.exactly(self.rows)
 
     def read(self, start: int, stop: int) -> Chunk:
-        """The value, repeated."""
         return Chunk.of([constant_array(self.literal, max(0, min(stop, self.rows) - start))])
 
     def statistics(self) -> Sequence[ColumnStatistics]:
@@ -107,7 +100,6 @@ class ConstantSource(Source):
         return (ColumnStatistics(ascending=True, descending=True, constant=True),)
 
     def rows_between(self, start: int, stop: int) -> ConstantSource:
-        """Fewer rows."""
         return ConstantSource(self.literal, stop - start)
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
@@ -123,7 +115,6 @@ class ConstantSource(Source):
         return Relation(df, (self.literal.type,), (KeyColumn("k0"),), "k0")
 
     def describe(self) -> str:
-        """Value and rows."""
         return f"{describe_operand(self.literal)}, rows={self.rows}"
 
 

@@ -52,11 +52,9 @@ class MemorySource(Source):
         return cls(data, tuple(types), tuple(range(len(types))), 0, data.rows, order)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The types of the selected columns."""
         return tuple(self.types[position] for position in self.positions)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The exact number of rows."""
         return Length.exactly(self.stop - self.start)
 
     def read(self, start: int, stop: int) -> Chunk:
@@ -83,7 +81,6 @@ class MemorySource(Source):
 
     @property
     def exposed(self) -> Sequence[int]:
-        """The selected columns."""
         return self.positions
 
     @property
@@ -92,11 +89,9 @@ class MemorySource(Source):
         return self.order
 
     def rows_between(self, start: int, stop: int) -> MemorySource:
-        """The same arrays with another range."""
         return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
 
     def with_columns(self, positions: Sequence[int]) -> MemorySource:
-        """The same arrays with other positions."""
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
@@ -148,7 +143,6 @@ class MemorySource(Source):
         return Relation(df, schema, (KeyColumn("k0"),), "k0", not_missing)
 
     def describe(self) -> str:
-        """Width and rows."""
         return f"{len(self.positions)} columns, rows {self.start}..{self.stop}"
 
 

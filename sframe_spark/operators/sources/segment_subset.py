@@ -58,11 +58,9 @@ class SegmentParts(Source):
         return attrs.evolve(self, manifest=self.whole.as_read().manifest)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The types of the selected columns, from the manifest."""
         return tuple(self.manifest.types[position] for position in self.positions)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The exact number of rows."""
         return Length.exactly(sum(last - first for first, last in self.ranges))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
@@ -103,11 +101,9 @@ class SegmentParts(Source):
         return tuple(None if None in column else sum(size for size in column if size is not None) * rows / max(seen, 1) for column in found)
 
     def rows_between(self, start: int, stop: int) -> Source:
-        """The same dataset with other ranges."""
         return parts_of(self.whole, list(self.rows_of_dataset(start, stop)))
 
     def with_columns(self, positions: Sequence[int]) -> SegmentParts:
-        """The same rows with other columns."""
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -130,7 +126,6 @@ class SegmentParts(Source):
         return SegmentSource(opened, self.positions, 0, opened.rows, self.handle)
 
     def describe(self) -> str:
-        """Dataset, columns and rows."""
         rows = ", ".join(f"{first}..{last}" for first, last in self.ranges)
         return f"{self.manifest.directory}, columns {list(self.positions)}, rows {rows}"
 
@@ -143,11 +138,9 @@ class PartsReader(Reader):
         self._parts, self._whole = source, source.whole.reader()
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows of the parts."""
         return self._parts.read_by(self._whole, start, stop)
 
     def close(self) -> None:
-        """Decode nothing more."""
         self._whole.close()
 
 

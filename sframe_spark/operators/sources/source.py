@@ -128,7 +128,6 @@ class SegmentReader(Reader):
             raise PlanInvariantError(f"reading {self._stored.manifest.directory} up to row {stop} ended with row {first}")
 
     def close(self) -> None:
-        """Decode nothing more."""
         for _, _, cursor in self._scans:
             cursor.close()
 
@@ -320,11 +319,9 @@ class SegmentSource(Source):
         return cls(manifest, tuple(range(len(manifest.types))), 0, manifest.rows, handle)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The types of the selected columns, from the manifest."""
         return tuple(self.manifest.types[position] for position in self.positions)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The exact number of rows, from the manifest."""
         return Length.exactly(self.stop - self.start)
 
     def read(self, start: int, stop: int) -> Chunk:
@@ -367,7 +364,6 @@ class SegmentSource(Source):
 
     @property
     def exposed(self) -> Sequence[int]:
-        """The selected columns."""
         return self.positions
 
     @property
@@ -382,11 +378,9 @@ class SegmentSource(Source):
         return (last_group_start(self.manifest, first, last) if found is None else found) - self.start
 
     def rows_between(self, start: int, stop: int) -> SegmentSource:
-        """The same dataset with another range."""
         return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
 
     def with_columns(self, positions: Sequence[int]) -> SegmentSource:
-        """The same dataset with other columns."""
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> SegmentSource:
@@ -436,7 +430,6 @@ class SegmentSource(Source):
         return scan_segments(self, context)
 
     def describe(self) -> str:
-        """Dataset, columns and rows."""
         return f"{self.manifest.directory}, columns {list(self.positions)}, rows {self.start}..{self.stop}"
 
 

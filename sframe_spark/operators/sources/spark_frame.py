@@ -53,7 +53,6 @@ class SparkSource(Operator):
     names: tuple[str, ...] = attrs.field(default=(), eq=False, repr=False, metadata={"portable": False})
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Types given when the source was made."""
         return self.types
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
@@ -67,5 +66,4 @@ class SparkSource(Operator):
         return Relation(df, self.types)
 
     def describe(self) -> str:
-        """Width."""
         return f"DataFrame of {len(self.types)} columns"

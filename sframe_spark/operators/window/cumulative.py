@@ -73,11 +73,9 @@ class Cumulative(SequentialOperator):
         return RelationProperties(order.project({0: 1}))
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
-        """No value yet."""
         return VarianceState() if self.kind in SPREADS and facts[0].schema[0] != ARRAY else None
 
     def combine(self, first: Any, second: Any) -> Any:
-        """State of two runs, one after the other."""
         if first is None or second is None:
             return second if first is None else first
         if isinstance(first, VarianceState):
@@ -90,7 +88,6 @@ class Cumulative(SequentialOperator):
         return np.fmin(first, second) if self.kind == "min" else np.fmax(first, second)
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
-        """State after the run on its own."""
         if isinstance(self.initial_state(facts), VarianceState):
             numbers = floats(inputs[0].columns[0])
             return VarianceState(len(numbers), ExactSum.of(numbers)) if self.kind == "mean" else VarianceState.of(numbers)
@@ -103,7 +100,6 @@ class Cumulative(SequentialOperator):
         return self.advance(inputs, facts, self.initial_state(facts))[1]
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-        """Running values of a run."""
         column_type = facts[0].schema[0]
         column = numbers_of(inputs[0].columns[0], column_type)
         if column_type == ARRAY:
@@ -199,7 +195,6 @@ class Cumulative(SequentialOperator):
         return collected.with_columns([arrow_function(last_of, "array<double>")(collected.df["c0"])], (ARRAY,))
 
     def describe(self) -> str:
-        """The kind."""
         return self.kind
 
 

@@ -306,7 +306,6 @@ class Rolling(Operator):
         return (start + self.before, stop + self.after)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """All rows."""
         rows = inputs[0].rows
         first, last = self.input_interval(0, 0, rows, facts)
         clipped = (min(max(first, 0), rows), max(min(last, rows), min(max(first, 0), rows)))
@@ -408,7 +407,6 @@ class Rolling(Operator):
         return np.where(nan | (up & down), np.nan, result)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A window of rows around each row."""
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
@@ -433,7 +431,6 @@ class Rolling(Operator):
         return relation.with_columns([F.when(counted >= needed, value)], (result,))
 
     def describe(self) -> str:
-        """Kind and window."""
         return f"{self.kind}, rows {self.before}..{self.after}" + ("" if self.minimum is None else f", at least {self.minimum}")
 
 

@@ -82,12 +82,10 @@ class ScanAggregate:
     types: tuple[ColumnType, ...]
 
     def empty(self, groups: int) -> ScanState:
-        """State of groups without rows."""
         pooled = self.scan.pooled
         return ScanState(self.scan.identity(groups), None if pooled is None else pa.nulls(groups, self.types[pooled].physical))
 
     def advance(self, state: ScanState, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, ScanState]:
-        """Running values of a run, row by row, and the state after it; ``slots`` are the groups' places in the state."""
         with np.errstate(all="ignore"):
             values, pool = self._lifted(state, columns, groups)
             total = self._total(state, values, groups, slots)
@@ -95,7 +93,6 @@ class ScanAggregate:
         return result, self._replaced(state, total, groups, slots, pool)
 
     def summarized(self, state: ScanState, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> ScanState:
-        """State after a run."""
         with np.errstate(all="ignore"):
             values, pool = self._lifted(state, columns, groups)
             return self._replaced(state, self._total(state, values, groups, slots), groups, slots, pool)
@@ -120,7 +117,6 @@ class ScanAggregate:
         return compacted(components, pool)
 
     def merged(self, first: ScanState, second: ScanState, slots: np.ndarray) -> ScanState:
-        """State of both; ``slots`` are the places of the second's groups in the first, which has them all."""
         components = tuple(component.copy() for component in first.components)
         later, pool = second.components, None
         if first.pool is not None and second.pool is not None:
@@ -134,7 +130,6 @@ class ScanAggregate:
         return compacted(components, pool)
 
     def widened(self, state: ScanState, groups: int) -> ScanState:
-        """The state with groups without rows added up to that many."""
         added = self.empty(groups - len(state.components[0]))
         pool = None if state.pool is None else pa.concat_arrays([state.pool, added.pool])
         return ScanState(tuple(np.concatenate([a, b]) for a, b in zip(state.components, added.components, strict=True)), pool)
@@ -176,7 +171,6 @@ class PartsAggregate:
         return [None] * groups
 
     def widened(self, state: list[Any], groups: int) -> list[Any]:
-        """The state with groups without rows added up to that many."""
         return state + self.empty(groups - len(state))
 
     def advance(self, state: list[Any], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, list[Any]]:
@@ -267,7 +261,6 @@ class CollectedAggregate:
         return after
 
     def widened(self, state: list[tuple[pa.Array, ...]], groups: int) -> list[tuple[pa.Array, ...]]:
-        """The state with groups without rows added up to that many."""
         return state + self.empty(groups - len(state))
 
 
@@ -297,28 +290,23 @@ class ExactAggregate:
         return self.kind in ("var", "std")
 
     def empty(self, groups: int) -> Sums:
-        """State of groups without rows."""
         return Sums.nothing(groups, self.has_squares)
 
     def widened(self, state: Sums, groups: int) -> Sums:
-        """The state with groups without rows added up to that many."""
         return joined_sums([state, self.empty(groups - len(state.counts))])
 
     def advance(self, state: Sums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Sums]:
-        """Running values of a run, row by row, and the state after it; ``slots`` are the places of the groups in the state."""
         floats, there = self._in_order(columns, groups)
         found, counts, after = running_sums(self.kind, floats, there, groups.starts, state.taken(slots))
         missing = groups.to_row_order(counts == 0) if self.kind == "mean" else None
         return pa.array(groups.to_row_order(found), mask=missing, from_pandas=False), state.replaced(after, slots)
 
     def summarized(self, state: Sums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> Sums:
-        """State after a run."""
         floats, there = self._in_order(columns, groups)
         codes = groups.group_of_rows()
         return state.merged(Sums.of(floats, there, codes, len(groups.starts), self.has_squares), slots)
 
     def merged(self, first: Sums, second: Sums, slots: np.ndarray) -> Sums:
-        """State of both; ``slots`` are the places of the second's groups in the first, which has them all."""
         return first.merged(second, slots)
 
     def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[np.ndarray, np.ndarray | None]:
@@ -441,11 +429,9 @@ class Running(SequentialOperator):
         return RelationProperties(order.project({place: len(schema) + place for place in range(len(self.aggregations))}))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Keys and what is aggregated."""
         return [grouped_columns(self.keys, used_aggregations(self.aggregations, 0, outputs))]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Aggregates that nobody reads are not computed."""
         places = places_of(kept[0])
         aggregations = moved(used_aggregations(self.aggregations, 0, outputs), kept[0])
         return Running(tuple(places[key] for key in self.keys), aggregations), outputs
@@ -454,12 +440,10 @@ class Running(SequentialOperator):
         return [running_aggregate(aggregation, schema) for aggregation in self.aggregations]
 
     def initial_state(self, facts: Sequence[Facts]) -> RunningState:
-        """No group yet."""
         schema = facts[0].schema
         return RunningState(schema, {}, tuple(aggregate.empty(0) for aggregate in self._aggregates(schema)))
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> RunningState:
-        """State after the run on its own."""
         state, groups, places = self._placed(inputs[0], self.initial_state(facts))
         parts = [
             aggregate.summarized(part, self._arguments(aggregation, inputs[0]), groups, places) for aggregation, aggregate, part in self._parts(state)
@@ -467,7 +451,6 @@ class Running(SequentialOperator):
         return attrs.evolve(state, parts=tuple(parts))
 
     def combine(self, first: RunningState, second: RunningState) -> RunningState:
-        """State of two runs, one after the other; neither is changed."""
         slots, places = placed(first.slots, second.slots)
         parts = [
             aggregate.merged(aggregate.widened(part, len(slots)), later, places)
@@ -476,7 +459,6 @@ class Running(SequentialOperator):
         return RunningState(first.schema, slots, tuple(parts))
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: RunningState) -> tuple[Chunk, RunningState]:
-        """Running values of a run."""
         if not inputs[0].rows:
             return Chunk.empty(self.infer_type(facts)), state
         state, groups, places = self._placed(inputs[0], state)
@@ -517,7 +499,6 @@ class Running(SequentialOperator):
         return result.with_columns(finished, result.schema)
 
     def describe(self) -> str:
-        """Keys and aggregates."""
         keys = ", ".join(f"c{position}" for position in self.keys)
         return f"[{keys}]; " + ", ".join(a.describe() for a in self.aggregations)
 

@@ -197,12 +197,10 @@ class ListAggregate:
         return self.function == "distinct" or len(self.types) == 2
 
     def empty(self, groups: int) -> GroupValues:
-        """No value in any group."""
         nothing = self._candidates([pa.array([], column_type.physical) for column_type in self.types])
         return GroupValues.nothing(groups, [column.type for column in nothing])
 
     def widened(self, state: GroupValues, groups: int) -> GroupValues:
-        """The state with groups without rows added up to that many."""
         return state.widened(groups)
 
     def advance(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, GroupValues]:
@@ -219,7 +217,6 @@ class ListAggregate:
         return lists_of_firsts(shown, starts, lengths, self.result), state.with_more(more, slots)
 
     def summarized(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> GroupValues:
-        """State after a run."""
         return self.merged(state, self._in_order(columns, groups)[0], slots)
 
     def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
@@ -319,11 +316,9 @@ class DistinctAggregate:
     column_type: ColumnType
 
     def empty(self, groups: int) -> SeenValues:
-        """No value in any group."""
         return [frozenset()] * groups
 
     def widened(self, state: SeenValues, groups: int) -> SeenValues:
-        """The state with groups without rows added up to that many."""
         return state + self.empty(groups - len(state))
 
     def advance(self, state: SeenValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, SeenValues]:
@@ -341,7 +336,6 @@ class DistinctAggregate:
         return pa.array(groups.to_row_order(counts)), with_values(state, added)
 
     def summarized(self, state: SeenValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> SeenValues:
-        """State after a run."""
         firsts, tokens = self._first_of_each(columns[0], groups)
         added: dict[int, list[Any]] = {}
         for slot, token in zip(slots[groups.group_of_rows()][firsts].tolist(), tokens, strict=True):
@@ -349,7 +343,6 @@ class DistinctAggregate:
         return with_values(state, added)
 
     def merged(self, first: SeenValues, second: SeenValues, slots: np.ndarray) -> SeenValues:
-        """Values of both."""
         return with_values(first, {slot: seen for slot, seen in zip(slots.tolist(), second, strict=True) if seen})
 
     def _first_of_each(self, column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, list[Any]]:
@@ -389,11 +382,9 @@ class FrequencyAggregate:
     column_type: ColumnType
 
     def empty(self, groups: int) -> GroupValues:
-        """No value in any group."""
         return GroupValues.nothing(groups, [self.column_type.physical, pa.int64()])
 
     def widened(self, state: GroupValues, groups: int) -> GroupValues:
-        """The state with groups without rows added up to that many."""
         return state.widened(groups)
 
     def advance(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, GroupValues]:
@@ -407,7 +398,6 @@ class FrequencyAggregate:
         return texts, replaced(state, after, slots)
 
     def summarized(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> GroupValues:
-        """State after a run."""
         return self.merged(state, self._in_order(columns, groups), slots)
 
     def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
@@ -520,7 +510,6 @@ class RunCountAggregate:
         return RunCounts(np.zeros(groups, dtype=np.int64), pa.nulls(groups, nothing.type), pa.nulls(groups, nothing.type))
 
     def widened(self, state: RunCounts, groups: int) -> RunCounts:
-        """The state with groups without rows added up to that many."""
         more = self.empty(groups - len(state.counts))
         firsts, lasts = pa.concat_arrays([state.firsts, more.firsts]), pa.concat_arrays([state.lasts, more.lasts])
         return RunCounts(widened_with(state.counts, groups, 0), firsts, lasts)
@@ -531,7 +520,6 @@ class RunCountAggregate:
         return pa.array(groups.to_row_order(found)), after
 
     def summarized(self, state: RunCounts, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> RunCounts:
-        """State after a run."""
         return self._of_run(state, columns[0], groups, slots)[1]
 
     def merged(self, first: RunCounts, second: RunCounts, slots: np.ndarray) -> RunCounts:

@@ -112,11 +112,9 @@ class QuantileAggregate:
     shares: tuple[float, ...]
 
     def empty(self, groups: int) -> OrderedValues:
-        """No value in any group."""
         return OrderedValues(np.zeros(groups, dtype=np.int64), np.zeros(0))
 
     def widened(self, state: OrderedValues, groups: int) -> OrderedValues:
-        """The state with groups without rows added up to that many."""
         return OrderedValues(widened_with(state.counts, groups, 0), state.values)
 
     def advance(self, state: OrderedValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, OrderedValues]:
@@ -134,12 +132,10 @@ class QuantileAggregate:
         return column, state.merged(in_order(counts, numbers), slots)
 
     def summarized(self, state: OrderedValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> OrderedValues:
-        """State after a run."""
         numbers, there = numbers_there(columns[0], groups)
         return state.merged(in_order(np.bincount(groups.group_of_rows()[there], minlength=len(slots)), numbers), slots)
 
     def merged(self, first: OrderedValues, second: OrderedValues, slots: np.ndarray) -> OrderedValues:
-        """Values of both."""
         return first.merged(second, slots)
 
 

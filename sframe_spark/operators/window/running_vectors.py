@@ -70,11 +70,9 @@ class VectorAggregate:
     kind: str
 
     def empty(self, groups: int) -> VectorSums:
-        """State of groups without rows."""
         return VectorSums(np.full(groups, UNKNOWN, dtype=np.int64), Sums.nothing(0, False))
 
     def widened(self, state: VectorSums, groups: int) -> VectorSums:
-        """The state with groups without rows added up to that many."""
         return VectorSums(widened_with(state.widths, groups, UNKNOWN), state.sums)
 
     def advance(self, state: VectorSums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, VectorSums]:
@@ -94,7 +92,6 @@ class VectorAggregate:
         return column, run.state_after(laid, parts, slots, is_whole=True)
 
     def summarized(self, state: VectorSums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> VectorSums:
-        """State after a run."""
         run = VectorsOfRun.of(columns[0], groups, state.widths[slots])
         parts = []
         for segments in run.pieces():
@@ -104,7 +101,6 @@ class VectorAggregate:
         return run.state_after(run.laid_out(state, slots), parts, slots, is_whole=False)
 
     def merged(self, first: VectorSums, second: VectorSums, slots: np.ndarray) -> VectorSums:
-        """State of both; ``slots`` are the places of the second's groups in the first, which has them all."""
         before, widths = first.widths[slots], first.widths.copy()
         is_same = (second.widths == UNKNOWN) | (second.widths == before)
         widths[slots] = np.where(before == UNKNOWN, second.widths, np.where(is_same, before, RAGGED))

@@ -245,7 +245,6 @@ class NumpyScan(Scan):
     functions: tuple[np.ufunc, ...] = ()
 
     def combine(self, first: Components, second: Components) -> Components:
-        """Component by component."""
         return componentwise(self.functions, first, second)
 
     def scan(self, values: Components, groups: RowGroups) -> Components:
@@ -259,15 +258,12 @@ class CountScan(NumpyScan):
     functions = (np.add,)
 
     def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
-        """One each."""
         return (np.ones(rows, dtype=np.int64),)
 
     def identity(self, count: int) -> Components:
-        """Zero."""
         return (np.zeros(count, dtype=np.int64),)
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
-        """The number."""
         return pa.array(values[0])
 
 
@@ -277,15 +273,12 @@ class SumScan(NumpyScan):
     functions = (np.add,)
 
     def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
-        """The value."""
         return (numbers(columns[0], np.dtype(np.int64)),)
 
     def identity(self, count: int) -> Components:
-        """Zero."""
         return (np.zeros(count, dtype=np.int64),)
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
-        """The sum."""
         return pa.array(values[0])
 
 
@@ -305,7 +298,6 @@ class ExtremeScan(NumpyScan):
         return (np.where(present, numbers(columns[0], self.dtype), self.neutral), present)
 
     def identity(self, count: int) -> Components:
-        """No value."""
         return (np.full(count, self.neutral, dtype=self.dtype), np.zeros(count, dtype=bool))
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
@@ -324,7 +316,6 @@ class FirstScan(NumpyScan):
         return ()
 
     def identity(self, count: int) -> Components:
-        """No row."""
         return (np.full(count, NOWHERE, dtype=np.int64),)
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
@@ -365,7 +356,6 @@ class PlaceOfExtremeScan(BetterRowScan):
         return (values, np.isnan(values), valid(columns[0]))
 
     def identity(self, count: int) -> Components:
-        """No row."""
         nothing = np.zeros(count, dtype=bool)
         return (np.zeros(count, dtype=self.dtype), nothing, nothing.copy(), np.full(count, NOWHERE, dtype=np.int64))
 
@@ -388,7 +378,6 @@ class ZonedExtremeScan(BetterRowScan):
         return (numbers(instants, np.dtype(np.int64)), numbers(offsets.fill_null(NO_OFFSET), np.dtype(np.int64)), valid(columns[0]))
 
     def identity(self, count: int) -> Components:
-        """No value."""
         zeros = np.zeros(count, dtype=np.int64)
         return (zeros, zeros.copy(), np.zeros(count, dtype=bool), np.full(count, NOWHERE, dtype=np.int64))
 

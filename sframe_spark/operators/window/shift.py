@@ -84,7 +84,6 @@ class Shift(Operator):
         return (start - self.rows, stop - self.rows)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """All rows."""
         rows = inputs[0].rows
         first = min(max(-self.rows, 0), rows)
         last = max(min(rows - self.rows, rows), first)
@@ -125,7 +124,6 @@ class Shift(Operator):
         return relation.with_columns([value], relation.schema)
 
     def describe(self) -> str:
-        """Number of rows and fill."""
         return f"{self.rows} rows" + ("" if self.fill is None else f", fill {describe_operand(self.fill)}")
 
 

@@ -168,14 +168,12 @@ class ExponentialSmoothing(SequentialOperator):
         return (FLOAT,)
 
     def initial_state(self, facts: Sequence[Facts]) -> SmoothingState:
-        """No rows."""
         return self._nothing(facts, True)
 
     def _nothing(self, facts: Sequence[Facts], are_all: bool) -> SmoothingState:
         return SmoothingState.empty(0, np.dtype(np.float64 if facts[0].schema[self.time].kind == FLOAT_KIND else np.int64), are_all)
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> SmoothingState:
-        """State after the run on its own."""
         nothing = self._nothing(facts, False)
         if not inputs[0].rows:
             return nothing
@@ -190,7 +188,6 @@ class ExponentialSmoothing(SequentialOperator):
         return TOO_LARGE if state.cells.first is None else state
 
     def combine(self, first: SmoothingState, second: SmoothingState) -> SmoothingState:
-        """State of two runs, one after the other; neither is changed."""
         slots, places = placed(first.slots, second.slots)
         state = first.widened(slots)
         for old, new in ((state.latest, second.latest), (state.last, second.last)):
@@ -200,7 +197,6 @@ class ExponentialSmoothing(SequentialOperator):
             return attrs.evolve(state, cells=first.cells.followed_by(second.cells, places, self._cells(state)))
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: SmoothingState) -> tuple[Chunk, SmoothingState]:
-        """Smoothed values of a run."""
         if not inputs[0].rows:
             return Chunk.empty((FLOAT,)), state
         with np.errstate(all="ignore"):
@@ -280,7 +276,6 @@ class ExponentialSmoothing(SequentialOperator):
         return result
 
     def describe(self) -> str:
-        """Columns and half-life."""
         keys = f", keys [{', '.join(f'c{key}' for key in self.keys)}]" if self.keys else ""
         return f"c{self.value} by c{self.time}, half-life {self.half_life:g}{keys}"
 
