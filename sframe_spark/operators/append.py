@@ -1,4 +1,4 @@
-"""Appends: the rows of all inputs, one input after the other."""
+"""The append operator: the rows of all inputs, one input after the other."""
 
 from __future__ import annotations
 
@@ -18,15 +18,13 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 
-# What is known of rows of several inputs one after the other.
-
 Ordering = tuple[OrderingItem, ...]
 
 
 def appended_properties(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-    """Orderings of every input whose values do not go back from one input to the next; constants with one value; bounds.
+    """Properties of appended rows, as far as value bounds prove them across inputs: orderings, constants, keys.
 
-    Dependencies and keys of the parts say nothing of the whole, except a key that holds a column whose ranges do not meet.
+    Functional dependencies of the inputs say nothing of the whole; a key stays one if it has a column whose ranges in the inputs are disjoint.
     """
     parts = [rows for rows, item in zip(inputs, facts, strict=True) if item.length.rows != 0]
     if len(parts) < 2:
@@ -48,7 +46,7 @@ def appended_properties(inputs: Sequence[RelationProperties], facts: Sequence[Fa
 
 
 def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, ValueBounds]) -> list[list[tuple[int, str]]]:
-    """Orderings of all parts that hold across the boundaries: ranges that follow each other, without overlap if the ordering goes on."""
+    """Orderings of all inputs that hold across the boundaries: ranges ascend, and are disjoint if the ordering has further columns."""
     found = []
     for column in bounds:
         for direction in ("asc", "desc"):
@@ -56,9 +54,9 @@ def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, Valu
             steps = list(pairwise(ranges if direction == "asc" else ranges[::-1]))
             if not all(first[1] <= second[0] for first, second in steps):
                 continue
-            apart = all(first[1] < second[0] for first, second in steps)
+            disjoint = all(first[1] < second[0] for first, second in steps)
             alike = [tuple(items) for part in parts for items in part.order.orderings if (items[0].column, items[0].direction) == (column, direction)]
-            candidates = set(alike) if apart else set()
+            candidates = set(alike) if disjoint else set()
             for items in ((OrderingItem(column, direction),), *sorted(candidates, key=repr)):
                 if all(isinstance(item.column, int) for item in items) and all(part.order.satisfies(items) for part in parts):
                     found.append([tuple(item) for item in items])
@@ -66,7 +64,7 @@ def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, Valu
 
 
 def key_of_all(key: tuple[object, ...], parts: Sequence[RelationProperties], bounds: dict[int, ValueBounds]) -> bool:
-    """True when a key of the first part is one of all parts and holds a column whose ranges do not meet."""
+    """Return whether a key of the first input is a key of all inputs and has a column whose ranges are disjoint."""
     if not all(part.order.has_key(key) for part in parts):
         return False
     for column in key:
@@ -113,7 +111,7 @@ class Append(Operator):
         return Length.unknown(at_most=sum_of_bounds([facts.length for facts in inputs]))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """What holds in every input, as far as bounds of values prove it at the boundaries."""
+        """What holds in every input and, by value bounds, across inputs."""
         return appended_properties(inputs, facts)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
@@ -123,7 +121,7 @@ class Append(Operator):
         return self, kept[0]
 
     def requires(self, slot: int) -> Need:
-        """Nothing of each input."""
+        """Row order of the inputs only if the output's is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -148,7 +146,7 @@ class Append(Operator):
 
 
 def append_relations(inputs: Sequence[Relation]) -> Relation:
-    """Union of relations in order; keys of one shape share columns, others stand side by side with missing values."""
+    """Union of relations in order; keys of one shape share columns, others get columns of their own, padded with missing values."""
     from pyspark.sql import functions as F
 
     shapes = [[(c.ascending, str(r.df.schema[c.name].dataType)) for c in r.key] for r in inputs]

@@ -1,4 +1,4 @@
-"""Columns of several inputs in any order: what a frame is whose columns were assigned one by one."""
+"""The arrange operator: columns of several inputs in any order, as of a frame whose columns were assigned one by one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sframe_spark.planner.row_sizes import Sizes
 
 Item = TypeVar("Item")
 
-# Inputs that show no column any more stay until there are so many times as many inputs as columns: each is looked for in all columns.
+# Unused inputs are dropped only beyond so many inputs per column, because finding them takes a pass over all columns.
 MAX_INPUTS_FOR_A_COLUMN = 2
 FEW_INPUTS = 16
 
@@ -32,8 +32,8 @@ FEW_INPUTS = 16
 class Arrange(Operator):
     """Columns of several inputs of equal length, aligned row by row, in any order.
 
-    The same as picking from all inputs side by side, which the laws make of it. It differs in what it costs to build: one column is replaced, added
-    or found without a step for each of the others.
+    It is equal to a projection of the zipped inputs, to which the laws rewrite it. The difference is the cost of building it: one column is replaced,
+    added or looked up without a step for each of the others.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ class Arrange(Operator):
     positions: tuple[int, ...]
 
     def as_read(self) -> Operator:
-        """Refuses numbers below zero; inputs and columns that are not there fail as types are inferred."""
+        """Refuse negative indices; inputs and columns that do not exist fail in type inference."""
         if len(self.slots) != len(self.positions) or min((*self.slots, *self.positions), default=0) < 0:
             raise InvalidArgumentError("the plan's text arranges columns that no input has: each has an input and a position, counted from 0")
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The types of the columns shown.
+        """The types of the arranged columns.
 
         Raises
         ------
@@ -84,11 +84,11 @@ class Arrange(Operator):
         return parts
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Only what is read is shown."""
+        """Only required columns are arranged."""
         left = [slot for slot, columns in enumerate(kept) if columns or not inputs[slot].width]
         slots, places = places_of(left), [places_of(columns) for columns in kept]
-        shown = [(slots[self.slots[output]], places[self.slots[output]][self.positions[output]]) for output in outputs]
-        return Arrange(tuple(slot for slot, _ in shown), tuple(place for _, place in shown)), outputs
+        exposed = [(slots[self.slots[output]], places[self.slots[output]][self.positions[output]]) for output in outputs]
+        return Arrange(tuple(slot for slot, _ in exposed), tuple(place for _, place in exposed)), outputs
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(slot, position)] for slot, position in zip(self.slots, self.positions, strict=True)]
@@ -100,12 +100,12 @@ class Arrange(Operator):
         return Need.ALIGNED
 
     def columns_of_zip(self, widths: Sequence[int]) -> tuple[int, ...]:
-        """The columns by their position in all inputs side by side, which have so many columns each."""
+        """Position of each column in the zipped inputs, given their widths."""
         starts = [0, *accumulate(widths)]
         return tuple(starts[slot] + position for slot, position in zip(self.slots, self.positions, strict=True))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """The inputs side by side, then one select."""
+        """Zip the inputs, then one select."""
         rows = Zip().plan_to_operator(inputs, context)
         return Project(self.columns_of_zip([len(relation.schema) for relation in inputs])).plan_to_operator([rows], context)
 
@@ -118,7 +118,7 @@ class Arrange(Operator):
 
 
 def column_of(node: PlannerNode, position: int) -> PlannerNode:
-    """One column of a node: of a frame whose columns were assigned one by one the node that computes it, without the frame around it.
+    """One column of a node; of a frame whose columns were assigned one by one, the node that computes it, without the rest of the frame.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def column_of(node: PlannerNode, position: int) -> PlannerNode:
     """
     operator = node.operator
     if node.is_unfixed:
-        # Fixed rows are those of the frame: what goes around it would have all columns of its source kept.
+        # The frame's rows are fixed with all its columns, so a column has to be read through the frame.
         return project(node, [position])
     if isinstance(operator, Project) and 0 <= position < len(operator.positions):
         return columns_of(node, [position])
@@ -140,13 +140,13 @@ def column_of(node: PlannerNode, position: int) -> PlannerNode:
     known = source.facts
     if known.width == 1 and (known.domain is node.facts.domain or known.length.rows is not None):
         return source
-    # The rows of one domain are known to be as many, whatever their number.
+    # Nodes of one row domain have equally many rows, even if the number is unknown.
     picked = Project((place,))
     return PlannerNode(picked, (source,), Facts((known.schema[place],), _length_of_both(node.length, known.length), node.facts.domain))
 
 
 def columns_of(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
-    """Some columns of a node, in this order; this very node where these are all of them."""
+    """Some columns of a node, in this order; the node itself if these are all of them."""
     operator = node.operator
     if isinstance(operator, Project) and not shows_all(positions, node.facts.width):
         schema, places = _picked(node.schema, positions), _picked(operator.positions, positions)
@@ -159,26 +159,26 @@ def columns_of(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
     return _arranged(node.inputs, slots, places, Facts(_picked(node.schema, positions), node.length, node.facts.domain))
 
 
-def columns_alongside(node: PlannerNode, *others: PlannerNode) -> PlannerNode:
-    """The columns of a node, then those of others with as many rows.
+def columns_alongside(node: PlannerNode, *added: PlannerNode) -> PlannerNode:
+    """The columns of a node, then those of further nodes with as many rows.
 
     Raises
     ------
     LengthMismatchError
         If two lengths are known and differ.
     """
-    if not others:
+    if not added:
         return node
     inputs, slots, places = _parts_of(node)
     length, domain, count = node.facts.length, node.facts.domain, len(inputs)
     more: list[tuple[PlannerNode, tuple[PlannerNode, ...], Sequence[int], tuple[int, ...]]] = []
-    for other in others:
+    for other in added:
         parts, of_slots, of_places = _parts_of(other)
         length = _length_of_both(length, other.length)
         domain = domain if other.facts.domain is domain else RowDomain()
         more.append((other, parts, [count + slot for slot in of_slots], of_places))
         count += len(parts)
-    # At once: of many columns each would be put beside all before it.
+    # All at once: adding many columns one by one would copy the tuples for each.
     schema = node.schema + tuple(chain.from_iterable(other.schema for other, _, _, _ in more))
     inputs += tuple(chain.from_iterable(parts for _, parts, _, _ in more))
     slots += tuple(chain.from_iterable(of_slots for _, _, of_slots, _ in more))
@@ -187,7 +187,7 @@ def columns_alongside(node: PlannerNode, *others: PlannerNode) -> PlannerNode:
 
 
 def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> PlannerNode:
-    """The node with the only column of another, which has as many rows, in the place of one of its own.
+    """The node with one of its columns replaced by the only column of another node with as many rows.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> Pla
         schema = with_item(schema, position, column.schema[0])
     slot = slots[position]
     if inputs[slot].facts.width == 1 and slots.count(slot) == 1:
-        # Nobody else shows what is replaced.
+        # No other column comes from the replaced input.
         inputs = with_item(inputs, slot, source)
     else:
         slots = with_item(slots, position, len(inputs))
@@ -214,7 +214,7 @@ def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> Pla
 
 
 def with_item(items: tuple[Item, ...], place: int, item: Item) -> tuple[Item, ...]:
-    """The items with another one at a place, by copies of references, which take no step for each.
+    """The tuple with one item replaced, by slicing: no Python step for each item.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def with_item(items: tuple[Item, ...], place: int, item: Item) -> tuple[Item, ..
 
 
 def _parts_of(node: PlannerNode) -> tuple[tuple[PlannerNode, ...], tuple[int, ...], tuple[int, ...]]:
-    """Inputs, slots and positions of an arrangement that shows the columns of a node."""
+    """A node as an arrangement: inputs, slots and positions."""
     operator = node.operator
     if isinstance(operator, Arrange):
         return node.inputs, operator.slots, operator.positions
@@ -236,7 +236,7 @@ def _parts_of(node: PlannerNode) -> tuple[tuple[PlannerNode, ...], tuple[int, ..
 
 
 def _picked(items: tuple[Item, ...], positions: Sequence[int]) -> tuple[Item, ...]:
-    """The items at some places."""
+    """The items at some positions."""
     picked: tuple[Item, ...] = itemgetter(*positions)(items) if len(positions) > 1 else tuple(items[position] for position in positions)
     return picked
 
@@ -244,13 +244,13 @@ def _picked(items: tuple[Item, ...], positions: Sequence[int]) -> tuple[Item, ..
 def _arranged(inputs: tuple[PlannerNode, ...], slots: tuple[int, ...], places: tuple[int, ...], facts: Facts) -> PlannerNode:
     if len(inputs) > MAX_INPUTS_FOR_A_COLUMN * len(slots) + FEW_INPUTS:
         used = {slot: number for number, slot in enumerate(dict.fromkeys(slots))}
-        # Without columns there still are rows: those of the first input.
+        # Without columns there still are rows, those of the first input.
         inputs, slots = tuple(inputs[slot] for slot in used) or inputs[:1], tuple(map(used.__getitem__, slots))
     return PlannerNode(Arrange(slots, places), inputs, facts)
 
 
 def _length_of_both(first: Length, second: Length) -> Length:
-    """What is known of a length that both have."""
+    """The more informative of two lengths, which are equal."""
     if first.provably_equals(second) is False:
         raise lengths_differ(first, second)
     return second if first.rows is None and second.rows is not None else first

@@ -1,4 +1,4 @@
-"""Explode: a row for each item of a list, an array or a dict."""
+"""The explode operator: one row for each item of a list, an array or a dict."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KINDS = (LIST_KIND, ARRAY_KIND, DICT_KIND)
 @register
 @attrs.frozen
 class Explode(Operator):
-    """For each item of a column's lists, in order, the other columns of its row and the item; of dicts key and value.
+    """For each item of a column's lists, in order, the other columns of its row and the item (of dicts: key and value).
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Explode(Operator):
     types
         Types of the items, or of keys and values.
     keeps_empty
-        A row whose value is missing or has no items is one row, with missing values.
+        Whether a row whose value is missing or has no items stays, as one row with missing items.
     """
 
     name: ClassVar[str] = "explode"
@@ -58,22 +58,22 @@ class Explode(Operator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """Rows are made where theirs are."""
+        """No shuffle: rows are made within their partition."""
         return NO_WORK
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """All rows of an input's row are there, or none."""
+        """A filter by the other columns keeps or drops all rows of an input row."""
         return (0,)
 
-    def others(self, width: int) -> list[int]:
+    def repeated(self, width: int) -> list[int]:
         return [place for place in range(width) if place != self.position]
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        return [[(0, place)] for place in self.others(inputs[0].width)]
+        return [[(0, place)] for place in self.repeated(inputs[0].width)]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """The items: those of numbers and texts, in whatever form they are stored, are cut out of all of them."""
+        """The items: numbers and strings are sliced out of their column, however lists are stored."""
         width = inputs[0].width - 1
         return range(width, width + len(self.types))
 
@@ -83,7 +83,7 @@ class Explode(Operator):
         Raises
         ------
         SchemaError
-            If the column is of another kind, or its items are of other types.
+            If the column has no items, or items of other types.
         """
         schema = inputs[0].schema
         if self.position >= len(schema) or schema[self.position].kind not in KINDS:
@@ -91,42 +91,42 @@ class Explode(Operator):
         column_type = schema[self.position]
         if len(self.types) != (2 if column_type.kind == DICT_KIND else 1) or (natural_types(column_type) or self.types) != self.types:
             raise SchemaError(f"items of {column_type} are not of the types {', '.join(map(str, self.types))}")
-        return (*[schema[place] for place in self.others(len(schema))], *self.types)
+        return (*[schema[place] for place in self.repeated(len(schema))], *self.types)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Unknown; none where there is none."""
+        """Unknown, unless the input is empty."""
         return Length.exactly(0) if inputs[0].length.at_most == 0 else Length.unknown()
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Rows stand in place of theirs: what was in order is, and no key is one."""
+        """Repeating rows in place keeps orders, but no keys."""
         order = derive.repeat_each(inputs[0].order, range(facts[0].width))
-        return RelationProperties(order, bounds=inputs[0].bounds).project([*self.others(facts[0].width), *[None] * len(self.types)])
+        return RelationProperties(order, bounds=inputs[0].bounds).project([*self.repeated(facts[0].width), *[None] * len(self.types)])
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """The column, and those read of the others."""
-        others = self.others(inputs[0].width)
+        """The column, and the required ones of the others."""
+        others = self.repeated(inputs[0].width)
         return [sorted({self.position, *(others[output] for output in outputs if output < len(others))})]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Others are not repeated."""
-        others = self.others(inputs[0].width)
+        """Only the columns that are left are repeated."""
+        others = self.repeated(inputs[0].width)
         left = [place for place, column in enumerate(others) if column in kept[0]]
         made = range(len(others), len(others) + len(self.types))
         return attrs.evolve(self, position=places_of(kept[0])[self.position]), [*left, *made]
 
     def requires(self, slot: int) -> Need:
-        """Nothing of its own: items keep their row's place."""
+        """Items follow the order of their rows."""
         return Need.INHERITED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """As many items at a time as are asked for."""
+        """At most ``max_rows`` items at a time."""
         chunk = inputs[0]
         column, items = items_of(chunk.columns[self.position], facts[0].schema[self.position], self.types)
         rows, places = rows_of_items(column, self.keeps_empty)
-        others = [chunk.columns[place] for place in self.others(facts[0].width)]
+        others = [chunk.columns[place] for place in self.repeated(facts[0].width)]
         done = 0
         while True:
             stop = min(done + max_rows(), len(rows))
@@ -137,11 +137,11 @@ class Explode(Operator):
                 return
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Spark's ``posexplode``, after its row the place of an item is the key."""
+        """Spark's ``posexplode``; the row's key and the item's position form the new key."""
         from pyspark.sql import functions as F
 
         relation = inputs[0]
-        others = [relation.df[f"c{place}"].alias(f"c{new}") for new, place in enumerate(self.others(len(relation.schema)))]
+        others = [relation.df[f"c{place}"].alias(f"c{new}") for new, place in enumerate(self.repeated(len(relation.schema)))]
         hidden = [relation.df[name] for name in relation.hidden]
         column = self._spark_items(relation)
         made = [f"c{len(others) + place}" for place in range(len(self.types))]
@@ -157,7 +157,7 @@ class Explode(Operator):
         return Relation(df, self.infer_type(facts), (*relation.key, KeyColumn("place")))
 
     def _spark_items(self, relation: Relation) -> Column:
-        """The column as one that Spark has items of: values that describe themselves are read in Python."""
+        """The column in a form that Spark can explode: columns of variable item types are converted in Python."""
 
         from sframe_spark.compute.spark_columns import arrow_function, ddl, fit
         from sframe_spark.udf.errors import error_transport
@@ -178,7 +178,7 @@ class Explode(Operator):
 
 
 def natural_types(column_type: ColumnType) -> Schema | None:
-    """Types of the items of a column whose type tells them; None of values that describe themselves."""
+    """Item types that the column's type determines; None for columns whose cells may hold items of any type."""
     physical = column_type.physical
     if column_type.kind == ARRAY_KIND:
         return (FLOAT,)
@@ -189,11 +189,11 @@ def natural_types(column_type: ColumnType) -> Schema | None:
 
 
 def items_of(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[pa.Array, list[pa.Array]]:
-    """A column as one with offsets, and the items that these count."""
+    """The column as a list array, and the flat arrays of its items (of dicts: keys and values)."""
     if natural_types(column_type) is None:
-        found = _stored_items(column, column_type, types)
-        if found is not None:
-            return found
+        stored = _stored_items(column, column_type, types)
+        if stored is not None:
+            return stored
         cells = decode(column, column_type)
         lengths = [0 if cell is None else len(cell) for cell in cells]
         flat = [item for cell in cells if cell is not None for item in (cell.items() if isinstance(cell, dict) else cell)]
@@ -204,7 +204,7 @@ def items_of(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[
 
 
 def _stored_items(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[pa.Array, list[pa.Array]] | None:
-    """The same of values that describe themselves, none of which Python reads; None where they are not all of the types."""
+    """:func:`items_of` for lists and dicts stored as JSON, without Python objects; None if not all items have these types."""
     found = any_items(column, column_type.kind)
     if found is None:
         return None
@@ -215,7 +215,7 @@ def _stored_items(column: pa.Array, column_type: ColumnType, types: Schema) -> t
 
 
 def rows_of_items(column: pa.Array, keeps_empty: bool) -> tuple[pa.Array, pa.Array]:
-    """For each output row the row that it is of, and the place of its item; missing where there is none."""
+    """For each output row, its input row and the index of its item, which is missing if the row has no item."""
     offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     lengths = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(offsets), 0) if len(column) else np.zeros(0, np.int64)
     counts = np.maximum(lengths, 1) if keeps_empty else lengths
@@ -227,7 +227,7 @@ def rows_of_items(column: pa.Array, keeps_empty: bool) -> tuple[pa.Array, pa.Arr
 
 
 def as_lists(cells: pa.Array, column_type: ColumnType, types: Schema, item: pa.DataType) -> pa.Array:
-    """Values that describe themselves as lists of one type."""
+    """Cells of variable item types as lists of one type."""
     column, items = items_of(cells, column_type, types)
     values = items[0] if len(items) == 1 else pa.StructArray.from_arrays(items, fields=list(item))
     return pa.ListArray.from_arrays(column.offsets, values, type=pa.list_(item))

@@ -1,4 +1,4 @@
-"""Flat map: a user's function gives any number of rows for each row."""
+"""The flat map operator: a user's function returns any number of rows for each row."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FlatMap(Operator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """Rows are made where theirs are."""
+        """No shuffle: rows are made within their partition."""
         return NO_WORK
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -65,14 +65,14 @@ class FlatMap(Operator):
         return self.types
 
     def requires(self, slot: int) -> Need:
-        """Nothing of its own: results keep their row's place."""
+        """Results follow the order of their rows."""
         return Need.INHERITED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """One call per row, results given on as soon as there are enough; those of one row are never more than the function itself made."""
+        """One call per row; results are yielded as soon as there are enough, so at most those of one row are in memory beyond that."""
         chunk, schema = inputs[0], facts[0].schema
         memo = self.function.memo
         if memo is None or not self.function.numbered:
@@ -88,19 +88,19 @@ class FlatMap(Operator):
         for number, found in enumerate(self._called(chunk, schema)):
             waiting.extend(found)
             if not number % ROWS_PER_CHECK and found:
-                # Those in between are taken to be as long.
+                # Results in between are assumed to be as long.
                 size += ROWS_PER_CHECK * len(found) * min_size(found[-1])
-            while len(waiting) > (most := max_rows()) or (size > max_bytes and waiting):
-                yield self._encoded(waiting[:most])
-                waiting, size = waiting[most:], 0
+            while len(waiting) > (limit := max_rows()) or (size > max_bytes and waiting):
+                yield self._encoded(waiting[:limit])
+                waiting, size = waiting[limit:], 0
         yield self._encoded(waiting)
 
     def _max_bytes(self) -> float:
-        """What results may take before they are given on; no limit where nobody measures them."""
+        """The size at which results are yielded; infinite if results are not measured."""
         return math.inf if self.function.made is None else self.function.made.max_bytes
 
     def _remembered(self, memo: CallMemo, chunk: Chunk, schema: Schema, max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """A few rows at a time, as many as give no more than is asked for by the look of those before."""
+        """Results through a memo, a few rows at a time; the step adapts so that results fit the limits, judging by those before."""
         start, step, waiting = 0, chunk.rows if max_rows() == ALL_ROWS else 1, Chunk.empty(self.types)
         max_bytes = self._max_bytes()
         while start < chunk.rows:
@@ -111,9 +111,9 @@ class FlatMap(Operator):
                 step = max(1, part.rows * cut.done // cut.asked)
                 continue
             waiting = joined(waiting, found)
-            while waiting.rows > (most := max_rows()):
-                yield waiting.slice(0, most)
-                waiting = waiting.slice(most, waiting.rows)
+            while waiting.rows > (limit := max_rows()):
+                yield waiting.slice(0, limit)
+                waiting = waiting.slice(limit, waiting.rows)
             if waiting.size > max_bytes:
                 yield waiting
                 waiting = waiting.slice(0, 0)
@@ -123,12 +123,12 @@ class FlatMap(Operator):
         yield waiting
 
     def _call_for(self, memo: CallMemo, chunk: Chunk, schema: Schema, places: np.ndarray) -> tuple[Chunk, np.ndarray]:
-        """The results for some rows, whose last column is their number, and how many each gives.
+        """The results for some rows of a chunk whose last column is the row id, and how many results each row gives.
 
         Raises
         ------
         ResultsTooLongError
-            If they are too many bytes. The memo has those that were made.
+            If the results are too large. Those that were made are in the memo.
         """
         chosen = chunk.select(range(len(schema) - 1)).rows_at(places)
         rows, counts, size, max_bytes = list[Any](), list[int](), 0, self._max_bytes() if memo.keeps else math.inf
@@ -155,7 +155,7 @@ class FlatMap(Operator):
             raise self._misfit(rows, error) from None
 
     def _misfit(self, rows: Sequence[Sequence[Any]], error: Exception) -> UserFunctionError:
-        """The error about the first value that its column cannot hold."""
+        """The error about the first value that does not fit its column."""
         for row in rows:
             for place, value in enumerate(row):
                 column_type = self.types[place]
@@ -182,9 +182,9 @@ class FlatMap(Operator):
         return self._rows_of(result, row)
 
     def _rows_of(self, result: Sequence[Any], row: dict[str, Any]) -> list[Sequence[Any]]:
-        """The rows that the function returned, as they are now, as :func:`snapshot_rows`.
+        """A snapshot of the rows that the function returned, as by :func:`snapshot_rows`.
 
-        One by one, as calls would take as long as the function; tuples of what nobody can change are nothing for Python's search for garbage.
+        Inlined, as calls would take as long as the function; tuples of immutable values are not tracked by Python's garbage collector.
         """
         made, width = list[Sequence[Any]](), len(self.types)
         for item in result:
@@ -198,7 +198,7 @@ class FlatMap(Operator):
         return made
 
     def _row_of(self, item: Any, row: dict[str, Any]) -> Any:
-        """What is a row of what the function returned: a list, or the value of the only column."""
+        """One returned item as a row: a list, or the value of the only column."""
         if isinstance(item, (list, tuple, array.array)) and len(item) == len(self.types):
             return item
         if len(self.types) == 1 and isinstance(item, (int, float, str, datetime.datetime)):
@@ -207,7 +207,7 @@ class FlatMap(Operator):
         raise error_like(TypeError, message, row=row)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """``mapInArrow`` with the row's key and the place within its results as the key."""
+        """``mapInArrow``; the row's key and the position within its results form the new key."""
         from sframe_spark.compute.spark_columns import ddl
 
         relation = inputs[0]
@@ -223,13 +223,13 @@ class FlatMap(Operator):
 
 
 def _column_type_arguments(place: int, types: Sequence[ColumnType]) -> tuple[str, str]:
-    """What makes one of some columns one of floats, and one of ints."""
+    """The arguments ``column_types`` that make one of the columns a column of floats, and of ints."""
     names = [[name if i == place else column_type.kind for i, column_type in enumerate(types)] for name in ("float", "int")]
     return f"column_types=[{', '.join(names[0])}]", f"column_types=[{', '.join(names[1])}]"
 
 
 def snapshot_rows(rows: Sequence[Any]) -> list[Any]:
-    """What a function returned as rows, as it is now: the function may change it in its next call.
+    """A snapshot of the rows that a function returned: the function may change them in its next call.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType], gu
 
 
 def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable[[Any], Any]:
-    """The function that Spark runs over batches: results carry the hidden columns of the row they come from."""
+    """The function that Spark runs over batches: results carry the hidden columns of their row."""
     from sframe_spark.compute.spark_columns import fit
     from sframe_spark.udf.errors import error_transport
 

@@ -1,4 +1,4 @@
-"""Column operators: project and zip."""
+"""The column operators: project and zip."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import attrs
 from sframe_spark.errors import LengthMismatchError
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
+from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator, Origin
@@ -50,7 +50,7 @@ class Project(Operator):
         return [[self.positions[output] for output in outputs]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Only what is read is picked."""
+        """Only required columns are picked."""
         places = places_of(kept[0])
         return Project(tuple(places[self.positions[output]] for output in outputs)), outputs
 
@@ -61,11 +61,11 @@ class Project(Operator):
         return [(0, self.positions[column]) for column in columns]
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """That one, then those picked."""
+        """The additional column, then the picked ones."""
         return Project((0, *(position + 1 for position in self.positions)))
 
     def requires(self, slot: int) -> Need:
-        """Nothing: rows pass through."""
+        """Rows pass through."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -83,7 +83,7 @@ class Project(Operator):
 @register
 @attrs.frozen
 class Zip(Operator):
-    """Rows of several inputs side by side, by position; all inputs have the same number of rows."""
+    """Rows of several inputs combined by position; all inputs have the same number of rows."""
 
     name: ClassVar[str] = "zip"
     arity: ClassVar[int | None] = None
@@ -107,19 +107,15 @@ class Zip(Operator):
                 raise lengths_differ(inputs[0].length, facts.length)
         return joined_schemas(inputs)
 
-    def infer_domain(self, inputs: Sequence[Facts]) -> RowDomain:
-        """The common domain of the inputs, or a new one."""
-        return super().infer_domain(inputs)
-
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of all inputs together: it is one row sequence."""
+        """Properties of all inputs combined: they describe one sequence of rows."""
         return side_by_side(inputs, facts)[0]
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
         return tuple(size for sizes in inputs for size in sizes)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Each input gives its part."""
+        """The required columns of each input."""
         starts = first_columns(inputs)
         parts: list[list[int]] = [[] for _ in inputs]
         for output in outputs:
@@ -128,11 +124,11 @@ class Zip(Operator):
         return parts
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """All that the inputs still have."""
+        """All columns that the inputs still have."""
         return self, [start + column for start, columns in zip(first_columns(inputs), kept, strict=True) for column in columns]
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """All columns, those of each input after those of the one before."""
+        """All columns, input by input."""
         return [[(slot, position)] for slot, facts in enumerate(inputs) for position in range(facts.width)]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
@@ -144,7 +140,7 @@ class Zip(Operator):
         return Need.ALIGNED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A join on the dense row number, checked to lose no row."""
+        """A full join on the row index."""
         from pyspark.sql import functions as F
 
         first = inputs[0].with_position()
@@ -172,37 +168,37 @@ class Zip(Operator):
 
 
 def lengths_differ(first: Length, second: Length) -> LengthMismatchError:
-    """What to raise where columns of two lengths are to stand side by side."""
+    """The error for zipping columns of different lengths."""
     return LengthMismatchError(f"columns of {first} and {second} rows cannot stand side by side: make the lengths equal")
 
 
 def joined_schemas(inputs: Sequence[Facts]) -> Schema:
-    """The types of several inputs' columns taken as one row."""
+    """The types of all columns of several inputs."""
     if len(inputs) == 1:
         return inputs[0].schema
     if len(inputs) == 2:
-        # A column is put beside a wide frame by a copy of references, which takes no step for each.
+        # A column is added to a wide frame by a tuple concatenation, without a Python step for each column.
         return inputs[0].schema + inputs[1].schema
     return tuple(chain.from_iterable(item.schema for item in inputs))
 
 
 def first_columns(inputs: Sequence[Facts]) -> list[int]:
-    """Number of the column that is the first of each of several inputs side by side."""
+    """Position of the first column of each input in the zipped inputs."""
     return [0, *accumulate(facts.width for facts in inputs)][:-1]
 
 
 def places_of(kept: Sequence[int]) -> dict[int, int]:
-    """The new place of each column that is kept."""
+    """The new position of each column, by its old one, when only the columns ``kept`` are left."""
     return {old: new for new, old in enumerate(kept)}
 
 
 def side_by_side(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> tuple[RelationProperties, Schema]:
-    """Properties and types of several inputs' columns taken as one row."""
+    """Properties and types of the zipped inputs."""
     return RelationProperties.side_by_side(inputs, [item.width for item in facts]), joined_schemas(facts)
 
 
 def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
-    """The input of a zip that gives a column, and the column's position there."""
+    """The input of a zip that a column comes from, and its position there."""
     for child in node.inputs:
         if position < child.facts.width:
             return child, position
@@ -225,23 +221,22 @@ def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
 
 
 def all_columns(width: int) -> tuple[int, ...]:
-    """The positions of so many columns. Plans of wide frames share the numbers, which take more room than what refers to them."""
+    """The positions of ``width`` columns. Plans of wide frames share the int objects, which take more memory than the references to them."""
     return _numbers(width.bit_length())[:width]
 
 
 @lru_cache(maxsize=32)
 def _numbers(bits: int) -> tuple[int, ...]:
-    """All numbers of so many bits."""
     return tuple(range(1 << bits))
 
 
 def shows_all(positions: Sequence[int], width: int) -> bool:
-    """True where positions are those of all of so many columns, in order."""
+    """Return whether positions are those of all ``width`` columns, in order."""
     return len(positions) == width and tuple(positions) == all_columns(width)
 
 
 def zip_columns(*nodes: PlannerNode) -> PlannerNode:
-    """Nodes side by side.
+    """The columns of all nodes, combined row by row.
 
     Examples
     --------

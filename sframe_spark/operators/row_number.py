@@ -1,4 +1,4 @@
-"""Row number: an int column that counts rows in row order."""
+"""The row number operator: an int column that counts rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sframe_spark.planner.operator import Operator, SequentialOperator
 from sframe_spark.planner.registry import register
 from sframe_spark.types import INT
 
-# Nobody has more.
+# More rows than any frame has.
 MAX_ROWS = 2**62
 
 
@@ -45,7 +45,7 @@ class RowNumber(SequentialOperator):
         return RelationProperties(derive.row_number(OrderingProperties(), 0), bounds=bounds)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """One, whichever: rows are counted."""
+        """Any one column: rows are only counted."""
         return [[0]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
@@ -89,7 +89,7 @@ def row_number(node: PlannerNode, start: int = 0) -> PlannerNode:
     Raises
     ------
     InvalidArgumentError
-        If 64 bits do not hold them.
+        If they do not fit 64 bits.
     """
     last = start if node.length.rows is None else start + node.length.rows - 1
     if start < -(2**63) or max(start, last) >= 2**63:

@@ -44,20 +44,20 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# Spark lowering of the as-of join: a window over the rows of both sides, in the order of the key.
+# Spark lowering: a window over the union of both sides, in key order.
 
 
 def asof_relation(left: Relation, right: Relation, join: AsofJoin) -> Relation:
     """The left rows with the values of their matches.
 
-    The right rows carry a struct of key, number and values; a left row takes the last such struct before it, or the first one after it.
+    Each right row carries a struct of key and values; a left row takes the last struct before it, or the first one after it.
     """
     from pyspark.sql import functions as F
 
     left, right = left.rekeyed("l"), right.with_position()
     as_float = left.schema[0].kind != right.schema[join.on].kind
     names = [f"b{i}" for i in range(len(join.by))]
-    asked = left.df.select(
+    probes = left.df.select(
         *left.hidden,
         *[left.df[f"c{position}"].alias(f"kept{i}") for i, position in enumerate(join.kept)],
         normal(key_column(left.df["c0"], left.schema[0], as_float)).alias("at"),
@@ -66,15 +66,15 @@ def asof_relation(left: Relation, right: Relation, join: AsofJoin) -> Relation:
     )
     at = normal(key_column(right.df[f"c{join.on}"], right.schema[join.on], as_float))
     answer = F.struct(at.alias("at"), *[right.df[f"c{position}"].alias(f"v{i}") for i, position in enumerate(join.values)])
-    told = right.df.select(
+    candidates = right.df.select(
         at.alias("at"),
         *[comparable_column(right.df[f"c{p}"], right.schema[p]).alias(name) for name, p in zip(names, join.by, strict=True)],
         F.lit(False).alias("asks"),
         F.col(str(right.position)).alias("number"),
         answer.alias("answer"),
     )
-    told = told.where(reduce(and_, [told[name].isNotNull() for name in ("at", *names)]))
-    both = asked.unionByName(told, allowMissingColumns=True)
+    candidates = candidates.where(reduce(and_, [candidates[name].isNotNull() for name in ("at", *names)]))
+    both = probes.unionByName(candidates, allowMissingColumns=True)
     found = matched(both, names, join, as_float or left.schema[0].kind == FLOAT_KIND)
     columns = [found[f"kept{i}"] for i in range(len(join.kept))] + [found["found"][f"v{i}"] for i in range(len(join.values))]
     schema = (*[left.schema[position] for position in join.kept], *[right.schema[position] for position in join.values])
@@ -82,13 +82,13 @@ def asof_relation(left: Relation, right: Relation, join: AsofJoin) -> Relation:
 
 
 def matched(both: DataFrame, names: Sequence[str], join: AsofJoin, is_float: bool) -> DataFrame:
-    """The asking rows, each with its match in ``found``."""
+    """The left rows, each with its match in the column ``found``."""
     from pyspark.sql import functions as F
 
     before = window_answer(names, after=False, equal=join.allow_exact)
     after = window_answer(names, after=True, equal=join.allow_exact)
     if join.direction == "nearest":
-        # Both windows must be columns before they can be compared.
+        # Window expressions must be columns before they can be compared.
         both = both.withColumn("before", before).withColumn("after", after)
         closer = distance(F.col("after.at"), F.col("at"), is_float) < distance(F.col("at"), F.col("before.at"), is_float)
         found = F.when(F.col("before").isNull() | closer, F.col("after")).otherwise(F.col("before"))
@@ -105,11 +105,11 @@ def matched(both: DataFrame, names: Sequence[str], join: AsofJoin, is_float: boo
 
 
 def window_answer(names: Sequence[str], after: bool, equal: bool) -> Column:
-    """The last answer before each row in the order of the key, or the first one after it."""
+    """The last candidate before each row in key order, or the first one after it."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    # Of rows with one key those that answer come on the side where the asking row looks, if an equal key counts.
+    # Among rows with equal keys, candidates come on the side that is searched if an equal key counts, else on the other side.
     asks = F.col("asks").asc() if equal != after else F.col("asks").desc()
     window = Window.partitionBy(*names).orderBy(F.col("at").asc_nulls_first(), asks, "number")
     if after:
@@ -133,9 +133,9 @@ def normal(key: Column) -> Column:
 
 
 DIRECTIONS = ("backward", "forward", "nearest")
-# A right side of so many rows stays in memory however the left rows jump about in it.
+# A right side of at most so many rows stays in memory, so the left rows may come in any order.
 MAX_RIGHT_ROWS_IN_MEMORY = 4_000_000
-# Fewer left rows than this read each part of the right side a few times at most.
+# Fewer left rows than this read each block of the right side a few times at most, in whatever order they come.
 MAX_ROWS_OUT_OF_ORDER = 524_288
 GROUPS = ("int", "float", "str", "datetime")
 
@@ -143,10 +143,10 @@ GROUPS = ("int", "float", "str", "datetime")
 @register
 @attrs.frozen
 class AsofJoin(Operator):
-    """Beside each row of the first input the values of the nearest row of the second, missing where there is none.
+    """For each row of the first input, the values of the nearest row of the second, missing where there is none.
 
     The first input has a key column, then group columns. The second is in ascending order of its key column. Rows with a missing (or NaN) key or a
-    missing group value neither find nor are found.
+    missing group value match nothing.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class AsofJoin(Operator):
     by
         Positions of the group columns in the second input, in the order of those of the first.
     values
-        Positions of the columns wanted from the second input.
+        Positions of the columns required from the second input.
     direction
         ``backward``: the last row whose key is not larger. ``forward``: the first row whose key is not smaller. ``nearest``: the nearer of both,
         the one before if they are equally near.
@@ -183,15 +183,15 @@ class AsofJoin(Operator):
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """Each row of the first input is searched for by itself."""
+        """Each row of the first input is looked up on its own."""
         return (0,)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Columns kept, then values of the second input."""
+        """Passed-through columns of the first input, then values of the second."""
         return [*([(0, position)] for position in self.kept), *([(1, position)] for position in self.values)]
 
     def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
-        """The columns of both inputs that are searched by."""
+        """Key and group columns of both inputs."""
         return [((0, place), (1, position)) for place, position in enumerate((self.on, *self.by))]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -211,11 +211,11 @@ class AsofJoin(Operator):
         return (*[left[position] for position in self.kept], *[right[position] for position in self.values])
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """What is known of the columns kept; the rows stay in their order."""
+        """Rows keep their order, and passed-through columns their properties."""
         return inputs[0].project([*self.kept, *[None] * len(self.values)])
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Keys, and those read; no row is searched if no value is read."""
+        """Keys and required columns; none of the second input if no value is required."""
         width = len(self.kept)
         left, values = [self.kept[o] for o in outputs if o < width], [self.values[o - width] for o in outputs if o >= width]
         if not values:
@@ -228,16 +228,16 @@ class AsofJoin(Operator):
         left = tuple(places[self.kept[o]] for o in outputs if o < width)
         if not kept[1]:
             return Project(left), outputs
-        found = places_of(kept[1])
-        values = tuple(found[self.values[o - width]] for o in outputs if o >= width)
-        return attrs.evolve(self, on=found[self.on], by=tuple(found[p] for p in self.by), values=values, kept=left), outputs
+        right = places_of(kept[1])
+        values = tuple(right[self.values[o - width]] for o in outputs if o >= width)
+        return attrs.evolve(self, on=right[self.on], by=tuple(right[p] for p in self.by), values=values, kept=left), outputs
 
     def requires(self, slot: int) -> Need:
-        """The first input as it comes, the second to be searched."""
+        """The second input is looked up by key."""
         return Need.LOOKUP if slot else Need.INHERITED
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
-        """Search the keys of the first input's rows, then read the rows found."""
+        """Search the key of each left row, then read the matching rows."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         as_float = compare_as_float(facts[0].schema[0], facts[1].schema[self.on])
         search = lookup.note(self, lambda: self._search(lookup, facts, as_float))
@@ -249,17 +249,17 @@ class AsofJoin(Operator):
     def _search(self, lookup: Lookup, facts: Sequence[Facts], as_float: bool) -> KeySearch:
         return KeySearch(lookup, self.on, self.by, GroupCodes(facts[0].schema[1 : 1 + len(self.by)]), as_float)
 
-    def _nearest(self, search: KeySearch, wanted: ProbeKeys) -> Positions:
-        """Row numbers of the matches."""
+    def _nearest(self, search: KeySearch, probes: ProbeKeys) -> Positions:
+        """Row of each match, -1 for none."""
         if self.direction != "nearest":
             after = self.direction == "forward"
-            found = search.nearest(wanted, after, self.allow_exact, self.tolerance)
+            found = search.nearest(probes, after, self.allow_exact, self.tolerance)
             if self.tolerance is not None:
-                found[gaps(search, wanted.keys, found, after) > self.tolerance] = -1
+                found[gaps(search, probes.keys, found, after) > self.tolerance] = -1
             return found
-        before = search.nearest(wanted, False, self.allow_exact, self.tolerance)
-        after_ = search.nearest(wanted, True, self.allow_exact, self.tolerance)
-        below, above = gaps(search, wanted.keys, before, False), gaps(search, wanted.keys, after_, True)
+        before = search.nearest(probes, False, self.allow_exact, self.tolerance)
+        after_ = search.nearest(probes, True, self.allow_exact, self.tolerance)
+        below, above = gaps(search, probes.keys, before, False), gaps(search, probes.keys, after_, True)
         forward = (after_ >= 0) & ((before < 0) | (above < below))
         found, gap = np.where(forward, after_, before), np.where(forward, above, below)
         if self.tolerance is not None:
@@ -267,23 +267,23 @@ class AsofJoin(Operator):
         return found
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A window over the union of both sides; this needs an exchange of both, so it is only a cross-check of the kernel."""
+        """A window over the union of both sides: it shuffles both, so it is only a cross-check of the kernel."""
         return asof_relation(inputs[0], inputs[1], self)
 
 
 def gaps(search: KeySearch, keys: Numbers, found: Positions, after: bool) -> Numbers:
-    """Distance between each key and the row found for it; zero where there is none."""
+    """Distance between each key and that of its match; zero where there is none."""
     column = search.lookup.take(found, [search.on]).columns[0]
-    others, there = key_numbers(column, search.lookup.schema[search.on], search.as_float)
-    others = np.where(there, others, keys)
-    return np.where(there, distances(others, keys) if after else distances(keys, others), 0)
+    matched, there = key_numbers(column, search.lookup.schema[search.on], search.as_float)
+    matched = np.where(there, matched, keys)
+    return np.where(there, distances(matched, keys) if after else distances(keys, matched), 0)
 
 
 def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerNode:
-    """The values of the nearest row of ``right`` (in any order) beside each row of ``left``, whose columns are the key and the groups.
+    """For each row of ``left`` (columns: key and groups), the values of the nearest row of ``right``, which may be in any order.
 
-    A left side of any order is answered in place. Only where both sides are large does its order matter: far-apart keys would have most of the right
-    side read again and again, so such a left side is sorted for the search, and its answers back.
+    A left side that is not in key order is sorted for the search, and the results sorted back, only if both sides are large: otherwise its keys would
+    have most blocks of the right side read again and again.
     """
     right = ascending_by(right, join.on)
     if known_ascending(left, 0) or fits(right, MAX_RIGHT_ROWS_IN_MEMORY) or fits(left, MAX_ROWS_OUT_OF_ORDER):
@@ -295,6 +295,6 @@ def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerN
 
 
 def fits(node: PlannerNode, rows: int) -> bool:
-    """True when a node is known to have at most some rows."""
+    """Return whether a node is known to have at most ``rows`` rows."""
     bound = node.length.at_most
     return bound is not None and bound <= rows

@@ -1,4 +1,4 @@
-"""Join of few rows: keys of any type are numbered in memory, so the pairs are counted before one is made, and found by number."""
+"""Hash join in memory: keys of any type become integer codes, so matches are counted before any output row is built and read by index."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ from sframe_spark.planner.operator import ALL_ROWS, Need
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes, uneven_bytes
 
-# Numbers of right rows that come behind all left ones are larger by this.
+# Added to the row ids of unmatched right rows, so that they sort after all left rows.
 BEHIND = 1 << 62
-# So many pairs of pieces are made at a time, or fewer where they are long.
+# Output rows of a hash partition that are built at a time, fewer where rows are long.
 PAIRS_AT_A_TIME = 131_072
-
-# So many rows are looked at together: what is made between stays in the cache of a core.
+# Rows processed per step, so that intermediate arrays stay in a core's cache.
 ROWS_PER_STEP = 1 << 14
-# Pairs of which none is longer than so many times the mean are taken to be as long as that: others are made to be weighed.
+# Pairs have the mean size if the largest possible one is at most this many times the mean; otherwise sizes are summed pair by pair.
 MAX_TIMES_MEAN = 1.5
 
 
 @register
 @attrs.frozen
 class HashJoin(Join):
-    """The rows of a join of two inputs that have few, each found by its number.
+    """A join of two inputs small enough for memory, whose output rows are addressed by index.
 
-    A plan is made with it, and never read: how few rows are few depends on where it runs.
+    The planner chooses it; it is never read from a saved plan, because what is small enough depends on the machine.
     """
 
     name: ClassVar[str] = "hash_join"
@@ -52,19 +51,19 @@ class HashJoin(Join):
 
     @property
     def is_counted(self) -> bool:
-        """True once the pairs are numbered."""
+        """Return whether the matches have been counted."""
         return self.pairs is not None
 
     def as_read(self) -> Join:
-        """The join that this is: nobody else's plan decides what is few."""
+        """Return the logical join: a saved plan does not decide what is small enough for memory."""
         return Join(self.left_keys, self.right_keys, self.how)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """That of the join; once pairs are counted, their number."""
+        """Exact once the matches are counted."""
         return super().infer_length(inputs) if self.pairs is None else Length.exactly(self.pairs.rows)
 
     def requires(self, slot: int) -> Need:
-        """Keys of both inputs are read as a whole, rows by number."""
+        """All keys of both inputs are read, and rows by index."""
         return Need.LOOKUP
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
@@ -72,7 +71,7 @@ class HashJoin(Join):
         return self.run_interval(inputs, facts, 0, ALL_ROWS, ())
 
     def run_interval(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
-        """The pairs numbered ``start`` (inclusive) to ``stop`` (exclusive); no other is made."""
+        """Build only the output rows ``start`` (inclusive) to ``stop`` (exclusive)."""
         left, right = (as_lookup(rows, item.schema) for rows, item in zip(inputs, facts, strict=True))
         pairs = self.pairs or self._pairs(left, right)
         rows, partners = pairs.between(start, min(stop, pairs.rows))
@@ -86,28 +85,28 @@ class HashJoin(Join):
 
     @property
     def numbered_slots(self) -> Sequence[int]:
-        """The side whose rows come in order; of an outer join both, as right rows come behind."""
+        """The probe side, which gives the row order; both sides of an outer join, whose unmatched right rows come last."""
         return {"right": (1,), "outer": (0, 1)}.get(self.how, (0,))
 
     def pairs_of_pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> NumberedPairs:
-        """The pairs of two pieces, with the numbers of their rows."""
+        """Join one hash partition of each input; the last column of a numbered side holds its row ids."""
         sides = [in_one_block(rows, item.schema) for rows, item in zip(inputs, facts, strict=True)]
         numbers = [rows.columns[-1].to_numpy() if slot in self.numbered_slots else None for slot, rows in enumerate(inputs)]
         pairs = self._pairs(*sides)
         return NumberedPairs(attrs.evolve(self, pairs=pairs), pairs, sides, facts, numbers)
 
     def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> HashJoin:
-        """The join with its pairs by number."""
+        """Return this join with its matches counted."""
         return attrs.evolve(self, pairs=self._pairs(*inputs))
 
     def bytes_between(self, start: int, stop: int) -> float:
-        """Those of the values that differ in length; nothing before the pairs are counted."""
+        """Sizes of the variable-width columns, once the matches are counted."""
         if self.pairs is None:
             return super().bytes_between(start, stop)
         return self.pairs.bytes_between(start, min(stop, self.pairs.rows))
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Those of the join; once pairs are counted, as often as each row is one of a pair."""
+        """As for the logical join; once matches are counted, weighted by how often each input row occurs in the output."""
         sizes = super().column_sizes(inputs, facts, schema)
         if self.pairs is None:
             return sizes
@@ -119,39 +118,39 @@ class HashJoin(Join):
         return sizes
 
     def _pairs(self, left: Lookup, right: Lookup) -> Pairs:
-        """Keys of both sides get numbers; the other side's rows with the number of a row are a range, once these are sorted by it."""
+        """Encode the keys of both sides as codes and sort the build side by code: the matches of a probe row are then a range of it."""
         keys = [
             [array for position in positions for array in comparable_keys(side, position)]
             for side, positions in ((left, self.left_keys), (right, self.right_keys))
         ]
         of_left, of_right, count = matched_codes(*keys)
-        looking, others = (of_right, of_left) if self.how == "right" else (of_left, of_right)
-        order = _rows_in_order(others)
-        # Behind the numbers of all keys stands the one of none, -1, which no row in that order has.
-        found = _matches(looking, np.bincount(others[order], minlength=count + 1), keep_all=self.how != "inner")
+        probe, build = (of_right, of_left) if self.how == "right" else (of_left, of_right)
+        order = _rows_in_order(build)
+        # The extra entry is that of code -1, no key, which no build row has.
+        found = _matches(probe, np.bincount(build[order], minlength=count + 1), keep_all=self.how != "inner")
         alone = _rows_alone(of_right, of_left, count) if self.how == "outer" else np.zeros(0, dtype=np.int64)
         lengths = bytes_of(left, range(len(left.schema))), bytes_of(right, self.right_values(len(right.schema)))
-        shown_keys = bytes_of(right, self.right_keys if self.how in ("right", "outer") else ())
-        return Pairs(found, order, alone, self.how == "right", (*lengths, shown_keys))
+        key_lengths = bytes_of(right, self.right_keys if self.how in ("right", "outer") else ())
+        return Pairs(found, order, alone, self.how == "right", (*lengths, key_lengths))
 
 
 @attrs.frozen(eq=False)
 class Pairs:
-    """The rows of a join by their numbers.
+    """The output rows of a join as pairs of a left and a right row.
 
     Parameters
     ----------
     found
-        For each row of the side whose rows come in order its matches: a range of ``order``.
+        The matches of each probe row: a range of ``order``.
     order
-        Rows of the other side, next to those of equal keys, these as they stand.
+        Rows of the build side sorted by key, stable.
     alone
-        Rows of the right side that come after all matches, without a left row.
+        Right rows without a match, which an outer join puts after all others.
     turned
-        It is the right side whose rows come in order.
+        Whether the right side is the probe side.
     lengths
-        About how many bytes each left row has, each right row, and the keys of each right row that are shown where it has no left one, in columns
-        whose values differ in length.
+        Estimated bytes, in variable-width columns, of each left row, of each right row, and of each right row's keys where they stand in for those of
+        a missing left row.
     """
 
     found: Matches
@@ -166,7 +165,7 @@ class Pairs:
         return self.found.rows + len(self.alone)
 
     def between(self, start: int, stop: int) -> tuple[Positions, Positions]:
-        """Left row and right row of the pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), -1 for none.
+        """Left and right row of the pairs ``start`` (inclusive) to ``stop`` (exclusive), -1 for none.
 
         Examples
         --------
@@ -177,13 +176,13 @@ class Pairs:
         """
         rows, places = self.found.pairs(start, min(stop, self.found.rows))
         tail = self.alone[max(start - self.found.rows, 0) : max(stop - self.found.rows, 0)]
-        looking = np.concatenate([rows, np.full(len(tail), -1)])
-        # The place -1, of no match, is that of the -1 at the end.
+        probe = np.concatenate([rows, np.full(len(tail), -1)])
+        # Index -1, no match, picks the -1 at the end.
         partners = np.concatenate([np.append(self.order, -1)[places], tail])
-        return (partners, looking) if self.turned else (looking, partners)
+        return (partners, probe) if self.turned else (probe, partners)
 
     def bytes_between(self, start: int, stop: int) -> float:
-        """About how many bytes the values of some pairs take that differ in length.
+        """Estimated bytes of some pairs in variable-width columns.
 
         Examples
         --------
@@ -200,43 +199,45 @@ class Pairs:
 
     @cached_property
     def _bytes_of_a_pair(self) -> float | None:
-        """About how many bytes the values of each pair take that differ in length; None where some have many more than others."""
+        """Estimated bytes of each pair in variable-width columns; None if pairs differ too much in size."""
         mean = sum(self.total_bytes) / max(self.rows, 1)
         of_left, of_right, of_keys = (int(lengths.max(initial=0)) for lengths in self.lengths)
-        # Keys of the right row are shown where there is no left one.
+        # The right row's keys stand in where there is no left row.
         return mean if max(of_left, of_keys) + of_right <= MAX_TIMES_MEAN * mean else None
 
     @cached_property
     def total_bytes(self) -> tuple[float, float]:
-        """About how many bytes the left and the right values that differ in length take in all pairs."""
+        """Estimated bytes of the left and of the right variable-width columns in all pairs."""
         of_left, of_right, of_keys = self.lengths
-        of_looking, of_others = (of_right, of_left) if self.turned else (of_left, of_right)
-        so_far = np.concatenate([[0], np.cumsum(of_others[self.order])])
-        looking, others, keys = 0, int(of_others[self.alone].sum()), 0 if self.turned else int(of_keys[self.alone].sum())
+        of_probe, of_build = (of_right, of_left) if self.turned else (of_left, of_right)
+        so_far = np.concatenate([[0], np.cumsum(of_build[self.order])])
+        probe, build, keys = 0, int(of_build[self.alone].sum()), 0 if self.turned else int(of_keys[self.alone].sum())
         for start in range(0, len(self.found.first), ROWS_PER_STEP):
             part = slice(start, start + ROWS_PER_STEP)
             first, counts = self.found.first[part], np.diff(self.found.ends[part], prepend=self.found.ends[start - 1] if start else 0)
             matched = first >= 0
-            looking += int(np.dot(of_looking[part], counts))
-            others += int((so_far[first[matched] + counts[matched]] - so_far[first[matched]]).sum())
+            probe += int(np.dot(of_probe[part], counts))
+            build += int((so_far[first[matched] + counts[matched]] - so_far[first[matched]]).sum())
             keys += int(of_keys[part][~matched].sum()) if self.turned else 0
-        return (others + keys, looking) if self.turned else (looking + keys, others)
+        return (build + keys, probe) if self.turned else (probe + keys, build)
 
 
 @attrs.frozen(eq=False)
 class NumberedPairs:
-    """The rows of a join of two pieces, with a number each: in the order of these numbers, ties as they come, those of all pieces are the join.
+    """The join of one hash partition of each input, each output row with a row id.
+
+    Sorting the output of all partitions by row id, stable, gives the output of the whole join in its row order.
 
     Parameters
     ----------
     join
-        The join of the pieces, whose numbered sides have the numbers of their rows as their last columns.
+        The join of the partitions; the last column of a numbered side holds its row ids.
     pairs
-        Its pairs.
+        Its output rows.
     sides, facts
-        The pieces.
+        The partitions.
     numbers
-        Numbers of the rows of each side; None where it has none.
+        Row ids of each side; None for a side without them.
     """
 
     join: HashJoin
@@ -252,30 +253,30 @@ class NumberedPairs:
 
     @property
     def size(self) -> float:
-        """About how many bytes they take."""
+        """Estimated bytes."""
         return self.rows * self._fixed_bytes + sum(self.pairs.total_bytes)
 
     def sampled(self, count: int) -> Positions:
-        """The numbers of so many of the rows, from everywhere among them."""
+        """Row ids of evenly spaced output rows."""
         places = np.arange(count) * self.rows // count if self.rows else np.zeros(0, dtype=np.int64)
         found = self.pairs.found
         rows, tail = np.searchsorted(found.ends, places[places < found.rows], side="right"), places[places >= found.rows] - found.rows
         left, right = self.numbers
-        looking = right if self.pairs.turned else left
-        assert looking is not None
-        return looking[rows] if right is None else np.concatenate([looking[rows], right[self.pairs.alone[tail]] + BEHIND])
+        probe = right if self.pairs.turned else left
+        assert probe is not None
+        return probe[rows] if right is None else np.concatenate([probe[rows], right[self.pairs.alone[tail]] + BEHIND])
 
     def are_alone(self) -> np.ndarray:
-        """For each row of the side whose rows come in order whether it has no match."""
+        """Return, for each probe row, whether it has no match."""
         return self.pairs.found.first < 0
 
     def of_matches(self) -> NumberedPairs:
-        """The same without the rows that have no match."""
+        """Return only the output rows made of a row of each side."""
         pairs = attrs.evolve(self.pairs, found=self.pairs.found.without_those_alone(), alone=self.pairs.alone[:0])
         return attrs.evolve(self, join=attrs.evolve(self.join, pairs=pairs), pairs=pairs)
 
     def chunks(self, max_bytes: int) -> Iterator[Chunk]:
-        """All rows, as they are asked for, in chunks of no more than so many bytes, or of one row."""
+        """Build all output rows lazily, in chunks of at most so many bytes, or of one row."""
         start, max_rows = 0, int(max(1, min(PAIRS_AT_A_TIME, max_bytes // max(1, self._fixed_bytes))))
         while start < self.rows:
             stop = min(start + max_rows, self.rows)
@@ -289,7 +290,7 @@ class NumberedPairs:
         return row_bytes(tuple(map(fixed_size, self.join.infer_type(self.facts))), 0)
 
     def _with_number(self, rows: Chunk) -> Chunk:
-        """Rows with one number last, instead of that of the left row, of the right one, or of both."""
+        """Replace the row ids of the two sides by one row id, as the last column."""
         columns, numbers = list(rows.columns), []
         if self.numbers[1] is not None:
             numbers.append(columns.pop())
@@ -302,7 +303,7 @@ class NumberedPairs:
 
 
 def in_one_block(rows: Chunk, schema: Schema) -> Lookup:
-    """A look-up in rows that are not cut into blocks."""
+    """A lookup over rows that form one block."""
     source = MemorySource.of(rows, schema)
     return Lookup(source, (RowBlock(0),), np.array([0, rows.rows], dtype=np.int64)) if rows.rows else Lookup.of(source)
 
@@ -313,7 +314,7 @@ def comparable_keys(side: Lookup, position: int) -> list[pa.Array]:
 
 
 def _rows_in_order(codes: Positions) -> Positions:
-    """Rows that have a number, in the order of these."""
+    """Rows that have a code, sorted by it."""
     if codes.min(initial=0) >= 0:
         return order_of([codes])
     rows = np.flatnonzero(codes >= 0)
@@ -321,12 +322,12 @@ def _rows_in_order(codes: Positions) -> Positions:
 
 
 def _rows_alone(codes: Positions, others: Positions, count: int) -> Positions:
-    """Rows whose number no row of the other side has; none is -1 on both sides."""
+    """Rows whose code does not occur on the other side; code -1 (no key) occurs on at most one side."""
     return np.flatnonzero(np.bincount(others + 1, minlength=count + 1)[codes + 1] == 0)
 
 
 def _matches(codes: Positions, sizes: Positions, keep_all: bool) -> Matches:
-    """For each row, given the number of its key, the rows of the other side with that number: how many there are of each is given.
+    """The matches of each probe row, from the codes of the probe rows and the number of build rows with each code.
 
     Examples
     --------
@@ -344,6 +345,6 @@ def _matches(codes: Positions, sizes: Positions, keep_all: bool) -> Matches:
 
 
 def bytes_of(side: Lookup, positions: Sequence[int]) -> Positions:
-    """About how many bytes each row has in those of some columns whose values differ in length."""
+    """Estimated bytes of each row in those of some columns that have variable width."""
     uneven = [position for position in positions if fixed_size(side.schema[position]) is None]
     return uneven_bytes(side.read(0, side.rows, uneven).columns if uneven else (), side.rows)

@@ -1,4 +1,4 @@
-"""Join on equal values; missing keys equal each other, as the reference has it."""
+"""Join on equal keys; missing keys equal each other, as in the reference."""
 
 from __future__ import annotations
 
@@ -27,20 +27,17 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# What is known of the rows of a join.
-
-
 def joined_properties(inputs: Sequence[RelationProperties], widths: Sequence[int], on: Sequence[tuple[int, int]], how: str) -> RelationProperties:
     """Properties of a join whose output has all left columns, then the right ones that are not keys.
 
     Parameters
     ----------
     inputs, widths
-        Properties and numbers of columns of the left and the right input.
+        Properties and column counts of the left and the right input.
     on
         Pairs of a left and a right key position.
     how
-        ``inner``, ``left``, ``right`` or ``outer``; of an outer join nothing is known.
+        ``inner``, ``left``, ``right`` or ``outer``; nothing is known of an outer join.
     """
     if how == "outer":
         return RelationProperties()
@@ -60,13 +57,13 @@ def joined_properties(inputs: Sequence[RelationProperties], widths: Sequence[int
         join = derive.join_inner if how == "inner" else derive.join_left
         order = join(inputs[0].order, right, pairs, left_columns, right_columns, matches_in_order=True)
     if how != "left":
-        shown = {position: place for place, position in enumerate(origins)}
-        bounds.update({shown[width + p]: found for p, found in inputs[1].bounds.items() if width + p in shown})
+        outputs = {position: place for place, position in enumerate(origins)}
+        bounds.update({outputs[width + p]: bound for p, bound in inputs[1].bounds.items() if width + p in outputs})
     return RelationProperties(order.project(dict(enumerate(origins))), bounds=bounds)
 
 
 KINDS = ("inner", "left", "right", "outer")
-# A search finds the matches of left rows; of right rows without one it knows nothing.
+# Kinds that a search can compute: it finds the matches of left rows, but not the right rows without one.
 SEARCHED = ("inner", "left")
 IS_LEFT = "is_left"
 
@@ -97,16 +94,16 @@ class Join(Operator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """Both sides by their keys."""
+        """Spark shuffles and sorts both sides by their keys."""
         return QueryWork(2, 2)
 
     def in_memory(self) -> Operator:
-        """The join whose pairs are numbered."""
-        of_few: Callable[..., Operator] = planner_node_name_to_type("hash_join")
-        return of_few(self.left_keys, self.right_keys, self.how)
+        """The hash join."""
+        hash_join: Callable[..., Operator] = planner_node_name_to_type("hash_join")
+        return hash_join(self.left_keys, self.right_keys, self.how)
 
     def searching(self, known: Sequence[PlannerNode], inputs: Sequence[PlannerNode]) -> PlannerNode | None:
-        """Matches of left rows, found in the right ones that are put in the order of the key."""
+        """The sorted join, over the right input sorted by the key."""
         if self.how not in SEARCHED or not self.has_key_to_search(*known):
             return None
         (left_key,), (right_key,) = self.left_keys, self.right_keys
@@ -114,7 +111,7 @@ class Join(Operator):
         return search(left_key, right_key, self.how).make_planner_node(inputs[0], sort_rows(inputs[1], [(right_key, True)]))
 
     def has_key_to_search(self, left: PlannerNode, right: PlannerNode) -> bool:
-        """True for one key, whole numbers or times, not missing on both sides."""
+        """Return whether there is one key, of ints or date-times, that is not missing on at least one side."""
         if len(self.left_keys) != 1:
             return False
         a, b = self.left_keys[0], self.right_keys[0]
@@ -125,21 +122,21 @@ class Join(Operator):
 
     @property
     def forgets_one_partition(self) -> bool:
-        """True of a full outer join."""
+        """Return whether this is a full outer join."""
         return self.how == "outer"
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """Inputs of which no row is there without a match."""
+        """Inputs that can be filtered before the join: the preserved side, both sides of an inner join, none of an outer one."""
         return {"inner": (0, 1), "left": (0,), "right": (1,)}.get(self.how, ())
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Columns of the left input, then those of the right that are no keys."""
+        """Columns of the left input, then those of the right that are not keys."""
         left = [[(0, position)] for position in range(inputs[0].width)]
         return [*left, *([(1, position)] for position in self.right_values(inputs[1].width))]
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
-        """That of each key, on both sides."""
+        """The order of each key, on both sides."""
         return [*((0, [column]) for column in self.left_keys), *((1, [column]) for column in self.right_keys)]
 
     def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
@@ -170,7 +167,7 @@ class Join(Operator):
         return left + tuple(right[position] for position in self.right_values(len(right)))
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Unknown; bounded by the product, and nothing where no row is kept without a match that nobody has."""
+        """Zero if an empty input leaves no row; otherwise unknown, bounded by the product."""
         left, right = inputs[0].length.at_most, inputs[1].length.at_most
         if {"inner": 0 in (left, right), "left": left == 0, "right": right == 0}.get(self.how, left == right == 0):
             return Length.exactly(0)
@@ -179,11 +176,11 @@ class Join(Operator):
         return Length.unknown(at_most=left * right + left + right)
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Those of the left columns, then of the right values."""
+        """Sizes of the left columns, then of the right columns that are not keys."""
         return (*inputs[0], *(inputs[1][position] for position in self.right_values(facts[1].width)))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """The order of the side whose rows come in order, keys as far as each row has one match."""
+        """The order of the probe side; its keys stay keys if each row has at most one match."""
         return joined_properties(inputs, [item.width for item in facts], list(zip(self.left_keys, self.right_keys, strict=True)), self.how)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
@@ -209,7 +206,7 @@ class Join(Operator):
         left, right = inputs[0].rekeyed("l"), inputs[1].rekeyed("r")
         names = {name: f"d{index}" for index, name in enumerate(right.columns)}
         other = right.df.select(*[right.df[old].alias(new) for old, new in names.items()], *[c.name for c in right.key])
-        # Only rows of the right input alone lack it: a row key may well be missing, where rows were sorted by missing values.
+        # Only unmatched right rows lack it. A row key does not tell: it may be missing, where rows were sorted by missing values.
         marked = left.df.withColumn(IS_LEFT, F.lit(True)) if self.how == "outer" else left.df
         df, other = with_texts(left, marked, self.left_keys, "c"), with_texts(right, other, self.right_keys, "d")
         df = df.join(other, self._condition(left, right, df, other), {"outer": "full", "inner": "inner"}.get(self.how, self.how))
@@ -221,7 +218,7 @@ class Join(Operator):
 
         conditions = []
         for a, b in zip(self.left_keys, self.right_keys, strict=True):
-            # Plain equality lets Spark hash the key itself; it differs from the null-safe one only where both are missing.
+            # Plain equality lets Spark hash the key itself; it differs from null-safe equality only if both keys are missing.
             plain = a in left.not_missing or b in right.not_missing
             compared = "text_of_" if has_text(left.schema[a]) else ""
             first, second = df[f"{compared}c{a}"], other[f"{compared}d{b}"]
@@ -264,7 +261,7 @@ class Join(Operator):
 
 
 def has_text(column_type: ColumnType) -> bool:
-    """True for keys that are compared as text: dicts, which Spark does not compare, and lists kept as text, which may be written in two ways."""
+    """Return whether keys are compared as text: dicts, which Spark does not compare, and lists stored as text, which has several spellings."""
     return column_type.kind == DICT_KIND or column_type.is_encoded
 
 

@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# Spark lowering of windows of a key: a join on the range of keys, then a group-by on the row.
+# Spark lowering: a join on the range of keys, then a group-by on the left row.
 
 
 def window_relation(left: Relation, right: Relation, window: KeyWindow, way: Way) -> Relation:
-    """The left rows with the aggregates of their windows; rows without a window get the aggregates of no row."""
+    """The left rows with the aggregates of their windows; a row whose window is empty gets the aggregates of no rows."""
     from pyspark.sql import functions as F
 
     left, schema = left.rekeyed("l").with_position(), right.schema
@@ -69,8 +69,8 @@ def window_relation(left: Relation, right: Relation, window: KeyWindow, way: Way
     rows = with_order_column(right)
     rows = attrs.evolve(rows, df=rows.df.select(*rows.columns, ORDER_COLUMN))
     names = [f"a{i}" for i in range(len(window.aggregations))]
-    asked = left.df.select(F.col(number).alias("n"), *[F.col(f"c{p}").alias(f"asked{p}") for p in (window.on, *window.by)])
-    joined = rows.df.join(asked, in_window(schema, window))
+    probes = left.df.select(F.col(number).alias("n"), *[F.col(f"c{p}").alias(f"asked{p}") for p in (window.on, *window.by)])
+    joined = rows.df.join(probes, in_window(schema, window))
     found = aggregated(joined, attrs.evolve(rows, df=joined), window, ["n"], way).withColumn("found", F.lit(True))
     nothing = rows.df.where(F.lit(False))
     empty = aggregated(nothing, attrs.evolve(rows, df=nothing), window, [], way).withColumnsRenamed({name: f"{name}_empty" for name in names})
@@ -82,14 +82,14 @@ def window_relation(left: Relation, right: Relation, window: KeyWindow, way: Way
 
 
 def in_window(schema: Schema, window: KeyWindow) -> Column:
-    """Whether a row is in the window of an asking row."""
+    """A Spark condition: whether a row of the second input is in the window of a row of the first."""
     from pyspark.sql import functions as F
 
     kind = schema[window.on]
     wide = "double" if kind.kind == FLOAT_KIND else WIDE
-    key, asked = (key_column(F.col(f"{name}{window.on}"), kind).cast(wide) for name in ("c", "asked"))
+    key, center = (key_column(F.col(f"{name}{window.on}"), kind).cast(wide) for name in ("c", "asked"))
     before, after = (distance_column(distance, wide) for distance in (window.before, window.after))
-    low, high = asked - before, asked + after
+    low, high = center - before, center + after
     groups = [comparable_column(F.col(f"c{p}"), schema[p]).eqNullSafe(comparable_column(F.col(f"asked{p}"), schema[p])) for p in window.by]
     return reduce(and_, [key >= low, key <= high, *groups])
 
@@ -101,9 +101,9 @@ def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str
     return made.select(*names, *[column.alias(f"a{i}") for i, column in enumerate(finished)])
 
 
-# Aggregates of many windows of consecutive rows at once, without a difference of rounded running totals, which would lose digits.
+# Aggregates of many windows of consecutive rows at once, without differences of rounded running totals, which would lose digits.
 
-# Python makes objects of so many windows before they become a column: they take several times its bytes.
+# Windows whose results are Python objects at one time, before they become a column: objects take several times its bytes.
 WINDOWS_AT_ONCE = 4_096
 
 Parts = tuple[Numbers, ...]
@@ -111,19 +111,19 @@ Combine = Callable[[Parts, Parts], Parts]
 
 
 def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
-    """Combine the values of each window ``starts..stops``; windows may overlap, have any length, or none.
+    """Combine the values of each window ``starts..stops`` by an idempotent operation; windows may overlap and may be empty.
 
-    Values are combined in runs of 1, 2, 4 ... rows, and a window is put together of the two longest runs that cover it: a row may count twice, as it
-    may in extremes.
+    This is a sparse table: values are combined over ranges of 1, 2, 4 ... rows, and each window is the combination of the two longest ranges that
+    cover it, which may overlap.
 
     Parameters
     ----------
     parts
-        What is known of each single row, as arrays of one length.
+        State of each single row, as arrays of one length.
     combine
-        What is known of two runs from what is known of each; of a run with itself, the same.
+        Combines the states of two ranges; a state combined with itself stays the same.
     neutral
-        What is known of no row.
+        State of no rows.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: 
 
 
 def two_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
-    """What :func:`fold_by_two` gives, of all windows at once."""
+    """:func:`fold_by_two` for all windows at once."""
     lengths = stops - starts
     result = tuple(np.full(len(starts), value, dtype=part.dtype) for value, part in zip(neutral, parts, strict=True))
     longest, width = int(lengths.max(initial=0)), 1
@@ -184,7 +184,7 @@ def aggregate_windows(aggregation: Aggregation, columns: Sequence[pa.Array], sch
 
 
 def are_lists_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
-    """True for lists of the values of windows that Python need not look at."""
+    """Return whether an aggregate collects values into lists without making Python objects."""
     types = [schema[position] for position in aggregation.positions]
     return aggregation.function == "concat" and len(types) == 1 and types[0] in (INT, FLOAT, STR)
 
@@ -195,7 +195,7 @@ def lists_of_windows(column: pa.Array, starts: Positions, stops: Positions, resu
     Raises
     ------
     ArrowCapacityError
-        If they are more than an array holds, before any is made.
+        If they are more than an array holds; raised before any list is built.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def lists_of_windows(column: pa.Array, starts: Positions, stops: Positions, resu
 
 
 def bytes_of_windows(column: pa.Array, starts: Positions, stops: Positions) -> int:
-    """What the values of all windows take together."""
+    """Total bytes of the values of all windows."""
     if not pa.types.is_string(column.type):
         return int((stops - starts).sum()) * (column.type.bit_width // 8)
     ends = np.concatenate([[0], np.cumsum(pc.binary_length(column).fill_null(0).to_numpy(), dtype=np.int64)])
@@ -231,10 +231,7 @@ def numbers_of(column: pa.Array) -> tuple[Numbers, Numbers]:
 
 
 def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Positions, stops: Positions) -> Positions:
-    """The row with the smallest or largest value in each window, the first of several; -1 where none has a value.
-
-    NaN counts only where there is nothing else.
-    """
+    """The first row with the smallest or largest value in each window, -1 if no row has a value; NaN counts only if there is nothing else."""
     # Flipping the bits of an int reverses the order without overflow.
     keys = values if not largest else -values if values.dtype.kind == "f" else ~values
     nan = np.isnan(keys)
@@ -249,7 +246,7 @@ def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Posit
 
 
 def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
-    """Any aggregate, window by window; what Python makes of some windows is a column before it makes more."""
+    """Any aggregate, window by window; Python results are encoded after every few thousand windows."""
     reduce, result = aggregation.reduction(), aggregation.infer(schema)
     types = [schema[position] for position in aggregation.positions]
     arguments = [columns[position] for position in aggregation.positions]
@@ -265,7 +262,7 @@ def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema
 
 
 def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Sequence[int]) -> list[Any]:
-    """What is found of each window; neighbours with the same rows share it.
+    """The result of each window; equal consecutive windows share one call.
 
     Examples
     --------
@@ -285,7 +282,7 @@ def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Seq
 def _sums(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
     if values.dtype.kind == "f":
         return pa.array(means_of_windows(values, np.ones(len(starts)), starts, stops))
-    # What wraps around in both totals is not in their difference.
+    # Totals may wrap around: their difference is right nevertheless.
     totals = np.concatenate([[0], np.cumsum(values)])
     return pa.array(totals[stops] - totals[starts])
 
@@ -298,7 +295,7 @@ def _extremes(largest: bool) -> Callable[..., pa.Array]:
     def compute(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
         limits = (-np.inf, np.inf) if values.dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
         neutral = limits[0] if largest else limits[1]
-        # Both spread NaN, as the aggregates do.
+        # Both propagate NaN, as the aggregates do.
         choose = np.maximum if largest else np.minimum
         (found,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
         return known(unsigned_zeros(found), counts)
@@ -307,7 +304,7 @@ def _extremes(largest: bool) -> Callable[..., pa.Array]:
 
 
 def known(found: Numbers, counts: Positions) -> pa.Array:
-    """What is found of windows, missing where they have no value."""
+    """Results of windows as a column, missing where a window has no value."""
     return pa.array(found, from_pandas=False) if counts.all() else pa.array(found, mask=counts == 0)
 
 
@@ -326,7 +323,7 @@ FAST: dict[str, Callable[..., pa.Array]] = {
 }
 
 
-# Rows whose windows reach over more blocks than this, and over twice those of one of them, are divided, so that memory stays bounded.
+# Rows whose windows together span more blocks than this, and more than twice those of a single window, are divided, to bound memory.
 MAX_BLOCKS = 8
 
 
@@ -337,7 +334,7 @@ class Reach:
     Parameters
     ----------
     rows
-        Numbers of the rows in the batch.
+        Indices of the rows in the batch.
     low, high
         Smallest and largest key in each row's window.
     codes
@@ -350,17 +347,17 @@ class Reach:
     codes: Positions
 
     def part(self, start: int, stop: int) -> Reach:
-        """Some of the rows."""
+        """A slice of the rows."""
         return Reach(self.rows[start:stop], self.low[start:stop], self.high[start:stop], self.codes[start:stop])
 
 
 @register
 @attrs.frozen
 class KeyWindow(Operator):
-    """Beside each row of the first input aggregates over the rows of the second whose key lies in a window around its own.
+    """For each row of the first input, aggregates over the rows of the second whose key lies in a window around its own.
 
-    Both inputs have the same columns; the second is in ascending order of the key. Aggregates see the rows of a window in that order. The window of a
-    row whose key is missing or NaN is empty, and such rows are in no window; a missing group value is a value like any other.
+    Both inputs have the same columns; the second is in ascending order of the key, and aggregates see rows in that order. A row whose key is missing
+    or NaN has an empty window and is in no window; a missing group value is a value like any other.
 
     Parameters
     ----------
@@ -391,14 +388,14 @@ class KeyWindow(Operator):
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """Each row of the first input is searched for by itself."""
+        """Each row of the first input is looked up on its own."""
         return (0,)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(0, position)] for position in self.kept]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """Lists of plain values."""
+        """Lists of ints, floats and strings."""
         width, schema = len(self.kept), inputs[1].schema
         return [width + place for place, aggregation in enumerate(self.aggregations) if are_lists_by_arrow(aggregation, schema)]
 
@@ -416,11 +413,11 @@ class KeyWindow(Operator):
         return (*[inputs[0].schema[position] for position in self.kept], *[aggregation.infer(schema) for aggregation in self.aggregations])
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """What is known of the columns kept; the rows stay in their order."""
+        """Rows keep their order, and passed-through columns their properties."""
         return inputs[0].project([*self.kept, *[None] * len(self.aggregations)])
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """What takes part, the same of both inputs, which are often one node; no row is searched if no aggregate is read."""
+        """The same columns of both inputs, which are often one node; none of the second if no aggregate is required."""
         width = len(self.kept)
         left = [self.kept[o] for o in outputs if o < width]
         aggregations = used_aggregations(self.aggregations, width, outputs)
@@ -439,11 +436,11 @@ class KeyWindow(Operator):
         return attrs.evolve(self, on=places[self.on], by=by, aggregations=aggregations, kept=left), outputs
 
     def requires(self, slot: int) -> Need:
-        """The first input as it comes, the second to be searched."""
+        """The second input is looked up by key."""
         return Need.LOOKUP if slot else Need.INHERITED
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
-        """Windows of the first input's rows, a stretch of the second at a time."""
+        """Aggregate the windows of a batch of left rows, a few blocks of the second input at a time."""
         left, schema = inputs[0], facts[1].schema
         lookup = as_lookup(inputs[1], schema)
         groups = lookup.note(self, lambda: GroupCodes(tuple(schema[position] for position in self.by), keep_missing=True))
@@ -457,9 +454,9 @@ class KeyWindow(Operator):
             order = np.argsort(keys, kind="stable")
             rows, keys, codes = rows[order], keys[order], codes[order]
         reach = Reach(rows, lowered(keys, self.before), raised(keys, self.after), codes)
-        pieces = [(nothing, self._empty(len(nothing), schema))] if len(nothing) or not left.rows else []
-        pieces += [(part.rows, self._windows(part, first, last, lookup, groups)) for part, first, last in stretches(reach, lookup, self.on)]
-        return Chunk((*left.select(self.kept).columns, *in_place(pieces, left.rows)), left.rows)
+        batches = [(nothing, self._empty(len(nothing), schema))] if len(nothing) or not left.rows else []
+        batches += [(part.rows, self._windows(part, first, last, lookup, groups)) for part, first, last in stretches(reach, lookup, self.on)]
+        return Chunk((*left.select(self.kept).columns, *in_row_order(batches, left.rows)), left.rows)
 
     def _empty(self, rows: int, schema: Schema) -> Chunk:
         """Aggregates over no rows."""
@@ -474,7 +471,7 @@ class KeyWindow(Operator):
         begin = int(lookup.starts[first])
         keys, start = key_run(lookup.read(begin, int(lookup.starts[last + 1]), [self.on]).columns[0], schema[self.on])
         low, high = np.searchsorted(keys, reach.low[0]), np.searchsorted(keys, reach.high[-1], side="right")
-        # Of blocks that are put together there are no more rows than windows reach over.
+        # Only the rows that some window reaches are read from these blocks.
         chunk, keys = lookup.read(begin + start + int(low), begin + start + int(high), needed), keys[low:high]
         columns = dict(zip(needed, chunk.columns, strict=True))
         if self.by:
@@ -488,7 +485,7 @@ class KeyWindow(Operator):
         return Chunk(tuple(aggregate_windows(a, arrays, schema, starts, stops) for a in self.aggregations), len(reach.rows))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A join on the key's range and a group-by: only a cross-check of the kernel."""
+        """A range join and a group-by: only a cross-check of the kernel."""
         return window_relation(inputs[0], inputs[1], self, Way(context.summed))
 
     def describe(self) -> str:
@@ -497,7 +494,7 @@ class KeyWindow(Operator):
 
 
 def lowered(keys: Numbers, distance: int | float) -> Numbers:
-    """Keys minus a distance; ints not below the least int, which is exact: there is no key below it.
+    """Keys minus a distance; ints saturate at the smallest int, which is exact because no key is below it.
 
     Examples
     --------
@@ -513,7 +510,7 @@ def lowered(keys: Numbers, distance: int | float) -> Numbers:
 
 
 def raised(keys: Numbers, distance: int | float) -> Numbers:
-    """Keys plus a distance; ints not above the greatest int, which is exact: there is no key above it.
+    """Keys plus a distance; ints saturate at the largest int, which is exact because no key is above it.
 
     Examples
     --------
@@ -521,24 +518,24 @@ def raised(keys: Numbers, distance: int | float) -> Numbers:
     True
     """
     if keys.dtype.kind != "f":
-        # The complement turns the order of ints round, and both ends have one.
+        # Bitwise complement reverses the order of ints without overflow.
         return ~moved_down(~keys, int(distance))
     with np.errstate(over="ignore", invalid="ignore"):
         return keys + distance
 
 
 def moved_down(keys: Numbers, distance: int) -> Numbers:
-    """Ints minus a distance of any size."""
-    least, greatest = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
-    if distance > greatest - least:
-        return np.full_like(keys, least)
-    # As unsigned numbers, which a distance of 64 bits fits; where nothing wraps around the bits are those of the difference.
+    """Ints minus a distance of any size, saturating."""
+    smallest, largest = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+    if distance > largest - smallest:
+        return np.full_like(keys, smallest)
+    # Unsigned arithmetic takes a distance of 64 bits and gives the same bits wherever nothing wraps around.
     moved = (keys.view(np.uint64) - np.uint64(distance)).view(np.int64)
-    return np.where(keys < least + distance, least, moved)
+    return np.where(keys < smallest + distance, smallest, moved)
 
 
 def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, int]]:
-    """The rows in parts whose windows reach over few blocks, each with its first and last block."""
+    """Divide rows so that the windows of each part span few blocks; each part comes with its first and last block."""
     if not len(reach.rows) or not lookup.block_count:
         return []
     fences = lookup.fences(on)
@@ -551,9 +548,9 @@ def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, i
     while waiting:
         start, stop = waiting.pop()
         first, last = block_from(reach.low, start, False), block_from(reach.high, stop - 1, True)
-        # A window that reaches over many blocks by itself is not made shorter by dividing the rows.
-        most = max(MAX_BLOCKS, 2 * (block_from(reach.high, start, True) - first + 1))
-        if stop - start > 1 and last - first >= most:
+        # Dividing the rows does not help if a single window spans many blocks.
+        max_blocks = max(MAX_BLOCKS, 2 * (block_from(reach.high, start, True) - first + 1))
+        if stop - start > 1 and last - first >= max_blocks:
             middle = (start + stop) // 2
             waiting += [(middle, stop), (start, middle)]
         else:
@@ -561,20 +558,20 @@ def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, i
     return found
 
 
-def in_place(pieces: Sequence[tuple[Positions, Chunk]], rows: int) -> Sequence[pa.Array]:
-    """Columns of pieces put together so that each row stands at its number."""
-    order = np.concatenate([places for places, _ in pieces]) if pieces else np.zeros(0, dtype=np.int64)
-    chunks = [chunk for _, chunk in pieces]
-    together = chunks[0] if len(chunks) == 1 else stacked(chunks)
+def in_row_order(batches: Sequence[tuple[Positions, Chunk]], rows: int) -> Sequence[pa.Array]:
+    """Columns of batches of rows, each given with its row indices, as columns of all rows in order."""
+    order = np.concatenate([positions for positions, _ in batches]) if batches else np.zeros(0, dtype=np.int64)
+    chunks = [chunk for _, chunk in batches]
+    combined = chunks[0] if len(chunks) == 1 else stacked(chunks)
     if bool((order[1:] > order[:-1]).all()):
-        return together.columns
+        return combined.columns
     back = np.empty(rows, dtype=np.int64)
     back[order] = np.arange(rows)
-    return [column.take(pa.array(back)) for column in together.columns]
+    return [column.take(pa.array(back)) for column in combined.columns]
 
 
 def key_window(node: PlannerNode, window: KeyWindow) -> PlannerNode:
-    """The aggregates beside each row of a node; rows that are not in the order of the key are sorted for it, and the answers back."""
+    """The window aggregates of each row of a node; rows not in key order are sorted for it, and the results sorted back."""
     if known_ascending(node, window.on):
         return window.make_planner_node(node, node)
     width, found = node.facts.width, len(window.aggregations)

@@ -1,4 +1,4 @@
-"""Two sorted inputs merged into one, without a sort and without an exchange: every range of output rows is cut out of both on its own."""
+"""Merge of two sorted inputs, without a sort or a shuffle: each range of output rows is computed on its own."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ SIDES = ("first", "second")
 @register
 @attrs.frozen
 class MergeSorted(Operator):
-    """All rows of two inputs in the order of some columns, of equal rows those of the first input first.
+    """All rows of two inputs in the order of some columns; among ties, rows of the first input come first.
 
-    Both inputs are in that order (ascending: missing first, NaN last); each pair of neighbours is checked when it is read.
+    Both inputs are in that order (ascending: missing first, NaN last), which is checked as rows are read.
 
     Parameters
     ----------
     by
         Pairs of column position and whether it ascends.
     columns
-        What users call these columns, for messages.
+        The user's names of these columns, for messages.
     """
 
     name: ClassVar[str] = "merge_sorted"
@@ -57,14 +57,14 @@ class MergeSorted(Operator):
     columns: tuple[str, ...]
 
     def as_read(self) -> MergeSorted:
-        """Refuses keys without names."""
+        """Refuse keys without names."""
         if not self.by or len(self.by) != len(self.columns):
             raise InvalidArgumentError(f"the plan's text orders rows by {len(self.by)} columns and names {len(self.columns)}")
         return self
 
     @property
     def positions(self) -> list[int]:
-        """Positions of the columns that decide."""
+        """Positions of the key columns."""
         return [position for position, _ in self.by]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -86,20 +86,20 @@ class MergeSorted(Operator):
         return Length.unknown(at_most=sum_of_bounds([first, second]))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of a merge of rows in this order: others do not get through."""
+        """Properties of a merge by this order; other orders are lost."""
         by = requirement(self.by)
         first, second = (rows.order.add(orderings=[by]) for rows in inputs)
         return RelationProperties(derive.merge_sorted(first, second, by))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those read, and those merged by."""
+        """Required columns and keys."""
         return [sorted({*outputs, *self.positions})] * 2
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
 
     def requires(self, slot: int) -> Need:
-        """Both inputs are searched."""
+        """Rows of both inputs are looked up."""
         return Need.LOOKUP
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
@@ -116,7 +116,7 @@ class MergeSorted(Operator):
         return both if order is None else Chunk(tuple(column.take(pa.array(order)) for column in both.columns), both.rows)
 
     def _cut(self, inputs: Sequence[Lookup], rows: int) -> tuple[int, int]:
-        """How many rows of each input are among the first rows of the output.
+        """How many rows of each input are among the first ``rows`` rows of the output.
 
         Source: the merge path of Odeh, Green, Mwassi, Shmueli and Birk (2012): a bisection for the row of the first input at which its key is above
         that of the second input's row across from it.
@@ -131,7 +131,7 @@ class MergeSorted(Operator):
                     low = middle + 1
                 else:
                     high = middle
-            # The end of one batch is the start of the next.
+            # Only the last cut is kept: the end of one batch is the start of the next.
             known.clear()
             known[rows] = (low, rows - low)
         return known[rows]
@@ -141,7 +141,7 @@ class MergeSorted(Operator):
         return [scalar(column, side.schema[position]) for column, position in zip(chunk.columns, self.positions, strict=True)]
 
     def _comes_first(self, first: Sequence[Scalar], second: Sequence[Scalar]) -> bool:
-        """True when a key of the first input is not after one of the second."""
+        """Return whether a key of the first input is not after one of the second."""
         for left, right, (_, ascending) in zip(first, second, self.by, strict=True):
             comparison = compare_scalars(left, right)
             if comparison:
@@ -149,7 +149,7 @@ class MergeSorted(Operator):
         return True
 
     def _rows(self, number: int, side: Lookup, first: int, last: int) -> Chunk:
-        """Rows of one input, after a look at each and the one before it."""
+        """Read rows of one input, checking that each is not before the row above it."""
         before = max(first - 1, 0) if first < last else first
         rows, directions = side.next_rows(first, last), [up for _, up in self.by]
         keys = [side.read(before, first, self.positions), rows.select(self.positions)]
@@ -164,7 +164,7 @@ class MergeSorted(Operator):
 
 
 def unsorted_message(columns: Sequence[str], directions: Sequence[bool], side: str, row: int) -> str:
-    """What to tell about the first row that is out of order.
+    """The message about the first row that is out of order.
 
     Examples
     --------
@@ -172,25 +172,25 @@ def unsorted_message(columns: Sequence[str], directions: Sequence[bool], side: s
     "merge_sorted: row 3 of the first frame is out of order, it comes before the row above it: use sort(['t', 'id'])"
     """
     pairs = list(zip(columns, directions, strict=True))
-    wanted = pairs if not all(directions) else list(columns) if len(columns) > 1 else columns[0]
-    return f"merge_sorted: row {row} of the {side} frame is out of order, it comes before the row above it: use sort({wanted!r})"
+    order = pairs if not all(directions) else list(columns) if len(columns) > 1 else columns[0]
+    return f"merge_sorted: row {row} of the {side} frame is out of order, it comes before the row above it: use sort({order!r})"
 
 
 def scalar(column: pa.Array, column_type: ColumnType) -> Scalar:
-    """The first value of a column in the form in which values are compared."""
+    """The first value of a column, in the form used for comparisons."""
     value: Scalar = comparable(column, column_type)[0].as_py()
     return value
 
 
 def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """A column whose plain order is that of the values: date-times as microseconds of their instants."""
+    """The column with date-times as microseconds of their instants, so that ints compare as the values do."""
     if column_type.is_zoned:
         column = pc.struct_field(column, "instant")
     return column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 def sorted_places(columns: Sequence[pa.Array], types: Sequence[ColumnType], directions: Sequence[bool]) -> Positions | None:
-    """Places of the rows in order, equal ones as they stand; None when they are in order.
+    """Row indices in sorted order, stable; None if the rows are in order already.
 
     Examples
     --------
@@ -207,14 +207,14 @@ def sorted_places(columns: Sequence[pa.Array], types: Sequence[ColumnType], dire
 
 
 def ascending_places(column: pa.Array, column_type: ColumnType) -> Positions | None:
-    """Places of the values of one column in ascending order, equal ones as they stand; None when they are in order."""
+    """Row indices in ascending order of one column, stable; None if it is in order already."""
     column = comparable(column, column_type)
     if pa.types.is_string(column.type):
         # Arrow's sort is stable and puts missing values last.
         return np.roll(pc.sort_indices(column).to_numpy(), column.null_count)
     numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
     if not column.null_count:
-        # Two ascending runs are merged in one pass, NaN last; comparing with NaN says nothing.
+        # Numpy's stable sort merges two ascending runs in one pass, NaN last. Comparisons with NaN are false, so NaN is never taken for ordered.
         return None if bool((numbers[1:] >= numbers[:-1]).all()) else np.argsort(numbers, kind="stable")
     return np.lexsort((numbers, column.is_valid().to_numpy(zero_copy_only=False)))
 

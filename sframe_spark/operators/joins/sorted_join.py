@@ -1,4 +1,4 @@
-"""Join with an input that is sorted by the key: its matching rows are searched, so neither side is exchanged."""
+"""Join with an input sorted by the key: matches are found by binary search, so neither side is shuffled."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from sframe_spark.planner.parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, uneven_bytes
 
-# Where the rows of a source that is sorted by whole numbers are that have a key: in a table, or searched for.
+# Finding the rows with a key in a source sorted by integer keys: by a table of all keys, or by binary search.
 
-# Tables of keys take 8 bytes for each number of their range: at most 64 MB, and no more than building them is worth to the rows of both sides.
+# A table of keys takes 8 bytes for each integer in their range: at most 64 MB, and only as much as building it pays for the rows of both sides.
 MAX_NUMBERS = 8_000_000
 NUMBERS_PER_ROW = 64
 
 
 def key_places(lookup: Lookup, position: int, searched: int) -> DenseKeys | SearchedKeys:
-    """How to find the rows of a source, sorted by a column of whole numbers or times, where ``searched`` keys are looked for at a time."""
+    """Choose how to find rows by key in a source sorted by an integer or date-time column, for ``searched`` probe keys per batch."""
     return dense_keys(lookup, position, searched) or SearchedKeys(KeySearch(lookup, position, (), GroupCodes(())), _sieve(lookup, position))
 
 
@@ -44,14 +44,14 @@ def _sieve(lookup: Lookup, position: int) -> KeySieve | None:
 
 @attrs.frozen(eq=False)
 class DenseKeys:
-    """First and last row of every whole number in a range, for keys that fill much of it: a search is one step.
+    """A table of the first and last row of every integer in a range, for keys that fill much of it.
 
     Parameters
     ----------
     low
         The smallest key.
     firsts, lasts
-        For each number from there its first and last row, -1 where it is no key: one table where no key is there twice.
+        First and last row of each integer from ``low`` on, -1 where it is no key; the same array if keys are unique.
     """
 
     low: int
@@ -74,7 +74,7 @@ class DenseKeys:
 
 
 def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None:
-    """The keys of a source sorted by them as a table, if they lie close enough to each other for so many rows that are searched for at a time."""
+    """The table of a source's keys, if they are dense enough to be worth it for ``searched`` probe keys per batch."""
     if not 0 < lookup.rows <= MAX_NUMBERS:
         return None
     keys, first = key_run(lookup.read(0, lookup.rows, [position]).columns[0], lookup.schema[position])
@@ -94,14 +94,14 @@ def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None
 
 @attrs.frozen(eq=False)
 class SearchedKeys:
-    """Keys that are searched for, but for those that a sieve keeps back.
+    """Binary search for keys, after a sieve has dropped most probe keys without a match.
 
     Parameters
     ----------
     search
-        Searches.
+        The search.
     sieve
-        Of all keys; None where they are many.
+        A sieve of all keys; None if there are too many for one.
     """
 
     search: KeySearch
@@ -134,7 +134,7 @@ def _searched(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions
     return first, last
 
 
-# As long rows as these come one by one.
+# Output chunks take at most this much, unless one row takes more.
 MAX_CHUNK_BYTES = 64 << 20
 
 
@@ -143,15 +143,15 @@ MAX_CHUNK_BYTES = 64 << 20
 class SortedJoin(Operator):
     """Rows of two inputs side by side where one key column is equal; the second input is in ascending order of it.
 
-    The output has all columns of the first input, then those of the second but its key. Rows of the first input come in order, each with its matches
-    in order. A missing key matches nothing: the operator stands for a join only where one side has none.
+    The output has all columns of the first input, then those of the second without its key. Rows of the first input come in order, each with its
+    matches in order. A missing key matches nothing, so the operator replaces a join only if one side has no missing key.
 
     Parameters
     ----------
     left_key, right_key
         Positions of the key columns, which are of one type.
     how
-        ``inner``, or ``left``: rows without a match are kept, with missing values beside them.
+        ``inner``, or ``left``: rows without a match are kept, with missing values in the columns of the second input.
     """
 
     name: ClassVar[str] = "sorted_join"
@@ -165,7 +165,7 @@ class SortedJoin(Operator):
     how: str = attrs.field(validator=one_of("inner", "left"))
 
     def as_join(self) -> Join:
-        """The join that this is."""
+        """The logical join."""
         return Join((self.left_key,), (self.right_key,), self.how)
 
     @property
@@ -179,7 +179,7 @@ class SortedJoin(Operator):
         return self.as_join().matched_keys()
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Left types, then the right's but the key's."""
+        """Left types, then the right types without the key's."""
         return self.as_join().infer_type(inputs)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
@@ -205,13 +205,13 @@ class SortedJoin(Operator):
         return Need.LOOKUP if slot else Need.INHERITED
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
-        """All pairs at once, however long they are."""
+        """All pairs at once, whatever their size."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         found = self._matches(left, lookup, facts)
         return self._pairs(left, lookup, found, 0, found.rows)
 
     def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """Search the first and the last match of each row, then read the rows between them; pairs are made as they are asked for."""
+        """Find the first and last match of each row, then read the rows between them; pairs are built on demand."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         found, of_left = self._matches(left, lookup, facts), uneven_bytes(left.columns, left.rows)
         start = 0
@@ -223,24 +223,24 @@ class SortedJoin(Operator):
                 return
 
     def count_matches(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
-        """How many pairs there are; none is made."""
+        """Count the pairs without building any."""
         return self._matches(inputs[0], as_lookup(inputs[1], facts[1].schema), facts).rows
 
     def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, max_bytes: int) -> Chunk | None:
-        """The pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), no other is made; None where they take more than so many bytes."""
+        """Build only the pairs ``start`` (inclusive) to ``stop`` (exclusive); None if they exceed ``max_bytes``."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         found = self._matches(left, lookup, facts)
         size = self._bytes(uneven_bytes(left.columns, left.rows), lookup, found, start, stop)
         return self._pairs(left, lookup, found, start, stop) if size <= max_bytes else None
 
     def _chunk_end(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
-        """Where a piece ends that does not get long: a row with many matches may be much longer than others."""
+        """Where to end a chunk so that it stays within its size limit: rows may differ much in size."""
         while stop - start > 1 and self._bytes(of_left, lookup, found, start, stop) > MAX_CHUNK_BYTES:
             stop = start + (stop - start) // 2
         return stop
 
     def _bytes(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
-        """About how many bytes the values of some pairs take that differ in length, given those of the left rows."""
+        """Estimated bytes of some pairs in variable-width columns, given those of the left rows."""
         of_right = [place for place in self.as_join().right_values(len(lookup.schema)) if fixed_size(lookup.schema[place]) is None]
         if not of_right and not of_left.any():
             return 0
@@ -269,14 +269,14 @@ class SortedJoin(Operator):
 
 @attrs.frozen(eq=False)
 class Matches:
-    """The right rows that go with each left row.
+    """The range of right rows that match each left row.
 
     Parameters
     ----------
     first
-        For each left row its first right row, -1 for none.
+        First matching right row of each left row, -1 for none.
     ends
-        For each left row the number of pairs up to and including its own; a left row that is kept without a match is one.
+        Running count of pairs up to and including those of each left row; an unmatched left row that is kept counts as one.
     """
 
     first: Positions
@@ -284,7 +284,7 @@ class Matches:
 
     @classmethod
     def between(cls, first: Positions, last: Positions, keep_all: bool) -> Matches:
-        """The matches from a first to a last right row of each left row, -1 for none; ``keep_all``: left rows without a match are kept."""
+        """Matches from the first and last right row of each left row, -1 for none; ``keep_all``: unmatched left rows are kept."""
         counts = np.where((first >= 0) & (last >= 0), np.maximum(last - first + 1, 0), 0)
         first = np.where(counts > 0, first, -1)
         return cls(first, np.cumsum(np.maximum(counts, 1) if keep_all else counts))
@@ -295,7 +295,7 @@ class Matches:
         return int(self.ends[-1]) if len(self.ends) else 0
 
     def without_those_alone(self) -> Matches:
-        """The same, where no left row is kept without a match.
+        """The same matches without unmatched left rows.
 
         Examples
         --------
@@ -305,7 +305,7 @@ class Matches:
         return Matches(self.first, np.cumsum(np.where(self.first < 0, 0, np.diff(self.ends, prepend=0))))
 
     def pairs(self, start: int, stop: int) -> tuple[Positions, Positions]:
-        """Left row and right row of the pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), -1 for no right row.
+        """Left and right row of the pairs ``start`` (inclusive) to ``stop`` (exclusive), -1 for no right row.
 
         Examples
         --------

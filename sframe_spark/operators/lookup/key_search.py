@@ -1,4 +1,4 @@
-"""Row numbers of the nearest keys in a sorted source, before or after given keys, within groups."""
+"""Search for the nearest row before or after each probe key in a sorted source, within groups."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
 
 INDEX_BYTES = 64 * 1024 * 1024
-# Of so many rows for each one wanted it takes less time to go through all than to search for each.
+# Up to so many rows per probe, a merge of both sides takes less time than a binary search for each probe.
 MAX_MERGED = 8
-# No block has as many rows as numbers of so many bits.
+# Row counts of a block fit this many bits.
 PLACE_BITS = 32
 
 
@@ -39,7 +39,7 @@ class ProbeKeys:
     codes
         Group of each row.
     there
-        Rows that have a key and a group; the others find nothing.
+        Rows that have a key and a group; the others match nothing.
     """
 
     keys: Numbers
@@ -56,7 +56,7 @@ class GroupEnds:
     groups
         Codes of the groups, ascending.
     firsts, lasts
-        Numbers of their first and last rows that have a key.
+        Indices of their first and last rows that have a key.
     """
 
     groups: Positions
@@ -69,7 +69,7 @@ class GroupEnds:
         return 3 * self.groups.nbytes
 
     def outermost(self, codes: Positions, after: bool) -> Positions:
-        """Number of the last (``after``: the first) row of each group, or -1."""
+        """The last (``after``: the first) row of each group, or -1."""
         group, known = group_places(self.groups, codes)
         if not known.any():
             return np.full(len(codes), -1, dtype=np.int64)
@@ -83,15 +83,15 @@ class BlockIndex:
     Parameters
     ----------
     first
-        Number of the block's first row that has a key.
+        Index of the block's first row that has a key.
     keys
-        Keys that are there, ascending.
+        Keys that are present, ascending.
     groups
         Codes of the groups in the block, ascending.
     places
         ``group * (len(keys) + 1) + row`` of each row with a group, ascending; rows are counted from ``first``. None: all rows are one group.
     edges
-        Where each group's places start, and at the end their number.
+        Where each group's entries in ``places`` start, then their number.
     rows, codes
         Rows with a group, ascending, and their groups' codes; empty where all rows are one group.
     """
@@ -106,7 +106,7 @@ class BlockIndex:
 
     @classmethod
     def of(cls, first: int, keys: Numbers, codes: Positions, there: Flags) -> BlockIndex:
-        """The index of rows with these keys and groups; rows that are not there have no group."""
+        """The index of rows with these keys and groups; ``there`` tells which rows have a group."""
         rows = np.flatnonzero(there)
         codes = codes if len(rows) == len(there) else codes[rows]
         order = order_of([codes])
@@ -138,18 +138,18 @@ class BlockIndex:
         return GroupEnds(self.groups, self.places[self.edges[:-1]] - base, self.places[self.edges[1:] - 1] - base)
 
     def counts(self, keys: Numbers, equal: bool) -> Positions:
-        """How many rows have a smaller key (``equal``: or the same)."""
+        """How many rows have a smaller key (``equal``: or an equal one)."""
         return search_sorted(self.keys, keys, "right" if equal else "left")
 
     def order(self) -> Positions:
-        """The rows group by group, counted from the first."""
+        """Rows sorted by group, counted from the first."""
         if self.places is None:
             return np.arange(len(self.keys))
         group = np.repeat(np.arange(len(self.groups)), np.diff(self.edges))
         return self.places - group * (len(self.keys) + 1)
 
     def spans(self, low: Numbers, high: Numbers, codes: Positions) -> tuple[Positions, Positions]:
-        """Where in :meth:`order` the rows of each group start and stop whose keys lie between two keys, both included."""
+        """The range in :meth:`order` of each group's rows with keys between ``low`` and ``high``, both included."""
         starts, stops = self.counts(low, False), self.counts(high, True)
         if self.places is not None:
             (group, starts), (_, stops) = self._located(codes, starts), self._located(codes, stops)
@@ -157,7 +157,7 @@ class BlockIndex:
         return starts, np.maximum(starts, stops)
 
     def nearest(self, keys: Numbers, codes: Positions, after: bool, equal: bool) -> Positions:
-        """Number of the last row of each key's group before it (``after``: the first one after it), or -1."""
+        """The last row before each key in its group (``after``: the first one after it), or -1."""
         counts = self.counts(keys, equal != after)
         if self.places is None:
             found = counts - (not after)
@@ -170,7 +170,7 @@ class BlockIndex:
         return np.where(known, self.places[np.where(known, found, 0)] - group * (len(self.keys) + 1) + self.first, -1)
 
     def _located(self, codes: Positions, counts: Positions) -> tuple[Positions, Positions]:
-        """For each group's code the place of the group, or -1, and how many of :attr:`places` come before so many rows of the group end."""
+        """For each code its group's index, or -1, and the position in :attr:`places` behind the group's rows among the first ``counts``."""
         assert self.places is not None
         if len(codes) >= SMALL_SORT:
             low, high = np.searchsorted(self.rows, [counts.min(), counts.max()]).tolist()
@@ -180,34 +180,34 @@ class BlockIndex:
         return np.where(known, group, -1), np.searchsorted(self.places, group * (len(self.keys) + 1) + counts)
 
     def _merged(self, codes: Positions, counts: Positions, low: int, high: int) -> tuple[Positions, Positions]:
-        """The same: what is wanted takes its places among the rows ``low`` to ``high``, and both are put in the order of the groups.
+        """:meth:`_located` by a merge: probes and rows ``low`` to ``high`` are interleaved, then sorted by group.
 
-        A search among many places waits for memory at each of its steps; this goes through all of them in order.
+        A binary search in a large array misses the cache at each step; a merge reads memory sequentially.
         """
         assert self.places is not None
         order = None if bool((counts[1:] >= counts[:-1]).all()) else order_of([counts])
         if order is not None:
             codes, counts = codes[order], counts[order]
-        # Of rows that all have a group the numbers need no search.
+        # If all rows have a group, their indices need no search.
         before = counts - low if len(self.rows) == len(self.keys) else search_sorted(self.rows[low:high], counts, "left")
-        wanted = np.arange(len(codes)) + before
+        probes = np.arange(len(codes)) + before
         passes = np.ones(len(codes) + high - low, dtype=bool)
-        passes[wanted] = False
-        together = np.empty(len(passes), dtype=np.int64)
-        together[wanted], together[passes] = codes, self.codes[low:high]
-        by_group = order_of([together])
-        together, passes = together[by_group], passes[by_group]
-        starts = group_starts(together)
-        group, known = group_places(self.groups, together[starts])
+        passes[probes] = False
+        merged = np.empty(len(passes), dtype=np.int64)
+        merged[probes], merged[passes] = codes, self.codes[low:high]
+        by_group = order_of([merged])
+        merged, passes = merged[by_group], passes[by_group]
+        starts = group_starts(merged)
+        group, known = group_places(self.groups, merged[starts])
         passed = np.cumsum(passes)
-        # Of each group those that come before these rows, less what was passed of other groups.
+        # Rows of each group before ``low``, minus the rows of other groups that were passed.
         first = self.rows[low] if low < len(self.rows) else len(self.keys)
         earlier = np.searchsorted(self.places, group * (len(self.keys) + 1) + first) - (passed[starts] - passes[starts])
-        # Both answers in one number, which is moved once.
+        # Both results are packed into one number, so that they are permuted once.
         answers = (np.where(known, group, -1) << PLACE_BITS) + earlier
-        located = np.empty(len(together), dtype=np.int64)
-        located[by_group] = passed + np.repeat(answers, np.diff(starts, append=len(together)))
-        located = located[wanted]
+        located = np.empty(len(merged), dtype=np.int64)
+        located[by_group] = passed + np.repeat(answers, np.diff(starts, append=len(merged)))
+        located = located[probes]
         if order is not None:
             located[order] = located.copy()
         return located >> PLACE_BITS, located & ((1 << PLACE_BITS) - 1)
@@ -225,7 +225,7 @@ def group_starts(codes: Positions) -> Positions:
 
 
 def key_run(column: pa.Array, column_type: ColumnType, as_float: bool = False) -> tuple[Numbers, int]:
-    """The keys that are there, in a column in ascending order (missing first, NaN last), and where they start.
+    """The keys of an ascending column (missing first, NaN last) that are neither missing nor NaN, and the row of the first one.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def key_run(column: pa.Array, column_type: ColumnType, as_float: bool = False) -
 
 
 def group_places(groups: Positions, codes: Positions) -> tuple[Positions, Flags]:
-    """Place of each code in an ascending array, and whether it is there."""
+    """Position of each code in an ascending array, and whether it is in it."""
     if not len(groups):
         return np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=bool)
     places = np.minimum(np.searchsorted(groups, codes), len(groups) - 1)
@@ -250,7 +250,7 @@ def group_places(groups: Positions, codes: Positions) -> tuple[Positions, Flags]
 
 @attrs.define(eq=False)
 class KeySearch:
-    """Nearest rows of a source that is in ascending order of a key column.
+    """Search for nearest rows in a source that is in ascending order of a key column.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ class KeySearch:
     by
         Positions of the columns that make the groups.
     groups
-        Codes of the groups, the same for what is searched and for what is wanted.
+        Codes of the groups, shared by the source and the probes.
     as_float
         Compare int keys as floats.
     """
@@ -274,41 +274,41 @@ class KeySearch:
     _indexes: LruCache = attrs.field(factory=lambda: LruCache(INDEX_BYTES))
     _ends: LruCache = attrs.field(factory=lambda: LruCache(INDEX_BYTES))
 
-    def nearest(self, wanted: ProbeKeys, after: bool, equal: bool, reach: int | float | None) -> Positions:
-        """Row number of the last row before each key (``after``: the first one after it), -1 where there is none.
+    def nearest(self, probes: ProbeKeys, after: bool, equal: bool, reach: int | float | None) -> Positions:
+        """The last row before each key (``after``: the first one after it), -1 where there is none.
 
         Parameters
         ----------
-        wanted
+        probes
             Keys and groups.
         after
             Direction.
         equal
-            Whether rows of the very key count.
+            Whether rows with an equal key count.
         reach
-            Greatest distance; None: any. Rows further away may be found too.
+            Maximum distance; None: any. It limits the search, but rows further away may be returned too.
         """
-        result = np.full(len(wanted.keys), -1, dtype=np.int64)
-        blocks = self.lookup.fences(self.on, self.as_float).last_block_from(wanted.keys, equal != after)
+        result = np.full(len(probes.keys), -1, dtype=np.int64)
+        blocks = self.lookup.fences(self.on, self.as_float).last_block_from(probes.keys, equal != after)
         if after:
             blocks = np.maximum(blocks, 0)
-        rows = np.flatnonzero(wanted.there & (blocks >= 0))
+        rows = np.flatnonzero(probes.there & (blocks >= 0))
         if not self.lookup.rows or not len(rows):
             return result
         for number, part in by_block(blocks, rows):
-            result[part] = self.index(number).nearest(wanted.keys[part], wanted.codes[part], after, equal)
+            result[part] = self.index(number).nearest(probes.keys[part], probes.codes[part], after, equal)
         rows = rows[result[rows] < 0]
         if len(rows):
-            result[rows] = self._further(wanted, rows, blocks[rows], after, reach)
+            result[rows] = self._further(probes, rows, blocks[rows], after, reach)
         return result
 
-    def _further(self, wanted: ProbeKeys, rows: Positions, blocks: Positions, after: bool, reach: int | float | None) -> Positions:
-        """Answers from the blocks beyond the first ones: they depend only on the group and the block where the walk starts."""
-        keys, codes = wanted.keys[rows], wanted.codes[rows]
+    def _further(self, probes: ProbeKeys, rows: Positions, blocks: Positions, after: bool, reach: int | float | None) -> Positions:
+        """Results from further blocks, which depend only on the group and the block where the walk starts."""
+        keys, codes = probes.keys[rows], probes.codes[rows]
         order = np.lexsort((keys, codes, blocks))
         new = (codes[order][1:] != codes[order][:-1]) | (blocks[order][1:] != blocks[order][:-1])
         heads = np.concatenate([[True], new])
-        # Of the rows that walk together the one that may walk furthest leads: backwards the smallest key, forwards the largest.
+        # Probes with the same group and block share a walk, led by the key that may reach furthest: the smallest backwards, the largest forwards.
         leaders = order[np.concatenate([new, [True]])] if after else order[heads]
         found = self._walk(codes[leaders], blocks[leaders], keys[leaders], after, reach)
         result = np.empty(len(rows), dtype=np.int64)
@@ -316,15 +316,15 @@ class KeySearch:
         return result
 
     def _walk(self, codes: Positions, blocks: Positions, keys: Numbers, after: bool, reach: int | float | None) -> Positions:
-        """The outermost row of each group in the next block that has the group, from the given blocks on."""
+        """The outermost row of each group in the next block that holds the group, starting beyond the given blocks."""
         result = np.full(len(codes), -1, dtype=np.int64)
         step = 1 if after else -1
         current = blocks + step
         active = self._in_reach(np.arange(len(codes)), current, keys, after, reach)
         while len(active):
             number = int(current[active].min() if after else current[active].max())
-            here = current[active] == number
-            part, rest = active[here], active[~here]
+            at_block = current[active] == number
+            part, rest = active[at_block], active[~at_block]
             result[part] = self._ends_of(number).outermost(codes[part], after)
             current[part] += step
             part = self._in_reach(part[result[part] < 0], current, keys, after, reach)
@@ -332,10 +332,10 @@ class KeySearch:
         return result
 
     def _in_reach(self, walkers: Positions, current: Positions, keys: Numbers, after: bool, reach: int | float | None) -> Positions:
-        """Those walkers whose current block exists and may hold keys that are near enough."""
+        """The walkers whose current block exists and may hold keys within reach."""
         fences = self.lookup.fences(self.on, self.as_float)
         walkers = walkers[(current[walkers] >= 0) & (current[walkers] < self.lookup.block_count)]
-        # Keys of a block lie between the fence where it starts and the one where the next block starts.
+        # Keys of a block lie between its own fence and that of the next block.
         edges = current[walkers] + (0 if after else 1) - fences.missing
         if not after:
             walkers, edges = walkers[edges >= 0], edges[edges >= 0]
@@ -373,7 +373,7 @@ class KeySearch:
 
 
 def by_block(blocks: Positions, rows: Positions) -> Iterator[tuple[int, Positions | slice]]:
-    """The rows that belong to each block, block by block; neighbours as a slice, which copies nothing.
+    """The rows that belong to each block, block by block; consecutive rows as a slice, which copies nothing.
 
     Examples
     --------
@@ -386,12 +386,12 @@ def by_block(blocks: Positions, rows: Positions) -> Iterator[tuple[int, Position
         chosen = blocks[rows]
     for start, stop in runs(chosen):
         part = rows[start:stop]
-        # Different rows, of which the first and the last are so far apart, are neighbours where they ascend.
+        # Strictly ascending rows are consecutive if first and last are that far apart.
         is_whole = part[-1] - part[0] == len(part) - 1 and bool((part[1:] > part[:-1]).all())
         yield int(chosen[start]), slice(int(part[0]), int(part[-1]) + 1) if is_whole else part
 
 
-# What is known about the order of a column, for operators that need their input in the order of a key.
+# Order of a column, for operators that need their input sorted by a key.
 
 
 def known_ascending(node: PlannerNode, position: int) -> bool:
@@ -412,7 +412,7 @@ def ascending_by(node: PlannerNode, position: int) -> PlannerNode:
 
 
 def first_row_out_of_order(node: PlannerNode, position: int, ascending: bool = True) -> int | None:
-    """Return the number of the first row whose value comes before the one above it, if the rows are in a source known not to be in order."""
+    """Return the index of the first row whose value comes before the one above it, if the column is one of a source known not to be in order."""
     while isinstance(operator := node.operator, (Project, Zip)):
         if isinstance(operator, Project):
             node, position = node.inputs[0], operator.positions[position]

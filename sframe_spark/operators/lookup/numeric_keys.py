@@ -1,4 +1,4 @@
-"""Keys as numbers: what look-ups by key compare, and codes for groups of rows."""
+"""Keys as numbers, which lookups compare, and codes for groups of rows."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def compare_as_float(left: ColumnType, right: ColumnType) -> bool:
 
 
 def distances(above: Numbers, below: Numbers) -> Numbers:
-    """Return how far numbers are above others that are not larger; of ints as unsigned numbers, which cannot overflow.
+    """Return ``above - below`` for numbers with ``below <= above``; of ints as unsigned numbers, which cannot overflow.
 
     Examples
     --------
@@ -121,9 +121,9 @@ def distances(above: Numbers, below: Numbers) -> Numbers:
 
 @attrs.define(eq=False)
 class GroupCodes:
-    """Numbers rows by the values of some columns: equal values get equal codes, in whatever chunk they are.
+    """Encodes the values of some columns as codes: equal values get equal codes, in all chunks.
 
-    One int column is its own code. Other values get codes in the order in which they are first seen.
+    A single int column is its own code. Other values get codes in order of first appearance.
 
     Parameters
     ----------

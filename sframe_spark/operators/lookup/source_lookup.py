@@ -1,4 +1,4 @@
-"""Rows of a source looked up by number and by key, in bounded memory: only the blocks that can match are read."""
+"""Lookup of a source's rows by index and by key, in bounded memory: only blocks that can match are read."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup.numeric_keys import Numbers, Positions, key_numbers
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source
+from sframe_spark.operators.sources.spark_scan import segments_in_range
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.row_sizes import row_bytes, uneven_bytes
@@ -26,14 +27,14 @@ from sframe_spark.storage.manifest.physical_types import order_column
 from sframe_spark.storage.parquet.footer import segment_footer
 from sframe_spark.storage.segments.reader import coalesced_segments
 
-# Blocks of a source: the rows that a look-up reads at a time, each with the row group that it starts with.
+# Blocks: the rows that a lookup reads at a time.
 
 # Rows of a block that is not a row group.
 BLOCK_ROWS = 131_072
-# Segments together in a block take no more than this, and are no more: each is a file to open, and neighbouring tasks may need the same block.
+# Limits of a block of several segments: each segment is a file to open, and neighbouring tasks may need the same block.
 MAX_BLOCK_BYTES = 32 * 1024 * 1024
 MAX_BLOCK_SEGMENTS = 64
-# Row groups of other writers may be of any size; one of ours is smaller.
+# Larger row groups, which only other writers make, are divided.
 LARGEST_BLOCK_BYTES = 128 * 1024 * 1024
 
 
@@ -44,13 +45,13 @@ class RowBlock:
     Parameters
     ----------
     start
-        Number of the first row.
+        Index of the first row.
     entry
-        The segment that it starts in; None where rows are in no segments.
+        The segment that it starts in; None for sources without segments.
     group
-        The row group of that segment's file that it starts with; None where it starts within one.
+        The row group at which it starts; None if it starts within one.
     segments
-        How many segments it is of.
+        Number of segments in the block.
     """
 
     start: int
@@ -60,10 +61,10 @@ class RowBlock:
 
 
 def blocks_of(source: Source) -> tuple[RowBlock, ...]:
-    """The blocks of a source, which together are all its rows.
+    """Divide the rows of a source into blocks.
 
-    Of stored segments they are row groups. Short segments, whose manifest tells that each is one row group, are put together, and no file of them is
-    opened.
+    Blocks of stored segments are row groups. Short segments, each of which is one row group by its manifest, are combined, without opening their
+    files.
 
     Examples
     --------
@@ -77,7 +78,8 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
     if not isinstance(source, SegmentSource):
         return tuple(RowBlock(start) for start in range(0, source.row_count, BLOCK_ROWS))
     found: list[RowBlock] = []
-    for run in coalesced_segments(entries(source), lambda entry: entry.group_bytes, BLOCK_ROWS, MAX_BLOCK_BYTES, MAX_BLOCK_SEGMENTS):
+    entries = ((entry, offset) for offset, entry in segments_in_range(source))
+    for run in coalesced_segments(entries, lambda entry: entry.group_bytes, BLOCK_ROWS, MAX_BLOCK_BYTES, MAX_BLOCK_SEGMENTS):
         entry, offset = run[0]
         if entry.group_bytes is None:
             found += _row_groups(source, entry, offset)
@@ -86,15 +88,8 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
     return tuple(found)
 
 
-def entries(source: SegmentSource) -> Iterator[tuple[SegmentEntry, int]]:
-    """Segments that hold rows of a source, each with the number of its first row in the dataset."""
-    for entry, offset in zip(source.manifest.segments, source.manifest.offsets, strict=True):
-        if entry.rows and offset < source.stop and offset + entry.rows > source.start:
-            yield entry, offset
-
-
 def _row_groups(source: SegmentSource, entry: SegmentEntry, offset: int) -> Iterator[RowBlock]:
-    """The row groups of a segment that hold rows of a source, or parts of those that are too large to be one block."""
+    """The row groups of a segment that hold rows of a source, divided where they are too large for one block."""
     starts = segment_footer(source.manifest, entry).starts
     for group, (low, high) in enumerate(itertools.pairwise(starts)):
         first, parts = offset + low - source.start, 1
@@ -108,9 +103,12 @@ def _row_groups(source: SegmentSource, entry: SegmentEntry, offset: int) -> Iter
 
 
 def first_keys(source: Source, blocks: Sequence[RowBlock], column: int) -> list[tuple[bool, Any]]:
-    """For each block of a source sorted by a column: whether statistics tell its first key, or one before it, and the key (None: missing)."""
+    """The first key of each block of a source sorted by a column, or a key before it, from statistics.
+
+    Each is a pair: whether the key is known, and the key (None: missing).
+    """
     if not isinstance(source, SegmentSource) or source.manifest.column_names_in_files is not None:
-        # Files of others may hold the column in another type, and their bounds may be cut short.
+        # Files of other writers may hold the column in another type, and their bounds may be truncated.
         return [(False, None)] * len(blocks)
     position = source.positions[column]
     return [_first_key(source.manifest, block, position) for block in blocks]
@@ -122,7 +120,7 @@ def _first_key(manifest: Manifest, block: RowBlock, position: int) -> tuple[bool
         return False, None
     if not group and len(entry.columns) > position and entry.columns[position].edges_known:
         first = entry.columns[position].first
-        # NaN is looked at: it is last, wherever it stands.
+        # NaN as a first value tells nothing: it sorts last, whichever row holds it.
         return (True, first) if first == first else (False, None)
     chunk = segment_footer(manifest, entry).metadata.row_group(group)
     name = order_column(manifest.file_name(position), manifest.types[position])
@@ -135,7 +133,7 @@ def _first_key(manifest: Manifest, block: RowBlock, position: int) -> tuple[bool
     return known, statistics.min_raw if known else None
 
 
-# Columns of blocks read last stay in memory up to this many bytes, or a share of those for work: each thread looks up rows of its own.
+# Cached block columns take at most this many bytes, or this share of the memory for work: each thread has a cache of its own.
 CACHE_BYTES, SHARE_OF_WORK = 128 * 1024 * 1024, 8
 
 OUT_OF_ORDER = "rows that are looked up are not in ascending order of the key; if assume_sorted() said so without a check, it is not true"
@@ -145,47 +143,47 @@ Value = TypeVar("Value")
 
 @attrs.frozen(eq=False)
 class Fences:
-    """Where keys lie in a source sorted by them: block *b* starts with a key that is not below ``keys[b - missing]``.
+    """Fence keys of a source sorted by key: no key of block *b* is below ``keys[b - missing]``.
 
     Parameters
     ----------
     keys
         Keys at the start of the blocks after the first ``missing`` ones, NaN last.
     missing
-        Number of blocks, at the beginning, that start with a missing key.
+        Number of leading blocks that start with a missing key.
     """
 
     keys: Numbers
     missing: int
 
-    def last_block_from(self, wanted: Numbers, including: bool) -> Positions:
-        """For each key the last block that starts before it (``including``: or with it); -1 when there is none."""
-        return search_sorted(self.keys, wanted, "right" if including else "left") + (self.missing - 1)
+    def last_block_from(self, keys: Numbers, including: bool) -> Positions:
+        """For each key, the last block that starts before it (``including``: or with it); -1 if there is none."""
+        return search_sorted(self.keys, keys, "right" if including else "left") + (self.missing - 1)
 
 
 @attrs.define(eq=False)
 class LruCache:
-    """Values used last, up to a total size; those that belong together with the one put last stay with it, however large they are.
+    """A least-recently-used cache with a size limit, which the values of the family put last may exceed together.
 
     Examples
     --------
-    >>> recent = Recent(10)
-    >>> recent.put("a", 1, 6)
-    >>> recent.put("b", 2, 6)
-    >>> recent.get("a"), recent.get("b")
+    >>> cache = LruCache(10)
+    >>> cache.put("a", 1, 6)
+    >>> cache.put("b", 2, 6)
+    >>> cache.get("a"), cache.get("b")
     (None, 2)
-    >>> recent.put("c", 3, 9, "cd"), recent.put("d", 4, 9, "cd")
+    >>> cache.put("c", 3, 9, "cd"), cache.put("d", 4, 9, "cd")
     (None, None)
-    >>> [recent.get(key) for key in "bcd"]
+    >>> [cache.get(key) for key in "bcd"]
     [None, 3, 4]
     """
 
-    most: int
+    max_size: int
     _total: int = 0
     _values: OrderedDict[Hashable, tuple[Any, int, Hashable]] = attrs.field(factory=OrderedDict)
 
     def get(self, key: Hashable) -> Any:
-        """The value, or None when it is not kept."""
+        """The value, or None if it is not cached."""
         found = self._values.get(key)
         if found is None:
             return None
@@ -193,11 +191,11 @@ class LruCache:
         return found[0]
 
     def put(self, key: Hashable, value: Any, size: int, family: Hashable = None) -> None:
-        """Keep a value; the one used least recently goes when there is no room, but never the last one, nor others of its family."""
+        """Cache a value; least recently used ones are evicted beyond the size limit, but none of the same family."""
         family = key if family is None else family
         self._values[key] = (value, size, family)
         self._total += size
-        while self._total > self.most:
+        while self._total > self.max_size:
             other = next((other for other, (_, _, of) in self._values.items() if of != family), None)
             if other is None:
                 break
@@ -206,9 +204,9 @@ class LruCache:
 
 @attrs.define(eq=False)
 class Lookup:
-    """A source whose rows are read by number, or found by key where the source is in the order of a column.
+    """A source whose rows are read by index, or found by key if the source is sorted by a column.
 
-    Rows come in blocks (:mod:`sframe_spark.operators.lookup.source_lookup`). Columns of a block are read as a whole, and stay while memory allows.
+    Columns of a block are read as a whole and cached while memory allows.
 
     Parameters
     ----------
@@ -217,9 +215,9 @@ class Lookup:
     blocks
         Its blocks.
     starts
-        Number of the first row of each block, and at the end the number of rows.
+        Index of the first row of each block, then the number of rows.
     blocks_read
-        How often a block was read so far.
+        Number of block reads so far.
 
     Examples
     --------
@@ -241,13 +239,13 @@ class Lookup:
 
     @classmethod
     def of(cls, source: Source) -> Lookup:
-        """Look-up in a source."""
+        """A lookup over a source."""
         blocks = blocks_of(source)
         return cls(source, blocks, np.array([*(block.start for block in blocks), source.row_count] if blocks else [0], dtype=np.int64))
 
     @classmethod
     def of_rows(cls, rows: Chunk, schema: Schema) -> Lookup:
-        """Look-up in rows in memory, of which nothing has to be read or kept: how much memory there is makes no difference."""
+        """A lookup over rows in memory: nothing is read or copied, so its cache limit does not depend on free memory."""
         source = MemorySource.of(rows, schema)
         return cls(source, blocks := blocks_of(source), np.array([*(block.start for block in blocks), rows.rows]), columns=LruCache(CACHE_BYTES))
 
@@ -267,22 +265,22 @@ class Lookup:
         return len(self.starts) - 1
 
     def for_reader(self) -> Lookup:
-        """The same blocks, read once for all, with notes of its own: an equal operator may read another second input beside this one."""
+        """The same blocks and cache, with separate notes: an equal operator may look up another input."""
         return attrs.evolve(self, notes={})
 
     def note(self, owner: Hashable, build: Callable[[], Value]) -> Value:
-        """What an operator remembers between the batches of one task: built once, gone with the look-up."""
+        """A value that an operator reuses between the batches of one task, built on first use."""
         if owner not in self._notes:
             self._notes[owner] = build()
         found: Value = self._notes[owner]
         return found
 
     def block(self, number: int, columns: Sequence[int]) -> Chunk:
-        """Some columns of a block; those that are not kept are read together."""
+        """Some columns of a block; those that are not cached are read in one go."""
         found = {column: self._columns.get((number, column)) for column in columns}
         unread = [column for column, values in found.items() if values is None]
         if unread and self.blocks[number].segments > 1:
-            # Of many files the first column takes as long to read as all.
+            # Opening many files dominates: one column takes about as long to read as all.
             unread += [column for column in range(len(self.schema)) if column not in found and self._columns.get((number, column)) is None]
         if unread:
             found.update(zip(unread, self._read(number, unread), strict=True))
@@ -295,12 +293,12 @@ class Lookup:
         self.blocks_read += 1
         arrays = list(chunk.columns) if narrowed is not None else [chunk.columns[column] for column in columns]
         for column, values in zip(columns, arrays, strict=True):
-            # A block larger than the room is not read anew for each batch that is looked up in it.
+            # The columns of one block are a family: a block beyond the cache limit is not read again for each batch.
             self._columns.put((number, column), values, values.nbytes, number)
         return arrays
 
     def read(self, start: int, stop: int, columns: Sequence[int] | None = None) -> Chunk:
-        """Rows ``start`` (inclusive) to ``stop`` (exclusive) of some columns (all when none are named), through the kept blocks."""
+        """Rows ``start`` (inclusive) to ``stop`` (exclusive) of some columns (default: all), through the block cache."""
         chosen = range(len(self.schema)) if columns is None else columns
         parts = []
         number = max(int(np.searchsorted(self.starts, start, side="right")) - 1, 0)
@@ -311,27 +309,27 @@ class Lookup:
         return concatenate(parts, tuple(self.schema[column] for column in chosen))
 
     def next_rows(self, start: int, stop: int) -> Chunk:
-        """Rows of all columns, by who asks for range after range: each row is decoded once, about when it is asked for, and no block is kept."""
+        """Rows of all columns, for sequential reads: each row is decoded once and no block is cached."""
         return self.note("reader", lambda: self.source.reader(0)).read(start, stop)
 
     def take(self, positions: Positions, columns: Sequence[int]) -> Chunk:
-        """Rows by number, in the order of ``positions``; a row of missing values for each -1."""
+        """Rows by index, in the order of ``positions``; a row of missing values for each -1."""
         found = positions >= 0
         if not found.any():
             return Chunk(tuple(pa.nulls(len(positions), self.schema[column].physical) for column in columns), len(positions))
         numbers = search_sorted(self.starts, positions, "right") - 1
-        # Rows without a match go with the row before them, so that rows in order stay in order.
+        # -1 is given the block of the index before it, so that ascending indices stay ascending.
         numbers = numbers if found.all() else filled_forward(numbers, found)
         order = None if bool((numbers[1:] >= numbers[:-1]).all()) else order_of([numbers])
         if order is not None:
             numbers, positions = numbers[order], positions[order]
         parts = [self._take_from(int(numbers[a]), positions[a:b], columns) for a, b in runs(numbers)]
-        taken = concatenate(parts, tuple(self.schema[column] for column in columns))
+        rows = concatenate(parts, tuple(self.schema[column] for column in columns))
         if order is None:
-            return taken
+            return rows
         back = np.empty(len(order), dtype=np.int64)
         back[order] = np.arange(len(order))
-        return Chunk(tuple(column.take(pa.array(back)) for column in taken.columns), taken.rows)
+        return Chunk(tuple(column.take(pa.array(back)) for column in rows.columns), rows.rows)
 
     def _take_from(self, number: int, positions: Positions, columns: Sequence[int]) -> Chunk:
         missing = positions < 0
@@ -340,13 +338,13 @@ class Lookup:
         return Chunk(tuple(column.take(places) for column in block.columns), len(positions))
 
     def uneven_bytes(self, positions: Positions, columns: Sequence[int]) -> Positions:
-        """About how many bytes rows by number, none for each -1, have in columns whose values differ in length."""
-        found = np.zeros(len(positions), dtype=np.int64)
+        """Estimated bytes of rows by index in variable-width columns; 0 for each -1."""
+        sizes = np.zeros(len(positions), dtype=np.int64)
         numbers = np.where(positions >= 0, np.searchsorted(self.starts, positions, side="right") - 1, -1)
         for number in np.unique(numbers[numbers >= 0]) if columns else ():
-            block, here = self.block(int(number), columns), numbers == number
-            found[here] = uneven_bytes(block.columns, block.rows)[positions[here] - self.starts[number]]
-        return found
+            block, in_block = self.block(int(number), columns), numbers == number
+            sizes[in_block] = uneven_bytes(block.columns, block.rows)[positions[in_block] - self.starts[number]]
+        return sizes
 
     def fences(self, column: int, as_float: bool = False) -> Fences:
         """Keys at the starts of the blocks; the source must be in ascending order of the column.
@@ -364,7 +362,7 @@ class Lookup:
             if None in firsts[missing:]:
                 raise PlanInvariantError(OUT_OF_ORDER)
             keys = np.array(firsts[missing:], dtype=np.float64 if is_float else np.int64)
-            # NaN is last, and compares as nothing.
+            # NaN comes last; comparisons with it are false.
             if bool((keys[1:] < keys[:-1]).any() or (np.isnan(keys[:-1]) & ~np.isnan(keys[1:])).any()):
                 raise PlanInvariantError(OUT_OF_ORDER)
             found = Fences(keys, missing)
@@ -372,7 +370,7 @@ class Lookup:
         return found
 
     def _first(self, number: int, column: int, stored: tuple[bool, Any]) -> Any:
-        """The first key of a block: as stored, else read from the row itself; None if it is missing."""
+        """The first key of a block, from statistics or else read from the row; None if it is missing."""
         known, value = stored
         if known:
             return value
@@ -384,7 +382,7 @@ class Lookup:
 
 
 def as_lookup(rows: Any, schema: Schema) -> Lookup:
-    """A look-up as the runner gives it, or one over the rows of a chunk."""
+    """The lookup that the runner passes to a kernel, or one over the rows of a chunk."""
     return rows if isinstance(rows, Lookup) else Lookup.of_rows(rows, schema)
 
 

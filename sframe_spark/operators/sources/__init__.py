@@ -1,1 +1,1 @@
-"""Where rows come from: segments on disk, tables in memory, ranges, users' DataFrames."""
+"""Source operators: segments on disk, tables in memory, ranges, users' DataFrames."""

@@ -1,4 +1,4 @@
-"""Sources of rows that are made when they are asked for: consecutive numbers, one value for all rows."""
+"""Sources whose rows are computed: arithmetic progressions and constants."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import literal_column
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.program import Literal, constant_array, describe_operand
-
-# The JVM keeps the rows of tables that were lowered lately, as long as they are small.
 from sframe_spark.operators.sources.source import Source, check_range
 from sframe_spark.operators.sources.statistics import range_statistics
 from sframe_spark.planner.chunk import Chunk
@@ -30,7 +28,7 @@ from sframe_spark.types import INT, ColumnType
 @register
 @attrs.frozen
 class RangeSource(Source):
-    """One int column: ``start, start + step, ...`` over a number of rows."""
+    """One int column of ``rows`` values: ``start, start + step, ...``."""
 
     name: ClassVar[str] = "range_source"
     is_in_memory: ClassVar[bool] = True
@@ -39,7 +37,7 @@ class RangeSource(Source):
     step: int = 1
 
     def as_read(self) -> RangeSource:
-        """Refuses numbers beyond 64 bits."""
+        """Refuse numbers beyond 64 bits."""
         last = self.start + self.step * max(self.rows - 1, 0)
         if self.rows < 0 or not -(2**63) <= last < 2**63:
             raise InvalidArgumentError(f"the plan's text has a range of {self.rows} numbers up to {last}, which 64 bits do not hold")
@@ -82,7 +80,7 @@ class ConstantSource(Source):
     rows: int = attrs.field(validator=at_least(0))
 
     def as_read(self) -> ConstantSource:
-        """Refuses a negative number of rows."""
+        """Refuse a negative number of rows."""
         check_range(0, self.rows, self.rows)
         return self
 
@@ -96,14 +94,14 @@ class ConstantSource(Source):
         return Chunk.of([constant_array(self.literal, max(0, min(stop, self.rows) - start))])
 
     def statistics(self) -> Sequence[ColumnStatistics]:
-        """One value is in every order."""
+        """A constant column is in every order."""
         return (ColumnStatistics(ascending=True, descending=True, constant=True),)
 
     def rows_between(self, start: int, stop: int) -> ConstantSource:
         return ConstantSource(self.literal, stop - start)
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """The value's, as often as it stands there."""
+        """The size of the value, times the rows."""
         return (float(constant_array(self.literal, 1).nbytes * max(0, stop - start)),)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:

@@ -1,4 +1,4 @@
-"""Rows in the memory of this process as a source."""
+"""The source over Arrow arrays in the memory of this process."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, ColumnSt
 from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 
-# The JVM keeps the rows of tables that were lowered lately, as long as they are small.
+# Lowered tables up to this size are cached, with their rows in the JVM.
 MAX_CACHED_ROWS = 20_000
 MAX_CACHED_BYTES = 4 << 20
-# Where a table remembers the dataset of its columns.
+# Key under which a table's data remembers a dataset of its columns.
 STORED = "stored columns"
 
 
 @register
 @attrs.frozen(cache_hash=True)
 class MemorySource(Source):
-    """Rows of Arrow arrays in the memory of the driver."""
+    """Rows of Arrow arrays in memory: some of their columns, a range of their rows."""
 
     name: ClassVar[str] = "memory_source"
     is_in_memory: ClassVar[bool] = True
     data: Chunk | ChunkedRows = attrs.field(metadata={"portable": False}, eq=id)
-    # Columns of wide tables are sources of their own, of which each would hash the types of all.
+    # Not hashed: each column of a wide table may be a source, which would hash the types of all columns.
     types: Schema = attrs.field(hash=False)
     positions: tuple[int, ...] = attrs.field(validator=column_positions)
     start: int = attrs.field(validator=at_least(0))
@@ -58,25 +58,25 @@ class MemorySource(Source):
         return Length.exactly(self.stop - self.start)
 
     def read(self, start: int, stop: int) -> Chunk:
-        """A slice of the arrays, not copied unless it goes over several pieces."""
+        """A slice of the arrays, copied only if it spans several chunks."""
         return self.data.between(self.start + start, min(self.start + stop, self.stop), self.positions)
 
     def read_batches(self, threads: int = 0) -> Iterator[Chunk]:
-        """All rows as they lie in memory."""
+        """All rows, in the chunks in which they lie in memory."""
         return self.data.chunks_between(self.start, self.stop, self.positions)
 
     @property
     def held(self) -> Chunk | ChunkedRows:
-        """All rows, as they lie in memory."""
+        """All rows, in the chunks in which they lie in memory."""
         parts = tuple(self.read_batches())
         return ChunkedRows(parts) if len(parts) > 1 else self.read_all()
 
     def batch_end(self, start: int, stop: int) -> int:
-        """At the end of a piece, so that rows of several are not copied."""
+        """The end of a chunk, so that no batch spans several and is copied."""
         return self.data.end_of_chunk(self.start + start, self.start + stop) - self.start
 
     def statistics(self) -> Sequence[ColumnStatistics]:
-        """A look at the rows tells, once."""
+        """Computed from the rows, once."""
         return memory_statistics(self)
 
     @property
@@ -85,7 +85,7 @@ class MemorySource(Source):
 
     @property
     def recorded(self) -> RecordedOrder:
-        """What was known of the rows when they were taken, and proved since."""
+        """The order known when the source was made, and proved since."""
         return self.order
 
     def rows_between(self, start: int, stop: int) -> MemorySource:
@@ -95,7 +95,7 @@ class MemorySource(Source):
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """Exact: the rows are there."""
+        """Exact sizes of the arrays."""
         first, last = self.start + start, min(self.start + stop, self.stop)
         return tuple(
             float(self.data.column(position, first, last).nbytes) if (size := fixed_size(self.types[position])) is None else size * (last - first)
@@ -103,10 +103,10 @@ class MemorySource(Source):
         )
 
     def as_read(self) -> MemorySource:
-        """Refuses columns and rows that the table does not have."""
-        found = self.data.types
-        if found != [column_type.physical for column_type in self.types] or not all(0 <= position < len(found) for position in self.positions):
-            raise InvalidArgumentError(f"the plan's text names columns that its rows do not have: {list(self.positions)!r:.200} of {len(found)}")
+        """Refuse columns and rows that the table does not have."""
+        types = self.data.types
+        if types != [column_type.physical for column_type in self.types] or not all(0 <= position < len(types) for position in self.positions):
+            raise InvalidArgumentError(f"the plan's text names columns that its rows do not have: {list(self.positions)!r:.200} of {len(types)}")
         check_range(self.start, self.stop, self.data.rows)
         return self
 
@@ -117,7 +117,7 @@ class MemorySource(Source):
         return found
 
     def store(self, positions: tuple[int, ...], segments: SegmentSource) -> None:
-        """Let every source of the same table know a dataset of its rows."""
+        """Remember a dataset of the table's rows, for all sources of the table."""
         self.data.remembered[STORED] = positions, segments
 
     def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> MemorySource:
@@ -129,7 +129,7 @@ class MemorySource(Source):
         rows = self.stop - self.start
         if rows > MAX_CACHED_ROWS or row_bytes(self.sizes_between(0, rows), 0) > MAX_CACHED_BYTES:
             return self._local_relation(context)
-        # The key holds the data, whose identity is therefore not given to another table while the relation is kept.
+        # The key refers to the data, so no other table can get its identity while the relation is cached.
         key = ("memory", self.data, self.positions, self.start, self.stop)
         return context.open_source(key, lambda: self._local_relation(context))
 
@@ -147,12 +147,12 @@ class MemorySource(Source):
 
 
 def table_ddl(schema: Schema) -> str:
-    """DDL of columns ``c0..cn`` with a trailing comma when there are any."""
+    """DDL of columns ``c0..cn``, each with a trailing comma."""
     return "".join(f"{name} {spark_type(column_type)}, " for name, column_type in zip(column_names(len(schema)), schema, strict=True))
 
 
 def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:
-    """A node over Arrow arrays of the physical types given."""
+    """A node over Arrow arrays of the physical types of ``types``."""
     count = len(columns[0]) if columns else rows
     if count is None:
         raise PlanInvariantError("a table without columns has as many rows as it is told, and it was told none")
@@ -161,7 +161,7 @@ def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows
 
 
 def memory_source_of_parts(columns: Sequence[Sequence[pa.Array]], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:
-    """A node over columns each of which is in one array or several, one at least; each is put in one array where that holds all."""
+    """A node over columns of one or more arrays each; a column becomes one array if it fits."""
     if all(len(parts) == 1 or sum(part.nbytes for part in parts) <= MAX_BYTES_OF_ARRAY for parts in columns):
         return memory_source([in_one_array(parts) for parts in columns], types, rows)
     return MemorySource.of(aligned(columns, tuple(types)), tuple(types)).make_planner_node()

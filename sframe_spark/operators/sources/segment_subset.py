@@ -1,4 +1,4 @@
-"""Some ranges of the rows of a dataset as one source: what lies between them is not read."""
+"""The source over several row ranges of a dataset; rows between them are not read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SegmentParts(Source):
     manifest, positions, handle
         As in :class:`SegmentSource`.
     ranges
-        Rows of the dataset, ascending; none is empty and none is next to another.
+        Row ranges of the dataset, ascending, none of them empty or adjacent to another.
     """
 
     name: ClassVar[str] = "segment_parts"
@@ -47,11 +47,11 @@ class SegmentParts(Source):
 
     @property
     def whole(self) -> SegmentSource:
-        """The rows from the first to the last one, with those in between."""
+        """The source from the first row to the last, including the gaps."""
         return SegmentSource(self.manifest, self.positions, self.ranges[0][0], self.ranges[-1][1], self.handle)
 
     def as_read(self) -> SegmentParts:
-        """As :meth:`SegmentSource.as_read`; refuses ranges out of order as well."""
+        """As :meth:`SegmentSource.as_read`; also refuse ranges out of order."""
         bounds = [bound for pair in self.ranges for bound in pair]
         if not bounds or any(len(pair) != 2 for pair in self.ranges) or any(low >= high for low, high in itertools.pairwise(bounds)):
             raise InvalidArgumentError(f"the plan's text reads the rows {list(self.ranges)!r:.200}, which are not ascending")
@@ -64,11 +64,11 @@ class SegmentParts(Source):
         return Length.exactly(sum(last - first for first, last in self.ranges))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of all rows from the first to the last one: any part of them keeps them."""
+        """Properties of the whole range, which hold for any subset of its rows."""
         return self.whole.infer_properties(inputs, facts)
 
     def rows_of_dataset(self, start: int, stop: int) -> Iterator[RowRange]:
-        """The rows of the dataset that are rows ``start..stop`` here."""
+        """The row ranges of the dataset that are rows ``start..stop`` of this source."""
         before = 0
         for first, last in self.ranges:
             low, high = max(start - before, 0), min(stop - before, last - first)
@@ -77,28 +77,28 @@ class SegmentParts(Source):
             before += last - first
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows from the segments that hold them; no others are opened."""
+        """Rows from the segments that hold them; no other segment is opened."""
         return self.read_by(Reader(self.whole), start, stop)
 
     def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
-        """One that decodes each row group once for who reads rows in order; nothing between the ranges is decoded ahead."""
+        """A reader that decodes each row group once for sequential reads, and nothing ahead, which might lie in a gap."""
         return PartsReader(self)
 
     def read_by(self, whole: Reader, start: int, stop: int) -> Chunk:
-        """Rows from who reads those from the first to the last one."""
+        """Rows ``start..stop``, by a reader of :attr:`whole`."""
         origin = self.ranges[0][0]
         parts = [whole.read(first - origin, last - origin) for first, last in self.rows_of_dataset(start, stop)]
         return concatenate(parts or [whole.read(0, 0)], self.infer_type(()))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """Those of the parts together; of many parts, some that are evenly spread stand for all."""
+        """Sizes of all ranges; of many ranges, an evenly spread sample is extrapolated."""
         origin = self.ranges[0][0]
         ranges = list(self.rows_of_dataset(start, stop))
         chosen = spread(ranges, MAX_GROUPS)
         rows, seen = (sum(last - first for first, last in some) for some in (ranges, chosen))
         parts = [self.whole.sizes_between(first - origin, last - origin) for first, last in chosen]
-        found = [[part[place] for part in parts] for place in range(len(self.positions))]
-        return tuple(None if None in column else sum(size for size in column if size is not None) * rows / max(seen, 1) for column in found)
+        columns = [[part[place] for part in parts] for place in range(len(self.positions))]
+        return tuple(None if None in column else sum(size for size in column if size is not None) * rows / max(seen, 1) for column in columns)
 
     def rows_between(self, start: int, stop: int) -> Source:
         return parts_of(self.whole, list(self.rows_of_dataset(start, stop)))
@@ -107,20 +107,20 @@ class SegmentParts(Source):
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A Parquet scan of the segments that hold some of the rows; their stored keys tell the ranges."""
+        """A Parquet scan of the segments that hold some of the rows, filtered by stored key."""
         from pyspark.sql import functions as F
 
         relation = scan_segments(self.scanned(), context)
         key = F.col(relation.key[0].name)
         row = dense_position(SegmentSource.of(self.manifest), key)
-        wanted, position = F.lit(False), row - F.lit(self.ranges[0][0])
+        in_range, position = F.lit(False), row - F.lit(self.ranges[0][0])
         for (first, last), before in zip(self.ranges, rows_before(self.ranges), strict=True):
-            wanted = wanted | ((key >= F.lit(key_of_row(self.manifest, first))) & (key <= F.lit(key_of_row(self.manifest, last - 1))))
+            in_range = in_range | ((key >= F.lit(key_of_row(self.manifest, first))) & (key <= F.lit(key_of_row(self.manifest, last - 1))))
             position = F.when(row >= F.lit(first), row - F.lit(first - before)).otherwise(position)
-        return attrs.evolve(relation, df=relation.df.where(wanted).withColumn(str(relation.position), position))
+        return attrs.evolve(relation, df=relation.df.where(in_range).withColumn(str(relation.position), position))
 
     def scanned(self) -> SegmentSource:
-        """What Spark reads: a source of all rows of those segments that hold some of these."""
+        """What Spark scans: all rows of the segments that hold some of these."""
         files = {entry.file for first, last in self.ranges for entry, _, _ in intersecting(self.manifest, first, last)}
         opened = self.manifest.with_segments(tuple(entry for entry in self.manifest.segments if entry.file in files))
         return SegmentSource(opened, self.positions, 0, opened.rows, self.handle)
@@ -131,7 +131,7 @@ class SegmentParts(Source):
 
 
 class PartsReader(Reader):
-    """Reads the parts from the whole, in which rows of one part follow each other."""
+    """Reads the ranges through a reader of the whole."""
 
     def __init__(self, source: SegmentParts) -> None:
         super().__init__(source)
@@ -149,26 +149,26 @@ STORED_ROWS = (SegmentSource, SegmentParts)
 
 
 def scanned(operator: SegmentSource | SegmentParts) -> SegmentSource:
-    """What Spark reads of the rows that a manifest describes."""
+    """What Spark scans to read the rows of a stored source."""
     return operator.scanned() if isinstance(operator, SegmentParts) else operator
 
 
 def lacks_key(operator: Operator) -> bool:
-    """Say whether an operator reads foreign files, whose rows have no stored key."""
+    """Return whether an operator reads external files, whose rows have no stored key."""
     return isinstance(operator, STORED_ROWS) and not operator.manifest.has_key
 
 
 def parts_of(source: SegmentSource, ranges: Sequence[RowRange]) -> Source:
-    """Return the source of some ranges of a dataset's rows: the simple one where one range, or none, is left."""
-    found = tuple(joined(ranges))
-    if len(found) > 1:
-        return SegmentParts(source.manifest, source.positions, found, source.handle)
-    first, last = found[0] if found else (source.start, source.start)
+    """Return the source of some row ranges of a dataset: a :class:`SegmentSource` where at most one range remains."""
+    merged = tuple(joined(ranges))
+    if len(merged) > 1:
+        return SegmentParts(source.manifest, source.positions, merged, source.handle)
+    first, last = merged[0] if merged else (source.start, source.start)
     return attrs.evolve(source, start=first, stop=last)
 
 
 def rows_before(ranges: Sequence[RowRange]) -> list[int]:
-    """Return how many rows ranges have before each of them.
+    """Return the number of rows before each range.
 
     Examples
     --------

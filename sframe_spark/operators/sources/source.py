@@ -1,4 +1,4 @@
-"""Sources: operators without inputs."""
+"""The base of sources, which provide rows by index, and the source over stored segments."""
 
 from __future__ import annotations
 
@@ -28,14 +28,12 @@ from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, ColumnSt
 from sframe_spark.storage.segments.reader import last_group_start
 from sframe_spark.storage.segments.row_group_decoder import Cursor, DecodedPart, last_pack_start, packed_rows
 
-# Those who read sources for one plan: rows that follow those read last are not looked for anew.
-
-# So many ranges, some way behind each other, are read in turn by plans that are not odd.
+# Interleaved sequential scans of one source that a plan may have, each with a decoder of its own.
 MAX_SCANS = 4
 
 
 class Reader:
-    """Reads a source by row numbers, for one plan.
+    """Reads row ranges of a source, for one plan.
 
     Parameters
     ----------
@@ -51,28 +49,28 @@ class Reader:
         return self.source.read(start, stop)
 
     def bytes_between(self, start: int, stop: int) -> float:
-        """About how many bytes rows that are to be read next take in memory."""
+        """Estimated bytes in memory of rows that are to be read next."""
         return self.source.bytes_between(start, stop)
 
     def close(self) -> None:
-        """Nothing more is read soon."""
+        """Release decoded rows: nothing more is read soon."""
 
 
 class SegmentReader(Reader):
-    """Reads stored rows; from the second of ranges that follow or overlap each other on, each row group is decoded once.
+    """Reads stored rows; in a sequential scan, from its second range on, each row group is decoded once.
 
-    Several may go through the rows at once, some way behind each other: a column and the same one shifted.
+    There may be several scans at once at some distance, for instance of a column and of the same column shifted.
 
     Parameters
     ----------
     source
         The source.
     threads
-        How many decode rows that were not asked for yet.
+        Number of threads that decode ahead.
     max_bytes
-        Row groups that take more are decoded in steps.
+        Larger row groups are decoded in steps.
     coded
-        Places of columns of texts that may come as numbers in a dictionary.
+        Output columns of strings that may come dictionary-encoded.
     """
 
     def __init__(self, source: SegmentSource, threads: int, max_bytes: int, coded: Iterable[int] = ()) -> None:
@@ -80,38 +78,38 @@ class SegmentReader(Reader):
         self._stored = source
         self._threads, self._max_bytes = threads, max_bytes
         self._coded = frozenset(source.positions[place] for place in coded)
-        # The range that was read last by each who goes through the rows, and what it reads with; who was last asked for comes last.
+        # The last range and the cursor of each scan; the most recently used scan comes last.
         self._scans: list[tuple[int, int, Cursor]] = []
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows of the source, from what was decoded before where it is there."""
+        """Rows of the source, decoded before or now."""
         first, last = self._stored.start + start, min(self._stored.start + stop, self._stored.stop)
         if not self._stored.positions or first >= last:
             return self._stored.read(start, stop)
         packed = self._stored.packed(first, last)
         if packed is not None:
             return packed
-        found = [scan for scan in self._scans if follows(scan[:2], first, last) or scan[2].can_go_on(first)]
-        if not found:
-            # One range alone is not where somebody goes through the rows.
+        candidates = [scan for scan in self._scans if follows(scan[:2], first, last) or scan[2].can_go_on(first)]
+        if not candidates:
+            # A single range is not a scan yet: it is read directly.
             cursor = self._cursor(len(self._scans)) if len(self._scans) < MAX_SCANS else self._scans.pop(0)[2]
             cursor.close()
             self._scans.append((first, last, cursor))
             return self._stored.read(start, stop)
-        scan = min(found, key=lambda scan: abs(scan[1] - first))
+        scan = min(candidates, key=lambda scan: abs(scan[1] - first))
         self._scans.remove(scan)
         self._scans.append((first, last, scan[2]))
         return self._stored.chunk_of(self._columns(scan[2].read(first, last)), first, last)
 
     def _cursor(self, number: int) -> Cursor:
-        """All of them together decode about twice as much at a time as one may."""
+        """A cursor for the scan of this number; later ones decode less at a time, so that all together decode about twice as much as the first."""
         stored, threads = self._stored, 0 if number else self._threads
         return Cursor(
             stored.manifest, stored.positions, stored.stop, partial(size_between, stored), self._max_bytes / (number + 1), threads, self._coded
         )
 
     def read_batches(self) -> Iterator[Chunk]:
-        """All rows, in pieces as they are decoded."""
+        """All rows, in batches as they are decoded."""
         first, stop = self._stored.start, self._stored.stop
         if first == stop or not self._stored.positions:
             yield self._stored.read_all()
@@ -140,7 +138,7 @@ class SegmentReader(Reader):
 
 
 def alike(parts: Sequence[pa.Array]) -> Sequence[pa.Array]:
-    """Texts of a column, as numbers in dictionaries only if all parts are.
+    """Parts of a string column, decoded unless all of them are dictionary-encoded.
 
     Examples
     --------
@@ -154,7 +152,7 @@ def alike(parts: Sequence[pa.Array]) -> Sequence[pa.Array]:
 
 
 def follows(before: tuple[int, int], first: int, last: int) -> bool:
-    """Say whether a range follows one, overlaps its end, or comes after a gap that has no more rows than it, which are decoded with it.
+    """Return whether a range continues another: it follows it, overlaps its end, or comes after a gap no longer than itself.
 
     Examples
     --------
@@ -165,30 +163,30 @@ def follows(before: tuple[int, int], first: int, last: int) -> bool:
 
 
 def size_between(source: SegmentSource, first: int, last: int) -> float | None:
-    """About how many bytes the rows of a dataset between two take in memory, of the columns of a source; None where nobody knows."""
+    """Estimated bytes in memory of rows ``first..last`` of a dataset, in the columns of a source; None if unknown."""
     sizes = source.sizes_between(first - source.start, last - source.start)
     return None if None in sizes else row_bytes(sizes, 0)
 
 
-# What is decoded at once for who keeps all rows: an array holds 2 GiB of texts.
+# Bytes decoded at a time when all rows are read: an array holds 2 GiB of strings.
 MAX_CHUNK_BYTES = 256 << 20
 Saved = TypeVar("Saved")
 
 
 class Watched(Protocol):
-    """Files of others that rows are read from."""
+    """External files that rows are read from, which are checked for changes."""
 
     @property
     def identity(self) -> Hashable:
-        """What tells them from others."""
+        """Identifies the files."""
 
     def require_unchanged(self) -> None:
-        """Make sure that they are as they were."""
+        """Raise an error if a file has changed."""
 
 
 @attrs.frozen
 class Source(Operator):
-    """An operator that provides rows by number."""
+    """An operator without inputs that provides rows by index."""
 
     arity: ClassVar[int | None] = 0
     deterministic: ClassVar[bool] = True
@@ -198,7 +196,7 @@ class Source(Operator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """Rows are scanned where they are."""
+        """A scan needs no shuffle and no sort."""
         return NO_WORK
 
     def read(self, start: int, stop: int) -> Chunk:
@@ -212,19 +210,16 @@ class Source(Operator):
         raise PlanInvariantError(f"source {self.name!r} cannot be read by row range")
 
     def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
-        """One that reads rows for one plan; ``threads``: how many decode rows that were not asked for yet.
-
-        Texts of the columns at the places ``coded`` may come as numbers in a dictionary.
-        """
+        """A reader for one plan; ``threads`` decode ahead, and string columns ``coded`` may come dictionary-encoded."""
         return Reader(self)
 
     def read_batches(self, threads: int = 0) -> Iterator[Chunk]:
-        """All rows in order, for who keeps them, but not each column in one array."""
+        """All rows in order, in batches for a consumer that keeps them but does not need each column as one array."""
         yield self.read_all()
 
     @property
     def row_count(self) -> int:
-        """Number of rows: every source knows it."""
+        """Number of rows, which every source knows."""
         return self.infer_length(()).known_rows
 
     def read_all(self) -> Chunk:
@@ -232,7 +227,7 @@ class Source(Operator):
         return self.read(0, self.row_count)
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """What the rows themselves tell."""
+        """The mean size of the rows, from :meth:`sizes_between`."""
         fixed = tuple(map(fixed_size, schema))
         rows = self.row_count
         if None not in fixed or not rows:
@@ -240,64 +235,64 @@ class Source(Operator):
         return tuple(None if size is None else size / rows for size in self.sizes_between(0, rows))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """Bytes that some rows take in memory, column by column, about."""
+        """Estimated bytes in memory of rows ``start..stop``, column by column."""
         return tuple(None if size is None else size * (stop - start) for size in map(fixed_size, self.infer_type(())))
 
     def bytes_between(self, start: int, stop: int) -> float:
-        """Those of all columns."""
+        """Estimated bytes in memory of rows ``start..stop``."""
         return row_bytes(self.sizes_between(start, stop), 0)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """What was recorded when the rows were written, or what a look at rows in memory tells."""
+        """From the recorded order and the statistics of the columns."""
         return source_properties(self)
 
     def statistics(self) -> Sequence[ColumnStatistics]:
-        """Facts about each column, in row order; none where nothing is known of any."""
+        """Statistics of each column; empty if nothing is known of any."""
         return ()
 
     def saved_by(self, save: Callable[[Source], Saved]) -> Saved:
-        """Let all rows be saved; a source that learns what its types are by decoding them has itself saved with these."""
+        """Call ``save`` with this source; a source that learns its types while decoding passes one with these types."""
         return save(self)
 
     @property
     def exposed(self) -> Sequence[int]:
-        """Of which columns of what is stored or held its own are; none where that is not told."""
+        """The stored column of each output column; empty if unknown."""
         return ()
 
     @property
     def stored_names(self) -> Sequence[str]:
-        """Names of all columns of what is stored, where a format of others has them."""
+        """Names of all stored columns, of external formats that have them."""
         return ()
 
     @property
     def recorded(self) -> RecordedOrder:
-        """The order recorded of what is stored or held, in terms of all its columns."""
+        """The recorded order of the stored rows, in terms of all stored columns."""
         return NO_RECORDED_ORDER
 
     @property
     def watched(self) -> Watched | None:
-        """What others may change while it is in use; None where nobody does, or the check sums of a manifest tell of it."""
+        """External files that may change while in use; None if there are none, or if checksums in a manifest cover them."""
         return None
 
     @property
     def shared_file(self) -> str | None:
-        """A file that Spark's processes have to see, if the rows are in files that no manifest names."""
+        """A file that Spark's processes must be able to read, if the rows are in files that no manifest lists."""
         return None
 
     def write_segments(self, directory: str) -> list[SegmentEntry]:
-        """Of a source that ``decodes``: write all rows as segments into a directory, by threads of this process, and return their entries."""
+        """Write all rows as segments into a directory, with threads of this process, and return their entries; only for sources that ``decodes``."""
         raise PlanInvariantError(f"source {self.name!r} does not write its rows")
 
     def batch_end(self, start: int, stop: int) -> int:
-        """Where to end a batch of rows: at ``stop``, or at the last place before it from which reading begins afresh."""
+        """Where to end a batch of rows: ``stop``, or the last row before it where a new unit of storage starts."""
         return stop
 
     def rows_between(self, start: int, stop: int) -> Source | None:
-        """The source of only these rows, or None when the source has no such form."""
+        """The source of only these rows, or None if the source does not support it."""
         return None
 
     def with_columns(self, positions: Sequence[int]) -> Source | None:
-        """The source of only these columns, or None when the source has no such form."""
+        """The source of only these columns, or None if the source does not support it."""
         return None
 
 
@@ -325,7 +320,7 @@ class SegmentSource(Source):
         return Length.exactly(self.stop - self.start)
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows from the segments that hold them; no others are opened."""
+        """Rows from the segments that hold them; no other segment is opened."""
         from sframe_spark.storage.segments.reader import read_rows
 
         first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
@@ -333,25 +328,25 @@ class SegmentSource(Source):
         return self.chunk_of(read_rows(self.manifest, self.positions, first, last).columns, first, last) if packed is None else packed
 
     def packed(self, first: int, last: int) -> Chunk | None:
-        """Rows ``first`` to ``last`` of the dataset, of many short segments, whose columns stay in memory; None of other datasets."""
+        """Rows ``first`` to ``last`` of a dataset of many short segments, which are cached in memory; None for other datasets."""
         found = packed_rows(self.manifest, self.positions, first, last) if self.positions and first < last else None
         return None if found is None else self.chunk_of(found, first, last)
 
     def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
-        """One that decodes each row group once for who reads rows in order."""
+        """A reader that decodes each row group once in sequential scans."""
         return SegmentReader(self, threads, batch_bytes(), coded)
 
     def read_batches(self, threads: int = 0) -> Iterator[Chunk]:
-        """All rows as they are decoded: pieces are as long as row groups, of very long ones shorter."""
+        """All rows as they are decoded, a row group at a time, or less of very large ones."""
         return SegmentReader(self, threads, MAX_CHUNK_BYTES).read_batches()
 
     def chunk_of(self, columns: Sequence[pa.ChunkedArray], first: int, last: int) -> Chunk:
-        """Columns that were read as rows ``first`` to ``last`` of the dataset, if they have as many.
+        """A chunk of columns that were read as rows ``first`` to ``last`` of the dataset.
 
         Raises
         ------
         PlanInvariantError
-            If they have more or fewer.
+            If they have another number of rows.
         """
         for column in columns:
             if len(column) != last - first:
@@ -368,11 +363,11 @@ class SegmentSource(Source):
 
     @property
     def recorded(self) -> RecordedOrder:
-        """What the manifest tells."""
+        """The order recorded in the manifest."""
         return self.manifest.order
 
     def batch_end(self, start: int, stop: int) -> int:
-        """At the end of a row group, as the rest of it would be decoded again, or of a pack of short segments."""
+        """The start of a row group, or of a pack of short segments: a batch that ended within one would have the rest decoded again."""
         first, last = self.start + start, self.start + stop
         found = last_pack_start(self.manifest, first, last)
         return (last_group_start(self.manifest, first, last) if found is None else found) - self.start
@@ -388,20 +383,20 @@ class SegmentSource(Source):
         return attrs.evolve(self, manifest=self.manifest.with_order(self.manifest.order.and_ordering(ordering)))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """By type where it tells; otherwise what footers tell, and some rows where these are stored shorter than they are."""
+        """Sizes by type for fixed-width columns; otherwise from footers, and from a sample of rows where encodings shorten them."""
         from sframe_spark.storage.segments.row_sizes import column_bytes
 
         known = list(super().sizes_between(start, stop))
-        asked = [place for place, size in enumerate(known) if size is None]
-        if asked and self.manifest.has_sizes:
-            columns = [self.positions[place] for place in asked]
-            found = column_bytes(self.manifest, columns, self.start + start, min(self.start + stop, self.stop))
-            for place, size in zip(asked, found, strict=True):
+        unknown = [place for place, size in enumerate(known) if size is None]
+        if unknown and self.manifest.has_sizes:
+            columns = [self.positions[place] for place in unknown]
+            sizes = column_bytes(self.manifest, columns, self.start + start, min(self.start + stop, self.stop))
+            for place, size in zip(unknown, sizes, strict=True):
                 known[place] = size
         return tuple(known)
 
     def as_read(self) -> SegmentSource:
-        """Only files inside the directory that are as long as they should be; what a text says about the order of their rows is not believed."""
+        """Refuse files outside the directory or of a wrong length; drop what the text claims about the order of rows."""
         from sframe_spark.storage.datasets.load import with_saved_checksums, with_seen
         from sframe_spark.storage.datasets.versioned_datasets import with_version_checksums
         from sframe_spark.storage.external.parquet import with_remote_states
@@ -434,12 +429,12 @@ class SegmentSource(Source):
 
 
 def source_of(node: PlannerNode) -> Source:
-    """The source that a node is.
+    """The source of a leaf node.
 
     Raises
     ------
     PlanInvariantError
-        If the node is an operator over inputs, or of a kind that is not read by row number.
+        If the node's operator is not a :class:`Source`.
     """
     if not isinstance(node.operator, Source):
         raise PlanInvariantError(f"{node.operator_type} is read as a source of rows, but it is none")
@@ -447,12 +442,12 @@ def source_of(node: PlannerNode) -> Source:
 
 
 def check_range(start: int, stop: int, rows: int) -> None:
-    """Let rows pass that a plan's text names and a source has.
+    """Check a row range that a plan's text names.
 
     Raises
     ------
     InvalidArgumentError
-        If it has others.
+        If the source does not have these rows.
     """
     if not 0 <= start <= stop <= rows:
         raise InvalidArgumentError(f"the plan's text names the rows {start}..{stop} of a source of {rows}")

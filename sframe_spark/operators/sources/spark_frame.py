@@ -1,4 +1,4 @@
-"""SparkSource: rows of a user's Spark DataFrame."""
+"""The source over a user's Spark DataFrame."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 
 def nothing() -> None:
-    """No DataFrame of a user's."""
+    """Return None: there is no DataFrame of the user's."""
 
 
 @register
 @attrs.frozen
 class SparkSource(Operator):
-    """Rows of a user's Spark DataFrame, which has no row order of its own: the first look that needs rows materialises the node.
+    """Rows of a user's Spark DataFrame, which have no order of their own: the first action that needs rows materializes the node.
 
     Parameters
     ----------
     df
-        The columns in our physical types.
+        The columns in the engine's physical types.
     types
         Their types.
     given
-        The user's own DataFrame as long as it is alive, and others may be made of it.
+        Returns the user's own DataFrame while it is alive and usable, else None.
     is_given
-        True where its columns are in our types already: ``df`` only names them by position.
+        Whether that already has the engine's types, so that ``df`` only names its columns by position.
     names
-        The user's names of the columns, by which messages tell which DataFrame it is.
+        The user's names of the columns, by which messages identify the DataFrame.
     """
 
     name: ClassVar[str] = "spark_source"
@@ -56,11 +56,11 @@ class SparkSource(Operator):
         return self.types
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """How long texts are is not known."""
+        """Sizes of variable-width columns are unknown."""
         return tuple(map(fixed_size, schema))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """The DataFrame itself, without a key, in a session of ours: what is made of it has its meaning from our settings, not from its user's."""
+        """The DataFrame itself, without a key, in the engine's session: what is computed from it follows the engine's settings, not the user's."""
         require_frame_open(self.df.sparkSession)
         df = self.df if is_remote(context.spark) or is_remote(self.df.sparkSession) else in_session(self.df, context.spark)
         return Relation(df, self.types)

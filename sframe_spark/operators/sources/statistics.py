@@ -1,4 +1,4 @@
-"""What is proved about the columns of a source before a row of it is read."""
+"""Statistics and order properties of sources, known without reading a row, or from one pass over rows in memory."""
 
 from __future__ import annotations
 
@@ -18,28 +18,25 @@ if TYPE_CHECKING:
     from sframe_spark.operators.sources.memory import MemorySource
     from sframe_spark.operators.sources.source import SegmentSource, Source
 
-# Facts about rows in memory are found by looking at them, which pays for so many at a time: 10 ns a float or text, 1 ns an int.
+# Rows in memory are scanned for statistics up to so many cells at a time: 10 ns per float or string, 1 ns per int.
 MAX_CELLS_SCANNED = 20_000_000
-# Of so many parts of a table the facts are kept, of those asked for lately.
+# Row ranges of a table whose statistics are cached; the least recently used are evicted.
 MAX_PARTS = 16
-# Of very wide frames only some orderings are written down.
+# Orderings recorded in a manifest at most, for very wide frames.
 MAX_RECORDED = 64
 
 Statistics = tuple[ColumnStatistics, ...]
 
 
 def source_statistics(source: Source) -> Statistics:
-    """Facts about each column of a source, in row order.
-
-    Segments recorded them when they were written; tables in memory are looked at once.
-    """
+    """Statistics of each column of a source: recorded when segments were written, computed once for tables in memory."""
     return tuple(source.statistics()) or (UNKNOWN_STATISTICS,) * len(source.infer_type(()))
 
 
 def segment_statistics(source: SegmentSource) -> Statistics:
-    """Merged facts of the segments in range; only order survives where the range cuts a segment."""
+    """Merged statistics of the segments in range; weakened to what holds for any subset where the range cuts a segment."""
     if source.manifest.stored is not None:
-        # What is known of each of many segments is not looked at to say what holds of some.
+        # The summary of all segments will do: the statistics of many segments are not loaded for a subset.
         summary = [source.manifest.stored.summary[position] for position in source.positions]
         return tuple(summary if (source.start, source.stop) == (0, source.manifest.rows) else map(of_some_rows, summary))
     chosen = [(offset, entry) for offset, entry in segments_in_range(source) if entry.rows]
@@ -51,7 +48,7 @@ def segment_statistics(source: SegmentSource) -> Statistics:
 
 
 def memory_statistics(source: MemorySource) -> Statistics:
-    """Facts about arrays in memory, found once per column, or recorded when it was written for Spark."""
+    """Statistics of arrays in memory, computed once per column, or recorded when it was written for Spark."""
     data = source.data
     if source.start != 0 or source.stop != data.rows:
         return part_statistics(source)
@@ -60,7 +57,7 @@ def memory_statistics(source: MemorySource) -> Statistics:
 
 
 def known_statistics(source: MemorySource) -> dict[int, ColumnStatistics]:
-    """Facts about whole columns of a source's table."""
+    """Statistics of whole columns of a source's table."""
     data = source.data
     known: dict[int, ColumnStatistics] = data.remembered.setdefault("statistics", {})
     if source.stored is not None and not known.keys() >= set(source.positions):
@@ -73,7 +70,7 @@ def known_statistics(source: MemorySource) -> dict[int, ColumnStatistics]:
 
 
 def part_statistics(source: MemorySource) -> Statistics:
-    """Facts about some rows of a table: their own where they are looked at, else those of all rows that hold for any part."""
+    """Statistics of a row range of a table: its own if it is small enough to scan, else what holds for any subset of all rows."""
     data, rows = source.data, source.stop - source.start
     parts: dict[tuple[int, int], dict[int, ColumnStatistics]] = data.remembered.setdefault("statistics of parts", {})
     known = parts.pop((source.start, source.stop), {})
@@ -111,7 +108,7 @@ def range_statistics(source: RangeSource) -> ColumnStatistics:
 
 
 def source_properties(source: Source) -> RelationProperties:
-    """Order, constants, keys and bounds of a source's rows, from its statistics and from what was proved of it."""
+    """Order, constants, keys and bounds of a source's rows, from its statistics and its recorded order."""
     statistics = source_statistics(source)
     recorded = projected_order(source.recorded, source.exposed)
     facts = dict(enumerate(statistics))
@@ -135,7 +132,7 @@ def source_properties(source: Source) -> RelationProperties:
 
 
 def equal_columns(source: Source) -> list[list[int]]:
-    """Places at which a source shows one and the same column."""
+    """Groups of output columns that are the same stored column."""
     places: dict[int, list[int]] = {}
     for place, position in enumerate(source.exposed):
         places.setdefault(position, []).append(place)
@@ -143,23 +140,23 @@ def equal_columns(source: Source) -> list[list[int]]:
 
 
 def recorded_order(node: PlannerNode) -> RecordedOrder:
-    """Orderings and keys proved of a node's rows, for the manifest of its result; files that Spark writes tell no order themselves."""
+    """Orderings and keys proved of a node's rows, for the manifest of its result: files that Spark writes record none."""
     if node.length.at_most is not None and node.length.at_most <= 1:
-        # One row is in every order, which its column's statistics tell.
+        # One row is in every order, which its columns' statistics record.
         return NO_RECORDED_ORDER
     known = properties_of(node).order
-    orderings = [shown for items in known.orderings if (shown := recordable_part(items))]
+    orderings = [prefix for items in known.orderings if (prefix := recordable_part(items))]
     keys = [tuple(column for column in key if isinstance(column, int)) for key in known.keys if key]
     whole = [key for key, original in zip(keys, filter(None, known.keys), strict=True) if len(key) == len(original)]
     return RecordedOrder(tuple(dict.fromkeys(orderings))[:MAX_RECORDED], tuple(whole[:MAX_RECORDED]))
 
 
 def recordable_part(items: Ordering) -> tuple[tuple[int, bool], ...]:
-    """The leading entries of an ordering that are about shown columns with missing values as the smallest."""
-    shown: list[tuple[int, bool]] = []
+    """The longest prefix of an ordering over output columns in which missing values are the smallest."""
+    prefix: list[tuple[int, bool]] = []
     for item in items:
         smallest = "nulls_first" if item.direction == "asc" else "nulls_last"
         if not isinstance(item.column, int) or item.direction == "any" or item.nulls != smallest:
             break
-        shown.append((item.column, item.direction == "asc"))
-    return tuple(shown)
+        prefix.append((item.column, item.direction == "asc"))
+    return tuple(prefix)
