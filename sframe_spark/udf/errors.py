@@ -125,7 +125,7 @@ def displayable(value: Any) -> Any:
 
     Examples
     --------
-    >>> shown([1, {"a": None}]), shown((1, 2)), shown("a" * 600)[-5:]
+    >>> displayable([1, {"a": None}]), displayable((1, 2)), displayable("a" * 600)[-5:]
     ([1, {'a': None}], (1, 2), 'aa...')
     """
     try:

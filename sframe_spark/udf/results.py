@@ -384,7 +384,7 @@ def min_size(value: Any) -> int:
 
     Examples
     --------
-    >>> weight("abc"), weight([1.5, "abc"]), weight({"a": [None, 2]})
+    >>> min_size("abc"), min_size([1.5, "abc"]), min_size({"a": [None, 2]})
     (3, 11, 17)
     """
     try:

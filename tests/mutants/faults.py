@@ -102,7 +102,7 @@ FAULTS = (
     Fault(
         "append-order-overlap",
         "relational",
-        "apart = all(first[1] < second[0] for first, second in steps)",
+        "disjoint = all(first[1] < second[0] for first, second in steps)",
         "apart = all(first[1] <= second[0] for first, second in steps)",
     ),
     Fault(
