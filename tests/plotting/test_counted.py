@@ -104,7 +104,7 @@ def test_bars_of_texts_add_up() -> None:
     assert labels == {value: expected[value] for value in labels} and len(labels) == chart_data.MAX_LABELS
     assert min(labels.values()) >= max(count for value, count in expected.items() if value not in labels)
     assert table[-1]["label"] == f"Other ({len(expected) - 12} values)" and sum(row["count"] for row in table) == ROWS
-    assert (top.different, top.is_exact, top.others) == (len(expected), True, len(expected) - 12)
+    assert (top.different, top.is_exact, top.remaining) == (len(expected), True, len(expected) - 12)
 
 
 def few_values(monkeypatch: pytest.MonkeyPatch, share: int = 16) -> None:
@@ -164,7 +164,7 @@ def test_a_summary_forgets_no_frequent_value(seed: int, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", ["float", "int", "time"])
 def test_boxes_are_quartiles_of_finite_numbers(name: str, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not few:
-        monkeypatch.setattr(chart_data, "FEW_ROWS", 0)
+        monkeypatch.setattr(chart_data, "SORTED_ROWS", 0)
     boxes = {row["x"]: row for row in visualization.box_plot(column("text"), column(name)).get_data()["values"]}
     assert len(boxes) == chart_data.MAX_LABELS
     for label, row in boxes.items():
@@ -223,22 +223,29 @@ def test_a_summary_tells_what_statistics_tell(few: bool, monkeypatch: pytest.Mon
     assert sum(row["count"] for row in facts["text"].labels) == ROWS and facts["list"].distinct is None
 
 
-NUMBERS = {
-    "skewed": [math.exp(row / 5000) for row in range(70_000)] + [1e12],
-    "few digits": [RANDOM.randrange(1000) / 20 for _ in range(70_000)] + [row / 70_000 for row in range(70_000)],
-    "far from zero": [1e9 + RANDOM.random() for _ in range(70_000)],
-    "around zero": [RANDOM.gauss(0, 1) ** 3 for _ in range(70_000)],
-    "huge": [RANDOM.choice([1, -1]) * 10 ** RANDOM.uniform(-300, 300) for _ in range(70_000)],
-    "large ints": [RANDOM.randrange(10**14) for _ in range(70_000)],
-    "longest ints": [RANDOM.randrange(-(2**63), 2**63) for _ in range(70_000)],
-}
+def numbers_of(name: str) -> list[Any]:
+    """Many different numbers of a kind, the same ones whenever it is asked for."""
+    random_ = random.Random(name)
+    return {
+        "skewed": lambda: [math.exp(row / 5000) for row in range(70_000)] + [1e12],
+        "few digits": lambda: [random_.randrange(1000) / 20 for _ in range(70_000)] + [row / 70_000 for row in range(70_000)],
+        "far from zero": lambda: [1e9 + random_.random() for _ in range(70_000)],
+        "around zero": lambda: [random_.gauss(0, 1) ** 3 for _ in range(70_000)],
+        "huge": lambda: [random_.choice([1, -1]) * 10 ** random_.uniform(-300, 300) for _ in range(70_000)],
+        "large ints": lambda: [random_.randrange(10**14) for _ in range(70_000)],
+        "longest ints": lambda: [random_.randrange(-(2**63), 2**63) for _ in range(70_000)],
+    }[name]()
+
+
+NUMBERS = ("skewed", "few digits", "far from zero", "around zero", "huge", "large ints", "longest ints")
 
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_quartiles_of_many_different_numbers_are_those_of_sorted_ones(name: str) -> None:
     """As many digits as the page shows."""
-    numbers = sorted(NUMBERS[name])
-    told, whole = summary.facts_of(SArray(NUMBERS[name])._node)[0], isinstance(numbers[0], int)
+    given = numbers_of(name)
+    numbers = sorted(given)
+    told, whole = summary.facts_of(SArray(given)._node)[0], isinstance(numbers[0], int)
     quartiles = [numbers[int(len(numbers) * share)] for share in (0.25, 0.5, 0.75)]
     assert not told.is_exact and sum(bar["count"] for bar in told.bars) == len(numbers)
     span = float(numbers[-1]) - float(numbers[0])

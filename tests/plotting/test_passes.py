@@ -56,7 +56,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
     monkeypatch.setattr(node_values, "reduce_columns", counted)
     monkeypatch.setattr(node_values, "rows_of", noted)
     monkeypatch.setattr(profiling, "MAX_VALUES", 5000)
-    monkeypatch.setattr(chart_data, "FEW_ROWS", 100)
+    monkeypatch.setattr(chart_data, "SORTED_ROWS", 100)
     return found
 
 
