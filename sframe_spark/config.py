@@ -134,7 +134,7 @@ class UserFileSystem:
 
     @property
     def can_be_sent(self) -> bool:
-        """Whether other processes can have a copy."""
+        """Return whether other processes can have a copy."""
         return self._files is not None and _can_be_pickled(self._files)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -165,7 +165,7 @@ def _with_methods_of_fsspec(files: Any) -> Any:
 
 
 def _is_file_system(value: Any) -> bool:
-    """Say whether a value is a file system; nothing is imported: who has one has imported its module."""
+    """Return whether a value is a file system; nothing is imported: who has one has imported its module."""
     kinds = (("fsspec.spec", "AbstractFileSystem"), ("pyarrow.fs", "FileSystem"))
     return any(module in sys.modules and isinstance(value, getattr(sys.modules[module], name)) for module, name in kinds)
 

@@ -763,9 +763,9 @@ class MemoryReservationError(Exception):
 class ResultsTooLongError(Exception):
     """Results for some of the rows are as many bytes as a batch should have: ``done`` of the ``asked`` rows have theirs."""
 
-    def __init__(self, done: int, asked: int) -> None:
-        super().__init__(f"{done} of {asked} rows have results that are enough for a batch")
-        self.done, self.asked = done, asked
+    def __init__(self, done: int, requested: int) -> None:
+        super().__init__(f"{done} of {requested} rows have results that are enough for a batch")
+        self.done, self.requested = done, requested
 
 
 class NotOneTypeError(Exception):

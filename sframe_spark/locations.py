@@ -192,7 +192,7 @@ def require_named_bucket(uri: str) -> None:
 
 
 def is_remote_location(place: str) -> bool:
-    """Say whether a place, as :func:`location_of` gives it, or a file below it, is elsewhere.
+    """Return whether a place, as :func:`location_of` gives it, or a file below it, is elsewhere.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def is_remote_location(place: str) -> bool:
 
 
 def is_private(place: str) -> bool:
-    """Say whether a place is in the memory of this process, where no other process finds it.
+    """Return whether a place is in the memory of this process, where no other process finds it.
 
     Examples
     --------

@@ -61,7 +61,7 @@ def called(value: Any) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """Say whether files can hold a text: Python's may have half of a character.
+    """Return whether files can hold a text: Python's may have half of a character.
 
     Examples
     --------

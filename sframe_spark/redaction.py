@@ -89,7 +89,7 @@ def without_secrets(address: str) -> str:
 
 
 def is_unclear(address: str) -> bool:
-    """Say whether a password in an address has signs in it that end the name of a host, so that nobody reads it as it is meant.
+    """Return whether a password in an address has signs in it that end the name of a host, so that nobody reads it as it is meant.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def is_unclear(address: str) -> bool:
 
 
 def has_user(text: str) -> bool:
-    """Say whether a text without a scheme begins as addresses do that have a name and a password in them.
+    """Return whether a text without a scheme begins as addresses do that have a name and a password in them.
 
     Examples
     --------

@@ -87,7 +87,7 @@ class _Builder(NeverPickled):
         self._require_open()
         rows = appended(self._segments)
         self._is_closed = True
-        self._rounded.tell()
+        self._rounded.warn()
         return rows
 
 

@@ -251,7 +251,7 @@ def _connected(master: str) -> Diagnosis:
 
 
 def _registered(seconds: float) -> Diagnosis:
-    """Whether an executor has begun; where none does, what each of them asks for, which may be more than any worker has."""
+    """Return whether an executor has begun; where none does, what each of them asks for, which may be more than any worker has."""
     context, until = get_session().sparkContext, time.monotonic() + seconds
     if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
         return Diagnosis("executors", "they begin when there is work")
@@ -291,7 +291,7 @@ def finding_of(answer: Answer) -> Diagnosis:
 
 
 def _shared() -> Diagnosis:
-    """Whether executors see the directory of temporary data."""
+    """Return whether executors see the directory of temporary data."""
     subject, directory = "shared directory", config.temporary_directory
     if is_one_process(get_session()):
         return Diagnosis(subject, "this machine does all work")

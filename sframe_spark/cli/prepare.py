@@ -45,7 +45,7 @@ def run_prepare(use_spark: Callable[[Path], None], delete: bool, show: Callable[
             if busy:
                 show(f"{busy} more stay, as other processes write them just now: delete them when these have ended")
             return 0
-        start = JvmStart.here(find_java())
+        start = JvmStart.of_this_process(find_java())
         reason = start.hindrance()
         if reason is not None:
             show(f"nothing was written: {reason}")

@@ -108,7 +108,7 @@ class FlatMap(Operator):
             try:
                 found = memo.completed(np.asarray(part.columns[-1]), partial(self._call_for, memo, part, schema))
             except ResultsTooLongError as cut:
-                step = max(1, part.rows * cut.done // cut.asked)
+                step = max(1, part.rows * cut.done // cut.requested)
                 continue
             waiting = joined(waiting, found)
             while waiting.rows > (limit := max_rows()):

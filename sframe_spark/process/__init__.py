@@ -1,1 +1,1 @@
-"""This process and its children: threads, Ctrl-C, forks, leases on files, limits of memory and cores; knows no Spark."""
+"""Threads, Ctrl-C, forks, child processes, leases, directory trees and memory: whatever belongs to a process and needs no Spark."""

@@ -1,4 +1,4 @@
-"""Python processes of our own that do work for this one: started when they are first needed, used again, ended with it."""
+"""Pool of Python worker processes: started when first needed, reused, and ended with this process."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from contextlib import contextmanager
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
 from sframe_spark.process.interpreter import environment_at_start, interpreter, start_command
 
-# How often somebody who waits is asked whether to go on.
+# How often a wait checks whether to go on.
 POLL_SECONDS = 0.05
-# The length of a message comes before it.
+# Each message is preceded by its length.
 BYTES_OF_LENGTH = 8
-# Numbers of files below are those of the standard streams, wherever these are closed.
+# Smaller file descriptors are those of the standard streams, even where these are closed.
 FIRST_NUMBER = 3
 
 
 class Channel:
-    """One of two ends. It has no locks and starts no threads.
+    """One end of a connection that carries messages. It has no locks and starts no threads.
 
     Parameters
     ----------
     number
-        The number of its file, which belongs to it from now on.
+        Its file descriptor, which it owns from now on.
 
     Examples
     --------
-    >>> here, number = open_pair()
-    >>> there = Channel(number)
-    >>> here.send(b"a message")
-    >>> there.receive()
+    >>> channel, number = open_pair()
+    >>> other = Channel(number)
+    >>> channel.send(b"a message")
+    >>> other.receive()
     b'a message'
-    >>> here.close(), there.close()
+    >>> channel.close(), other.close()
     (None, None)
     """
 
     def __init__(self, number: int) -> None:
         self._number: int | None = number
-        # A library that patches Python's sockets may have set either, for both ends alike.
+        # A library that patches Python's sockets may have changed the mode of both ends.
         os.set_blocking(number, False)
 
     def send(self, message: bytes, is_over: Callable[[], bool] | None = None) -> None:
@@ -57,7 +57,7 @@ class Channel:
         message
             What is sent.
         is_over
-            Asked again and again during a wait; True says that nobody is at the other end, whoever has it open. It may raise, too.
+            Called repeatedly during a wait; True means that the other process is gone, even if something still has its end open. It may raise.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class Channel:
             try:
                 count = os.readv(self._open_number(), [rest])
             except BlockingIOError:
-                # What the other one has sent before its end is read first.
+                # What the other process sent before it ended is read first.
                 if has_ended:
                     raise ConnectionResetError("the process at the other end has ended") from None
                 has_ended = self._wait(is_over, writes=False)
@@ -107,7 +107,7 @@ class Channel:
         return content
 
     def _wait(self, is_over: Callable[[], bool] | None, writes: bool) -> bool:
-        """Wait until something can be read, or written; True if there is nobody for whom to wait."""
+        """Wait until the descriptor can be read, or written; return True if the other process is gone."""
         while not _is_ready(self._open_number(), writes, None if is_over is None else POLL_SECONDS):
             if is_over is not None and is_over():
                 if writes:
@@ -129,7 +129,7 @@ class Channel:
 
 
 def _is_ready(number: int, writes: bool, seconds: float | None) -> bool:
-    """Whether something can be read from a file, or written; asked of `select` by name, as a library that patches it lets other work go on."""
+    """Return whether a descriptor can be read or written; ``select`` is looked up by name, as libraries that patch it switch tasks there."""
     if hasattr(select, "poll"):
         poll = select.poll()
         poll.register(number, select.POLLOUT if writes else select.POLLIN)
@@ -139,32 +139,31 @@ def _is_ready(number: int, writes: bool, seconds: float | None) -> bool:
 
 
 def open_pair() -> tuple[Channel, int]:
-    """A channel, and the number of the file of its other end, which a process is to be given."""
-    ours, theirs = socket.socketpair()
-    numbers = [ours.detach(), theirs.detach()]
+    """Return a channel, and the file descriptor of its other end, for the process that is to have it."""
+    numbers = [end.detach() for end in socket.socketpair()]
     try:
-        here, there = (above_streams(number) for number in numbers)
+        own, other = (above_streams(number) for number in numbers)
     except OSError:
         for number in numbers:
             with contextlib.suppress(OSError):
                 os.close(number)
         raise
-    # The process that gets it waits for whole messages.
-    os.set_blocking(there, True)
-    return Channel(here), there
+    # The other process blocks until a whole message is there.
+    os.set_blocking(other, True)
+    return Channel(own), other
 
 
 def open_life() -> tuple[int, int]:
-    """Numbers of the two ends of a pipe that nothing is written to: who reads the first one is told when nobody has the second one open any more."""
+    """Return both ends of a pipe that is never written to: its reader sees the end of file when nobody has the write end open any more."""
     read, write = os.pipe()
     return above_streams(read), above_streams(write)
 
 
 def above_streams(number: int) -> int:
-    """The number of an open file, or another one for it where that is a number of a standard stream, as it is where these are closed."""
+    """Return a file descriptor, or a duplicate of it if it has the number of a (closed) standard stream."""
     if number >= FIRST_NUMBER:
         return number
-    # Not part of every Python; where it is not, no process is started.
+    # Not part of every Python; without it no process is started.
     import fcntl
 
     other = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, FIRST_NUMBER)
@@ -172,27 +171,27 @@ def above_streams(number: int) -> int:
     return other
 
 
-# The processes, and the pool of them.
+# The worker processes and their pool.
 
 SECONDS_TO_END = 2.0
-# Modules may come over a network. Whatever says nothing for longer is not waited for.
+# Modules may be imported over a network; a process that takes longer is given up.
 SECONDS_TO_START = 120.0
-# Several threads of the user may ask at once; so many processes stay for the next.
+# Several threads of the user may send requests at once; so many idle processes are kept.
 MAX_IDLE = 8
-# A process starts in the time of some hundred thousand calls: short works that come seldom are worth no second one.
+# Starting a process costs as much as some hundred thousand calls: rare short tasks do not justify a second one.
 SECONDS_WORTH_ANOTHER = 0.25
-# What it sends first.
+# The first message of a process.
 READY = b"ready"
 
 
 class WorkerProcess:
-    """One process, which answers one request after the other.
+    """A process that answers one request after another.
 
     Parameters
     ----------
     module
-        Name of the module whose ``serve`` answers: it gets the numbers of a channel for requests, on which it says that it is ready, and of a pipe
-        that ends when this process does.
+        Name of the module whose ``serve`` answers. It is called with two file descriptors: a channel for requests, on which it first sends ``READY``,
+        and a pipe that is closed when this process ends.
 
     Raises
     ------
@@ -204,14 +203,14 @@ class WorkerProcess:
         program = interpreter()
         if program is None:
             raise ProcessNotStartedError("there is no Python interpreter that this program could start")
-        with contextlib.ExitStack() as if_it_fails, contextlib.ExitStack() as theirs:
+        with contextlib.ExitStack() as if_it_fails, contextlib.ExitStack() as ends_of_child:
             try:
                 self._requests, requests = open_pair()
                 if_it_fails.callback(self._requests.close)
-                theirs.callback(os.close, requests)
+                ends_of_child.callback(os.close, requests)
                 life, self._life = open_life()
                 if_it_fails.callback(os.close, self._life)
-                theirs.callback(os.close, life)
+                ends_of_child.callback(os.close, life)
                 self._process = subprocess.Popen(
                     start_command(program, module, (requests, life)),
                     stdin=subprocess.DEVNULL, stdout=_stream(1), stderr=_stream(2),
@@ -223,18 +222,18 @@ class WorkerProcess:
         self._is_ready = False
         self._is_left = False
         self._start_before = time.monotonic() + SECONDS_TO_START
-        # When it began what it is at; None of one that is starting, or waits.
+        # When it began its current request; None while it starts or is idle.
         self.began: float | None = None
-        # What is the same for many requests is sent once.
+        # State shared by many requests, which is sent once.
         self.knows: object = None
 
     def ask(self, request: bytes, raise_if_abandoned: Callable[[], None]) -> bytes:
-        """Send a request, and return the answer.
+        """Send a request and return the answer.
 
         Parameters
         ----------
         request
-            What is sent.
+            The message to send.
         raise_if_abandoned
             Raises if nobody waits for the answer any more.
 
@@ -243,12 +242,12 @@ class WorkerProcess:
         ExecutionError
             If the process has ended.
         ProcessNotStartedError
-            If it has ended, or hangs, before it was ready: no function of the user's was called.
+            If it ended, or hung, before it was ready: no user function was called.
         """
 
         def has_ended() -> bool:
             raise_if_abandoned()
-            # Not the end of the channel: processes that functions have started may have it open.
+            # The channel alone does not tell: processes started by user functions may have inherited its other end.
             return self._process.poll() is not None
 
         if not self._is_ready:
@@ -264,7 +263,7 @@ class WorkerProcess:
         def is_over() -> bool:
             return has_ended() or time.monotonic() > self._start_before
 
-        # A length that was never meant as one is more than there is memory for.
+        # Garbage read as a length asks for more memory than there is.
         with contextlib.suppress(EOFError, ConnectionError, MemoryError):
             self._is_ready = self._requests.receive(is_over) == READY
         if not self._is_ready:
@@ -272,7 +271,7 @@ class WorkerProcess:
             raise ProcessNotStartedError("it did not answer" if hangs else f"it {self._how_it_ended()}")
 
     def seconds_at_work(self) -> float:
-        """How long it has been at the request that it is at."""
+        """Return how long it has been working on its current request."""
         return 0.0 if self.began is None else time.monotonic() - self.began
 
     def _how_it_ended(self) -> str:
@@ -284,22 +283,22 @@ class WorkerProcess:
             return "was killed: it may have taken more memory than there is; set config.batch_rows to fewer rows"
         if code < 0:
             return f"ended by {_name_of_signal(-code)}: a library that they use may have failed"
-        # Where this program ignores how its processes end, the system does not say it.
+        # If this program ignores SIGCHLD, the exit code is unknown (0).
         ended = f"ended with exit code {code}" if code else "ended"
         return f"{ended}: functions must not end their process" if self._is_ready else f"{ended} before it was ready"
 
     def end(self) -> None:
-        """Let the process end, whatever it is at."""
+        """Kill the process."""
         self._let_go()
         self._process.kill()
-        # One that waits for a disk ends when that answers.
+        # A process that waits for a disk ends only when the disk answers.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(SECONDS_TO_END)
 
     def leave(self) -> None:
-        """In a forked process: let go of what is the parent's."""
+        """In a forked process: close what belongs to the parent."""
         self._let_go()
-        # It is no child of this process, which would otherwise be told that it did not wait for it.
+        # It is no child of this process; without this, subprocess would warn that it was not waited for.
         self._process.returncode = 0
 
     def _let_go(self) -> None:
@@ -311,7 +310,7 @@ class WorkerProcess:
 
 
 def _stream(number: int) -> int | None:
-    """What a process writes to: what this one does, or nothing where that is closed; files that it opens would have that number."""
+    """Return the standard stream for a process to inherit, or DEVNULL if it is closed, as the child's own files would get its number."""
     try:
         os.fstat(number)
     except OSError:
@@ -327,7 +326,7 @@ def _name_of_signal(number: int) -> str:
 
 
 class WorkerProcesses:
-    """Processes that wait for requests, and those that are at one."""
+    """Pool of idle and busy processes."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -339,7 +338,7 @@ class WorkerProcesses:
 
     @contextmanager
     def one(self, module: str, raise_if_abandoned: Callable[[], None], is_short: bool = False) -> Iterator[WorkerProcess]:
-        """A process for one request to a module, the same one for all; it ends with the block if that fails.
+        """Yield a process for one request to a module, always the same one for a pool; the process is ended if the block fails.
 
         Parameters
         ----------
@@ -348,7 +347,8 @@ class WorkerProcesses:
         raise_if_abandoned
             Raises if nobody waits for a process any more.
         is_short
-            The request may take less time than a process to start: while others are at work, theirs is waited for until they have had enough of it.
+            Whether the request may take less time than starting a process: then it waits for a busy one, until those have worked long enough to
+            justify another process.
         """
         worker = self._taken(module, raise_if_abandoned, is_short)
         try:
@@ -366,7 +366,7 @@ class WorkerProcesses:
             worker.end()
 
     def _taken(self, module: str, raise_if_abandoned: Callable[[], None], is_short: bool) -> WorkerProcess:
-        """A process that waits, or a new one, which counts as busy."""
+        """Return an idle process or a new one, counted as busy."""
         while True:
             with self._changed:
                 while not self._idle and is_short and self._are_enough():
@@ -382,7 +382,7 @@ class WorkerProcesses:
                 with self._changed:
                     self._starting -= 1
                     self._changed.notify_all()
-                # The system has no room for one more: who has one lets others have it.
+                # The system allows no more processes: wait for a busy one.
                 if not isinstance(error, ProcessNotStartedError) or not self._waited_for_one(raise_if_abandoned):
                     raise
                 continue
@@ -393,7 +393,7 @@ class WorkerProcesses:
             return worker
 
     def _waited_for_one(self, raise_if_abandoned: Callable[[], None]) -> bool:
-        """Wait until a process that is at work has done it, or there is none."""
+        """Wait until a process is idle; return False if there is none to wait for."""
         with self._changed:
             while (self._busy or self._starting) and not self._idle:
                 self._changed.wait(POLL_SECONDS)
@@ -401,7 +401,7 @@ class WorkerProcesses:
             return bool(self._idle)
 
     def _are_enough(self) -> bool:
-        """Whether those that there are have not had work yet that is worth the start of another one."""
+        """Return whether the existing processes have not yet worked long enough to justify another one."""
         worked = self._seconds_worked + sum(worker.seconds_at_work() for worker in self._busy)
         return bool(self._starting or self._busy) and worked < SECONDS_WORTH_ANOTHER
 
@@ -413,14 +413,14 @@ class WorkerProcesses:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """End those that wait; called when this process ends, too."""
+        """End the idle processes; also called at exit."""
         with self._changed:
             idle, self._idle = self._idle, []
         for worker in idle:
             worker.end()
 
     def leave(self) -> None:
-        """In a forked process: let go of all of them, which are the parent's."""
+        """In a forked process: forget all of them, which are the parent's."""
         atexit.unregister(self.end)
         for worker in (*self._idle, *self._busy):
             worker.leave()
@@ -428,5 +428,5 @@ class WorkerProcesses:
 
 
 def can_start() -> bool:
-    """Whether this process knows a Python interpreter to start, on a system where a process can be given files."""
+    """Return whether this process knows a Python interpreter to start, on a system where processes inherit file descriptors."""
     return os.name == "posix" and interpreter() is not None

@@ -1,4 +1,4 @@
-"""Directory trees: walked and deleted without following links; and the one directory of this user that outlives a process."""
+"""Directory trees, walked and deleted without following links, and the one cache directory of this user."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 
 def entries_below(directory: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield what is below a directory and no directory itself, with its name relative to it; links are not followed."""
+    """Yield the entries below a directory that are not directories, each with its relative name; links are not followed."""
     waiting = [(directory, "")]
     while waiting:
         path, prefix = waiting.pop()
         try:
             scan = os.scandir(path)
         except FileNotFoundError:
-            # It has gone meanwhile.
+            # It was deleted meanwhile.
             continue
         with scan:
             for entry in scan:
@@ -30,10 +30,10 @@ def entries_below(directory: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 
 def size_on_disk(path: str) -> int:
-    """Bytes that a file or directory takes on the disk; links are not followed, and a file with other names elsewhere counts nothing."""
+    """Return the bytes that a file or directory occupies; links are not followed, and files with several hard links do not count."""
     total, waiting = 0, [path]
     while waiting:
-        # What cannot be looked at counts nothing.
+        # What cannot be read does not count.
         with contextlib.suppress(OSError):
             place = waiting.pop()
             status = os.lstat(place)
@@ -46,20 +46,20 @@ def size_on_disk(path: str) -> int:
 
 
 def remove_tree(path: str, ignore_errors: bool = False) -> None:
-    """Delete a directory with all that is in it; links are not followed."""
+    """Delete a directory with everything in it; links are not followed."""
     with contextlib.suppress(RecursionError):
         shutil.rmtree(path, ignore_errors=True)
     if not os.path.lexists(path):
         return
     if os.rename in os.supports_dir_fd:
-        # Perhaps too deep: it calls itself, and keeps a directory open, for each level.
+        # Perhaps too deep: rmtree recurses, and keeps a directory open, for each level.
         with contextlib.suppress(OSError):
             _flatten(path)
     shutil.rmtree(path, ignore_errors=ignore_errors)
 
 
 def remove_all_except(directory: str, present: Container[str]) -> None:
-    """Delete what is in a directory but for what has one of some names."""
+    """Delete the entries of a directory except those with the given names."""
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.name in present:
@@ -71,7 +71,7 @@ def remove_all_except(directory: str, present: Container[str]) -> None:
 
 
 def _flatten(path: str) -> None:
-    """Move every directory below one into that one."""
+    """Move all directories below a directory directly into it."""
     with _opened(path) as top:
         waiting = _directories_in(top)
         while waiting:
@@ -89,7 +89,7 @@ def _directories_in(directory: int) -> list[str]:
 
 @contextlib.contextmanager
 def _opened(path: str, above: int | None = None) -> Iterator[int]:
-    """Open a directory that is no link, relative to another one."""
+    """Open a directory that is not a link, relative to another one."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
     try:
         yield descriptor
@@ -97,24 +97,24 @@ def _opened(path: str, above: int | None = None) -> Iterator[int]:
         os.close(descriptor)
 
 
-# The directory that is kept: what is run from there can be nobody else's.
+# The cache directory: since code is run from there, nobody else may be able to change it.
 
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_path() -> Path:
-    """Where the directory is, whether it is there or not."""
+    """Return the path of the directory, which may not exist."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "sframe_spark"
 
 
 def own_cache() -> Path:
-    """Return the directory, with no link on the way to it, and make it if need be.
+    """Return the directory, with links resolved, creating it if need be.
 
     Raises
     ------
     OSError
-        If it cannot be made, or is not this user's alone.
+        If it cannot be made, or others can change it.
     """
     try:
         path = cache_path()
@@ -128,17 +128,17 @@ def own_cache() -> Path:
 
 
 def require_own(path: Path) -> None:
-    """Make sure that nobody else can change what is at a path without links, or put something else there; the administrator can.
+    """Raise if another user, the administrator aside, could change or replace what is at a path without links.
 
     Raises
     ------
     PermissionError
-        If somebody can. The message names what is theirs, and what to do.
+        If somebody can. The message names the directory and what to do.
     """
     if os.name != "posix":
-        # Directories of users are their own there, and bits of modes say nothing.
+        # There users' directories are private, and mode bits mean nothing.
         return
-    # Of what is in a directory like /tmp only the owners change names.
+    # In a sticky directory such as /tmp only owners rename entries.
     for place, owners, may_be_shared in [(path, {os.geteuid()}, False), *((parent, {0, os.geteuid()}, True) for parent in path.parents)]:
         status = os.lstat(place)
         if status.st_uid not in owners:
@@ -148,7 +148,7 @@ def require_own(path: Path) -> None:
 
 
 def is_own_file(path: Path) -> bool:
-    """Say whether a path is a plain file, no link, that this user alone can change."""
+    """Return whether a path is a regular file, not a link, that only this user can change."""
     try:
         status = os.lstat(path)
     except OSError:

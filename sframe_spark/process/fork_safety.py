@@ -1,7 +1,8 @@
-"""Forked processes: the Spark of the parent stays the parent's, and locks that a thread of the parent held are free.
+"""Forks: the parent's Spark stays the parent's, and locks held by threads of the parent are free in the new process.
 
-A forked process has copies of the parent's sockets. What it says on one of them the parent's JVM takes for words of the parent: answers
-cross. Closing one, as Python does for the threads that are not in the new process, ends the parent's connection. See ``docs/decisions/005-forks.md``.
+A forked process has copies of the parent's sockets. If it wrote to one, the parent's JVM would take that for the parent's words, and answers would
+be mixed up. Closing one, as Python does for threads that do not exist in the new process, ends the parent's connection. See
+``docs/decisions/005-forks.md``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ POLL_SECONDS = 0.001
 
 
 class ImportLocks:
-    """All of them together, as one lock: taken while no other thread imports anything.
+    """All import locks as one lock: acquired when no other thread is importing anything.
 
     Examples
     --------
@@ -44,10 +45,10 @@ class ImportLocks:
     """
 
     def acquire(self, timeout: float) -> bool:
-        """Wait until no other thread imports, and let none begin; False if that takes longer."""
+        """Wait until no other thread imports, and keep them from starting; False on timeout."""
         until = time.monotonic() + timeout
         while True:
-            # Whoever begins to import a module needs it for a moment.
+            # Held briefly by a thread that begins to import a module.
             _imp.acquire_lock()
             if not is_import_running():
                 return True
@@ -57,28 +58,24 @@ class ImportLocks:
             time.sleep(POLL_SECONDS)
 
     def release(self) -> None:
-        """Let others import."""
+        """Let other threads import."""
         _imp.release_lock()
 
     def _at_fork_reinit(self) -> None:
-        """Do nothing, in a new process that could not wait for it: Python has freed the lock."""
+        """Do nothing: in a new process that could not acquire it, Python itself has freed the lock."""
 
 
 def is_import_running() -> bool:
-    """Say whether another thread is importing a module."""
-    found = [reference() for reference in list(getattr(_bootstrap(), "_module_locks", {}).values())]
-    return any(lock is not None and _is_of_another(lock) for lock in found)
+    """Return whether another thread is importing a module."""
+    locks = [reference() for reference in list(getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {}).values())]
+    return any(lock is not None and _is_of_another_thread(lock) for lock in locks)
 
 
-def _bootstrap() -> Any:
-    return getattr(importlib, "_bootstrap", None)
-
-
-def _is_of_another(lock: Any) -> bool:
+def _is_of_another_thread(lock: Any) -> bool:
     owner = getattr(lock, "owner", None)
     if owner is not None:
         return bool(owner != threading.get_ident())
-    # Another thread may be about to take or to free it.
+    # Another thread may be about to acquire or release it.
     guard = getattr(lock, "lock", None)
     if guard is None:
         return False
@@ -88,38 +85,38 @@ def _is_of_another(lock: Any) -> bool:
     return False
 
 
-# Ctrl-C while a process forks: raised in a function that Python calls at a fork it would break that off, and be lost.
+# Ctrl-C during a fork: raised in one of the functions that Python calls then, it would abort that function and be lost.
 
 
 class InterruptsAtFork(threading.local):
-    """Puts Ctrl-C off from before a fork until after it, in both processes; each thread that forks has one."""
+    """Defers Ctrl-C from before a fork until after it, in both processes; one instance per forking thread."""
 
     def __init__(self) -> None:
         self._deferral: Deferral | None = None
         self._mask: set[int] | None = None
 
     def defer(self) -> None:
-        """Before the fork."""
+        """Called before the fork."""
         if threading.current_thread() is threading.main_thread():
             self._stand_in()
         else:
-            # It interrupts the main thread only, which in the new process is this one.
+            # Only the main thread is interrupted; in the new process that is this thread.
             self._mask = {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])}
 
     def _stand_in(self) -> None:
         handler = signal.getsignal(signal.SIGINT)
         if callable(handler):
-            # Known before it is in place: Ctrl-C may come between.
+            # Remembered before it is installed: Ctrl-C may come in between.
             self._deferral = Deferral(handler)
             signal.signal(signal.SIGINT, self._deferral)
 
     def follow_to_child(self) -> None:
-        """After the fork, in the new process."""
+        """Called after the fork, in the new process."""
         if self._mask is None:
             return
         handler = signal.getsignal(signal.SIGINT)
         while isinstance(handler, Deferral):
-            # Of a block of the thread that was the main one: it never ends here.
+            # From a block of the parent's main thread, which never ends here.
             handler = handler.handler
         signal.signal(signal.SIGINT, handler)
         self._stand_in()
@@ -131,7 +128,7 @@ class InterruptsAtFork(threading.local):
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def __iter__(self) -> Iterator[object]:
-        """After the fork: what is left to be done, none of it by Python code, in which Ctrl-C would be raised too early."""
+        """Called after the fork: return the remaining steps as calls of C functions, since Python code could be interrupted too early."""
         self._unblock()
         deferral, self._deferral = self._deferral, None
         if deferral is None:
@@ -139,31 +136,31 @@ class InterruptsAtFork(threading.local):
         return itertools.chain(map(signal.signal, (signal.SIGINT,), (deferral.handler,)), map(_thread.interrupt_main, deferral.came()))
 
 
-# What is done before and after each fork.
+# The steps before and after each fork.
 
 FORKED = (
     "this process was forked from one that uses Spark, whose connections it cannot share. Start it afresh instead (multiprocessing: "
     "get_context('spawn'); PyTorch: multiprocessing_context='spawn'), start a SparkSession of its own in it, or call "
     "sframe_spark.session.stop() to let a local one be started on the next use"
 )
-# A thread that holds a lock may wait for this very fork to start Spark.
+# A lock's holder may itself be waiting for this fork, which starts Spark.
 SECONDS_FOR_LOCKS = 5.0
 
 _PROCESS = os.getpid()
-# By which process, kept for ever: what is collected says so to its JVM.
+# Objects of the parent's Spark, by the process that inherited them. Never released: their finalizers would talk to the JVM.
 _INHERITED: list[tuple[int, Any]] = []
 
-# Innermost first: a thread that holds one of these may ask for those before it. A fork takes the last one first, whatever the order of imports.
+# Innermost first: a thread that holds one of these may acquire those before it. A fork acquires the last one first, whatever the order of imports.
 LOCK_ORDER = ("python of workers", "graph", "object store", "temporary data", "verified columns", "open datasets")
 _LOCK_BY_NAME: dict[str, Any] = {}
-# The last to be taken is the first: a thread that holds any other lock may import.
+# The import locks come first, so they are acquired last: a thread that holds any other lock may import.
 _LOCKS: list[Any] = [ImportLocks()]
 _IN_CHILD: list[Callable[[], object]] = []
 _INTERRUPTS = InterruptsAtFork()
 
 
 class _Held(threading.local):
-    """The locks that a thread has taken because it forks."""
+    """The locks that a thread has acquired for a fork."""
 
     def __init__(self) -> None:
         self.locks: list[Any] = []
@@ -173,32 +170,32 @@ _HELD = _Held()
 
 
 def is_forked_from_spark() -> bool:
-    """Say whether the process that this one was forked from used Spark then."""
+    """Return whether the parent of this process used Spark when it forked."""
     return any(process == os.getpid() for process, _ in _INHERITED)
 
 
 def belongs_to_parent(session: SparkSession) -> bool:
-    """Say whether a session is of the process that this one was forked from."""
+    """Return whether a session belongs to the parent of this process."""
     java = getattr(getattr(session, "_sc", None), "_jsc", None)
     return hasattr(getattr(java, "_gateway_client", None), "is_inherited")
 
 
 def keep_whole_at_fork(lock: Any, name: str) -> None:
-    """Fork only while no thread is inside a lock, so that what it guards is whole in the new process, and free it there.
+    """Fork only while no thread holds a lock, so that what it guards is consistent in the new process, and free it there.
 
     Parameters
     ----------
     lock
         The lock.
     name
-        Its place in ``LOCK_ORDER``.
+        Its name in ``LOCK_ORDER``.
     """
     _LOCK_BY_NAME[name] = lock
     _LOCKS[1:] = [_LOCK_BY_NAME[known] for known in LOCK_ORDER if known in _LOCK_BY_NAME]
 
 
 def do_in_child(work: Callable[[], object]) -> None:
-    """Let something be done in each forked process, with the locks free that are kept whole, in the order of these calls."""
+    """Register a function to call in each forked process, in the order of registration, when the registered locks are free."""
     _IN_CHILD.append(work)
 
 
@@ -222,14 +219,14 @@ def _in_child() -> None:
         if lock not in _HELD.locks:
             lock._at_fork_reinit()
     _in_parent()
-    # Each of them, whatever becomes of the others.
+    # Each of them, even if others fail.
     with contextlib.ExitStack() as stack:
         for work in reversed(_IN_CHILD):
             stack.callback(work)
 
 
 def finish_arrow_start() -> None:
-    """Let no thread be in the middle of Arrow's first look for pandas: the new process would wait for it for ever."""
+    """Let Arrow finish its lazy import of pandas: a process forked in the middle of it would wait for it for ever."""
     arrow = sys.modules.get("pyarrow")
     with contextlib.suppress(Exception):
         if arrow is not None and threading.active_count() > 1:
@@ -237,24 +234,24 @@ def finish_arrow_start() -> None:
 
 
 def leave_parents_connections() -> None:
-    """Before a fork: let connections that were opened in another process be closed without a word."""
+    """Before a fork: patch Py4J so that connections opened in another process are closed without sending anything."""
     module = sys.modules.get("py4j.clientserver")
     if module is None or hasattr(module.ClientServerConnection, "close_of_py4j"):
         return
     close = module.ClientServerConnection.close
 
-    def close_ours(connection: Any, reset: bool = False) -> None:
+    def close_own(connection: Any, reset: bool = False) -> None:
         if os.getpid() == _PROCESS and not hasattr(connection.java_client, "is_inherited"):
             close(connection, reset)
             return
         for stream in (connection.stream, connection.socket):
             with contextlib.suppress(Exception):
-                # Shutting it down would shut down the parent's end, too.
+                # Only closed: a shutdown would reach the parent's end.
                 stream.close()
         connection.socket = connection.stream = None
 
     module.ClientServerConnection.close_of_py4j = close
-    module.ClientServerConnection.close = close_ours
+    module.ClientServerConnection.close = close_own
 
 
 def leave_parents_spark() -> None:
@@ -282,7 +279,7 @@ def _leave_classic() -> None:
     gateway._gateway_client.send_command = _refuse
     process = getattr(gateway, "proc", None)
     if process is not None and process.stdin is not None:
-        # The JVM ends when nobody has the other end of this pipe.
+        # The JVM ends when nobody has the write end of this pipe open.
         process.stdin.close()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
@@ -305,9 +302,9 @@ def _refuse(*_: Any, **__: Any) -> str:
 
 
 def is_inherited() -> bool:
-    """Say whether the Spark in this process is that of another one, from which it was forked before it imported this module.
+    """Return whether this module is first imported in a process forked from one that uses Spark.
 
-    The thread that tells the JVM of garbage is not in a forked process.
+    It is recognised by Py4J's garbage collection thread, which does not exist in a forked process.
     """
     context = sys.modules.get("pyspark.core.context")
     gateway = None if context is None else context.SparkContext._gateway
@@ -317,9 +314,9 @@ def is_inherited() -> bool:
 
 do_in_child(leave_parents_spark)
 if hasattr(os, "register_at_fork"):
-    # One function for all of ours: Ctrl-C, which would break off any of them for good, is put off by the first step and heard after the last.
-    # Functions registered before are under that, too; so logging, whose own would keep its lock, is imported above. So are thread pools: imported
-    # while another thread starts the JVM, they would free a lock after that fork which nobody took before it, and Python would print that.
+    # One registration for all steps: Ctrl-C, which would abort any of them for good, is deferred by the first step and handled after the last.
+    # Functions registered earlier are covered, too; hence logging, whose own would keep its lock, is imported above. So are thread pools: imported
+    # while another thread starts the JVM, they would release, after that fork, a lock that was not acquired before it, and Python would print that.
     os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
     os.register_at_fork(after_in_parent=partial(list, _INTERRUPTS), after_in_child=partial(list, _INTERRUPTS))
     if is_inherited():

@@ -1,7 +1,7 @@
-"""Which Python interpreter processes of ours run, and how it starts: with this program's options and module search path, and no others.
+"""How worker processes start Python: with this program's interpreter, options and module search path, and no others.
 
-Without options of ours an interpreter would import from the directory in which it starts, or from those in ``PYTHONPATH``, before any code of ours
-could say where from: a file ``random.py`` there would run.
+By default an interpreter would import from the directory in which it starts, or from ``PYTHONPATH``, before any code of this package could prevent
+that: a file ``random.py`` there would run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-# Each process has one core, as those of the reference and of Spark. Libraries of numbers would start threads for all of them, in each.
+# Each process has one core, as in the reference and in Spark. Numeric libraries would start threads for all cores, in each process.
 THREADS_OF_LIBRARIES = (
     "BLIS_NUM_THREADS",
     "GOTO_NUM_THREADS",
@@ -27,20 +27,20 @@ THREADS_OF_LIBRARIES = (
     "VECLIB_MAXIMUM_THREADS",
 )
 KNOWN_TO_SPARK = "OMP_NUM_THREADS"
-# A process shows no progress of its own.
+# Worker processes draw no progress bars.
 QUIET = {"SFRAME_SPARK_PROGRESS": "off"}
-# Set while a process starts, and taken away by it: a program that turns out to be this one, not a Python interpreter, starts no others.
+# Set while a process starts, and removed by it: if the "interpreter" turns out to be this very application, it starts no more of itself.
 STARTING = "SFRAME_SPARK_STARTING_PROCESS"
 # Names of interpreters: an application may be called `python-tool`.
 INTERPRETER = re.compile(r"(python|pypy)\d*(\.\d+)*(-dbg|[dmt]+)?(\.exe)?", re.IGNORECASE)
-# What makes of a program an interpreter that goes on after it, or imports from other places.
+# Variables that make an interpreter interactive, or let it import from other places.
 NOT_INHERITED = ("PYTHONPATH", "PYTHONINSPECT", "PYTHONSTARTUP", "PYTHONSAFEPATH")
-# Options that are replaced by what `environment_at_start` leaves out and by START, and those that only write.
+# Options that `environment_at_start` and START replace, and those that only print.
 OPTIONS_REPLACED = re.compile(r"-(I|E|S|P|q|i|v+)")
-# What a process runs first, with nothing but modules that are part of the interpreter: Ctrl-C is for the process that starts it, and its files are
-# for none of the processes that functions may start. Only then are modules found, where the program finds them; `site` is what the interpreter runs
-# before its program, and may add to the path. It and what it imports come from the standard library, as in the program: with `-X frozen_modules=off`,
-# which notebooks have, a file `stat.py` of the program's would be found first otherwise. Modules that `site` runs are those that it ran there.
+# What a process runs first, with built-in modules only. It ignores Ctrl-C, which is for its parent, and keeps its descriptors from processes that
+# functions start. Only then does it set the program's search path. `site`, which an interpreter runs before its program and which may extend the
+# path, is imported from the standard library: with `-X frozen_modules=off`, as in notebooks, a file `stat.py` of the program's would be found first
+# otherwise. `site` runs sitecustomize and usercustomize only if they ran in the program.
 START = """
 import posix, sys
 from _signal import SIG_IGN, SIGINT, signal
@@ -69,7 +69,7 @@ serve(*numbers)
 
 
 def interpreter() -> str | None:
-    """The Python interpreter that runs this program; None where it is not known, as in an application that has it built in.
+    """Return the Python interpreter that runs this program; None if it is unknown, as in an application with Python embedded.
 
     Such an application names itself, and starting it would start the whole of it again.
     """
@@ -80,13 +80,13 @@ def interpreter() -> str | None:
 
 
 def is_frozen() -> bool:
-    """Whether this program was made one file, or directory, with its interpreter: by PyInstaller, cx_Freeze, py2app, PyOxidizer or Nuitka."""
+    """Return whether this program was bundled with its interpreter, by PyInstaller, cx_Freeze, py2app, PyOxidizer or Nuitka."""
     main = sys.modules.get("__main__")
     return bool(getattr(sys, "frozen", False) or getattr(sys, "oxidized", False) or hasattr(main, "__compiled__") or "__compiled__" in globals())
 
 
 def start_command(program: str, module: str, numbers: Sequence[int]) -> list[str]:
-    """The command that starts an interpreter which imports a module, where this program would, and calls its ``serve`` with numbers of files."""
+    """Return the command for an interpreter that imports a module, as this program would, and calls its ``serve`` with file descriptors."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     path = [entry for entry in sys.path if isinstance(entry, str)]
     sites = [] if sys.flags.no_site else ["site", *(name for name in ("sitecustomize", "usercustomize") if name in sys.modules)]
@@ -95,55 +95,52 @@ def start_command(program: str, module: str, numbers: Sequence[int]) -> list[str
 
 
 def options() -> list[str]:
-    """Options of the interpreter with which this program runs, but for those of where modules and settings come from.
+    """Return the interpreter options of this program, except those about where modules and settings come from.
 
     Examples
     --------
     >>> set(options()) & {"-I", "-E", "-S", "-P"}
     set()
     """
-    kept = [option for option in subprocess._args_from_interpreter_flags() if not OPTIONS_REPLACED.fullmatch(option)]  # type: ignore[attr-defined]
-    # It is part of -I.
-    return ["-s", *kept] if sys.flags.no_user_site and "-s" not in kept else kept
+    passed = [option for option in subprocess._args_from_interpreter_flags() if not OPTIONS_REPLACED.fullmatch(option)]  # type: ignore[attr-defined]
+    # -I implies -s.
+    return ["-s", *passed] if sys.flags.no_user_site and "-s" not in passed else passed
 
 
 def environment_at_start(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment with which a process starts, given that of this one.
+    """Return the environment with which a process starts, given that of this one.
 
-    An interpreter that ignores its variables (``python -I``, ``-E``) hands none of them on. The module search path is given otherwise.
+    An interpreter that ignores its variables (``python -I``, ``-E``) passes none of them on. The module search path is passed separately.
     """
     ignored = sys.flags.ignore_environment
-    kept = {name: value for name, value in environment.items() if name not in NOT_INHERITED and not (ignored and name.startswith("PYTHON"))}
-    return {**kept, **_threads(kept), **QUIET, **_seed(kept), STARTING: "1"}
-
-
-def _seed(environment: Mapping[str, str]) -> dict[str, str]:
-    """The seed of hashes of texts, which the order of sets depends on: one for all processes, as Spark tells its workers."""
-    return {"PYTHONHASHSEED": "0"} if environment.get("PYTHONHASHSEED", "random") == "random" else {}
+    passed = {name: value for name, value in environment.items() if name not in NOT_INHERITED and not (ignored and name.startswith("PYTHON"))}
+    # The order of sets of strings depends on this seed: one for all processes, as in Spark.
+    seed = {"PYTHONHASHSEED": "0"} if passed.get("PYTHONHASHSEED", "random") == "random" else {}
+    return {**passed, **_threads(passed), **QUIET, **seed, STARTING: "1"}
 
 
 def environment_of_functions(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment that functions see in a process of ours, given that of this one: libraries that they import are told of one core, too."""
+    """Return the environment that user functions see in a worker process, given that of this one: libraries use one core."""
     return {**environment, **_threads(environment), **QUIET}
 
 
 def _threads(environment: Mapping[str, str]) -> dict[str, str]:
-    """How many threads libraries may start: one, unless the user has said it."""
+    """Return the number of threads for libraries: one, unless the user has set it."""
     return {name: environment.get(name) or "1" for name in THREADS_OF_LIBRARIES}
 
 
 def environment_of_workers(environment: Mapping[str, str]) -> dict[str, str]:
-    """What Python workers of a Spark on this machine are told, in addition to what it tells them, given the environment of this process.
+    """Return variables for the Python workers of a Spark on this machine, in addition to Spark's own.
 
-    By default they would import from the directory in which Spark was started.
+    By default workers would import from the directory in which Spark was started.
     """
-    # Spark tells each of them how many threads a task may have, one, by the name that it knows.
+    # Spark itself sets the variable that it knows, to one thread for each task.
     threads = {name: number for name, number in _threads(environment).items() if name != KNOWN_TO_SPARK or environment.get(name)}
     return {"PYTHONSAFEPATH": "1", **threads}
 
 
 def environment_of_tasks(path: Sequence[str], environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What Python workers of a Spark that this program starts are told: they import from where it does.
+    """Return variables for the Python workers of a Spark that this program starts: they import from where it does.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Ctrl-C where a call must not be cut in two: it is heard at the end of the block."""
+"""Ctrl-C deferred to the end of a block that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -11,54 +11,54 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-# The functions of `signal` ask an enum whether a handler is one of the two that are numbers, and the error that says that it is not takes them
-# four times as long as they take otherwise; these are what they call. A small save asks twenty times.
+# The functions that `signal` wraps. The wrappers convert handlers to an enum, and for ordinary handlers the exception inside makes them five times as
+# slow; a small save calls them twenty times.
 _SYSTEM: Any = sys.modules.get("_signal", signal)
 handler_of: Callable[[int], Any] = _SYSTEM.getsignal
 set_handler: Callable[[int, Any], Any] = _SYSTEM.signal
 
 
 class Deferral:
-    """Stands in for the handler of Ctrl-C, and remembers in which processes it came.
+    """Replaces the handler of Ctrl-C, and remembers in which processes the signal came.
 
     Parameters
     ----------
     handler
-        The handler that it stands in for.
-    told
-        Called whenever it comes, in the middle of whatever the main thread does: it must take no lock.
+        The handler that it replaces.
+    on_interrupt
+        Called on each signal, in the middle of whatever the main thread does: it must not acquire a lock.
     """
 
-    def __init__(self, handler: Callable[[int, FrameType | None], Any], told: Callable[[], object] | None = None) -> None:
+    def __init__(self, handler: Callable[[int, FrameType | None], Any], on_interrupt: Callable[[], object] | None = None) -> None:
         self.handler = handler
-        self._told = told
+        self._on_interrupt = on_interrupt
         self._came: dict[int, list[signal.Signals]] = {}
         self._frame: FrameType | None = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         self.came().append(signal.SIGINT)
         self._frame = frame
-        if self._told is not None:
-            self._told()
+        if self._on_interrupt is not None:
+            self._on_interrupt()
 
     def came(self) -> list[signal.Signals]:
-        """The signals that came; what came before a fork is its parent's, as without us."""
+        """Return the signals that came in this process; those before a fork are the parent's."""
         return self._came.setdefault(os.getpid(), [])
 
     def handle(self) -> None:
-        """Let the handler that it stood in for hear of what came."""
+        """Pass the signal on to the replaced handler, if one came."""
         for number in self.came()[:1]:
             self.handler(number, self._frame)
 
 
 @contextlib.contextmanager
-def interrupts_deferred(told: Callable[[], object] | None = None) -> Iterator[None]:
-    """Let a Ctrl-C that comes during the block take effect after it; for short conversations with the JVM, which an exception would break off.
+def interrupts_deferred(on_interrupt: Callable[[], object] | None = None) -> Iterator[None]:
+    """Let a Ctrl-C that comes during the block take effect after it; for short exchanges with the JVM, which an exception would break off.
 
     Parameters
     ----------
-    told
-        Called when one comes, so that the block can end early; it must take no lock.
+    on_interrupt
+        Called when one comes, so that the block can end early; it must not acquire a lock.
 
     Examples
     --------
@@ -77,13 +77,13 @@ def interrupts_deferred(told: Callable[[], object] | None = None) -> Iterator[No
         yield
         return
     before = handler_of(signal.SIGINT)
-    if not callable(before) or (told is None and isinstance(before, Deferral)):
-        # Ignored, left to the system, or installed by something that is not Python; or a block around this one hears of it, at its end.
+    if not callable(before) or (on_interrupt is None and isinstance(before, Deferral)):
+        # Ignored, left to the system, or not installed by Python; or an enclosing block defers it already.
         yield
         return
-    deferral = Deferral(before, told)
+    deferral = Deferral(before, on_interrupt)
     try:
-        # Inside: another signal's handler may raise as soon as it is set, and nobody would take it away.
+        # Inside: another signal's handler may raise as soon as this is set, and the handler has to be restored then.
         set_handler(signal.SIGINT, deferral)
         yield
     finally:

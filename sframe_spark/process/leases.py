@@ -1,4 +1,4 @@
-"""Whose unfinished work a file or directory is: its name says so, from its first moment to its last, whatever happens to its owner.
+"""Leases: temporary files and directories carry their owning process in their names, so that others know when they may be deleted.
 
 See ``docs/decisions/002-leases.md``.
 """
@@ -30,22 +30,22 @@ from sframe_spark.process.fork_safety import do_in_child
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.memory import has_memory_for_thread
 
-# Not a text that `place_of_numbers` makes: its alphabet has no digit 0.
+# Never a result of `place_of_numbers`, whose alphabet has no digit 0.
 UNKNOWN_PLACE = "00000000"
 
 
 @attrs.frozen
 class ProcessMark:
-    """A process, named so that no other one has the same name.
+    """A process, identified across reboots, machines and containers.
 
     Parameters
     ----------
     place
-        Where its number means this process: one start of one machine, one namespace of processes.
+        The scope of process numbers: one boot of one machine, and one process namespace.
     process
         Its number there.
     started
-        When it was started, in ticks since the machine was; numbers are given out again.
+        Its start time in ticks since boot; numbers are reused.
     """
 
     place: str
@@ -57,24 +57,24 @@ class ProcessMark:
 
 
 def mark_of_this_process() -> ProcessMark:
-    """The mark of this process."""
+    """Return the mark of this process."""
     return _mark(os.getpid())
 
 
 @functools.lru_cache(maxsize=1)
 def _mark(process: int) -> ProcessMark:
-    """The mark of this process, asked for by its number as a forked process has another one."""
+    """Return the mark of this process, cached by its number, which differs in a forked process."""
     status = _status("self")
     if status is None or status.process != process:
-        # Without /proc, or with that of other processes, nobody can find out whether this one still runs.
+        # Without a /proc that shows this process, nobody can find out whether it still runs.
         return ProcessMark(UNKNOWN_PLACE, process, 0)
     return ProcessMark(place_of_numbers(), process, status.started)
 
 
 def place_of_numbers() -> str:
-    """Eight characters that stand for where process numbers mean the same processes as here, and start times the same times.
+    """Return eight characters that stand for the scope in which process numbers and start times mean the same as here.
 
-    Two containers may have one host name and a volume in common; two machines, clones of one, may have all but the start in common.
+    Two containers may share a host name and a volume; two cloned machines may share everything but the boot.
     """
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
@@ -90,7 +90,7 @@ def place_of_numbers() -> str:
 
 @attrs.frozen
 class _Status:
-    """What the system says of a process."""
+    """A process as the system describes it."""
 
     process: int
     started: int
@@ -98,13 +98,13 @@ class _Status:
 
 
 def _status(process: int | str) -> _Status | None:
-    """What the system says of a process, or None."""
+    """Return what the system says of a process, or None."""
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stream:
             text = stream.read()
-        # The name of the program, in brackets, may hold brackets and blanks.
+        # The name of the program, in parentheses, may contain parentheses and blanks.
         fields = text[text.rindex(")") + 2 :].split()
-        # A process that has ended keeps its number until its parent asks how it ended.
+        # A process that has ended keeps its number until its parent waits for it.
         ended = fields[0] in "ZX" and int(fields[17]) <= 1
         return _Status(int(text.split(maxsplit=1)[0]), int(fields[19]), ended)
     except (OSError, ValueError, IndexError):
@@ -112,15 +112,15 @@ def _status(process: int | str) -> _Status | None:
 
 
 def is_running(mark: ProcessMark) -> bool | None:
-    """Say whether a process runs; None where that cannot be known from here.
+    """Return whether a process runs; None if that cannot be known from here.
 
     Examples
     --------
     >>> is_running(ProcessMark("elsewhere", 1, 2)) is None
     True
     """
-    here = mark_of_this_process()
-    if mark.place != here.place or here.place == UNKNOWN_PLACE:
+    own = mark_of_this_process()
+    if mark.place != own.place or own.place == UNKNOWN_PLACE:
         return None
     try:
         os.kill(mark.process, 0)
@@ -134,7 +134,7 @@ def is_running(mark: ProcessMark) -> bool | None:
     return status is None or (status.started == mark.started and not status.ended)
 
 
-# Names and claims: what belongs to this process, from its first moment to its last.
+# Names and claims: what this process owns.
 
 PREFIX = "sframe_spark-"
 HIDDEN = "."
@@ -145,23 +145,23 @@ SECONDS_BETWEEN_HEARTBEATS = 600
 _NAME = re.compile(rf"\.?{re.escape(PREFIX)}([a-z0-9]{{8}})-([1-9][0-9]{{0,9}})-([0-9a-f]{{1,16}})-[0-9a-f]{{4}}")
 _ATTEMPTS = 1000
 _ANOTHER_DIRECTORY = "set config.temporary_directory (SFRAME_SPARK_TMP) to a directory that you may write to"
-# So many claims are looked at whenever one is made.
+# How many claims are checked whenever one is added.
 _CHECKED_AT_ONCE = 64
 
 
 class Holder:
-    """Whoever needs something: it is deleted when nobody refers to its holder any more, if an interrupt has kept that from being done before."""
+    """A reference to something temporary: when its holder is garbage collected, it is deleted, should an interrupt have prevented that before."""
 
     __slots__ = ("__weakref__",)
 
 
 def new_name() -> str:
-    """A name for something that belongs to this process."""
+    """Return a new name for something that belongs to this process."""
     return f"{PREFIX}{mark_of_this_process()}-{secrets.token_hex(2)}"
 
 
 def owner_in(name: str) -> ProcessMark | None:
-    """The process that a name was made by, or None for names that are not ours.
+    """Return the process whose mark is in a name, or None for other names.
 
     Examples
     --------
@@ -213,12 +213,12 @@ def require_directory(directory: str) -> None:
 
 
 def own_directory(parent: str) -> str:
-    """Make a new directory that only this user can enter and that belongs to this process."""
+    """Create a directory that only this user can enter and that belongs to this process."""
     return _made(parent, "", lambda path: os.mkdir(path, 0o700))
 
 
 def own_hidden_directory(parent: str, holder: Holder | None = None) -> str:
-    """Make a new hidden directory of this process, for as long as it is held, with the rights that any new directory there gets."""
+    """Create a hidden directory of this process, for the life of its holder, with the default permissions of the parent."""
     return _made(parent, HIDDEN, os.mkdir, holder)
 
 
@@ -226,7 +226,7 @@ def _made(parent: str, before: str, make: Callable[[str], None], holder: Holder 
     CLAIMS.remove_abandoned()
     for _ in range(_ATTEMPTS):
         path = os.path.join(parent, before + new_name())
-        # Known before it exists: an interrupt may come at any moment. What has that name already stays its own holder's.
+        # Claimed before it exists, as an interrupt may come at any time. If the name exists already, its own holder keeps it.
         if not CLAIMS.add_new(path, holder):
             continue
         try:
@@ -242,15 +242,15 @@ def _made(parent: str, before: str, make: Callable[[str], None], holder: Holder 
 
 
 def remove_own(path: str) -> None:
-    """Delete something of this process; a process forked from its owner deletes nothing."""
+    """Delete something that this process owns; a process forked from its owner deletes nothing."""
     owner = owner_in(os.path.basename(path))
     if owner == mark_of_this_process():
         delete(path)
 
 
 def delete(path: str) -> None:
-    """Delete a file, or a directory with all that is in it, as far as that can be done; links are not followed, and Ctrl-C is heard afterwards."""
-    # What cannot be deleted, or is gone, is left for the next who cleans up.
+    """Delete a file or a directory tree as far as possible; links are not followed, and Ctrl-C takes effect afterwards."""
+    # What cannot be deleted is left for the next cleanup.
     with interrupts_deferred(), contextlib.suppress(OSError):
         if stat.S_ISDIR(os.lstat(path).st_mode):
             remove_tree(path, ignore_errors=True)
@@ -261,20 +261,20 @@ def delete(path: str) -> None:
 
 
 class Claims:
-    """What belongs to this process now: it is shown to be in use from time to time, and deleted when the process ends."""
+    """What this process owns now: its times are refreshed by a heartbeat, and it is deleted when the process ends."""
 
     def __init__(self) -> None:
         self.start_over()
 
     def start_over(self) -> None:
-        """Forget everything, in a process that was just forked: all of it is its parent's, and so is the heartbeat."""
-        # The garbage collector may run while a thread holds it, and end a temporary dataset there, whose paths are discarded.
+        """In a forked process: forget everything, as it belongs to the parent, and so does the heartbeat."""
+        # Reentrant: the garbage collector may run while a thread holds it, and finalize a temporary dataset, which discards its paths.
         self._lock = threading.RLock()
         self._paths: dict[str, weakref.ref[object] | None] = {}
         self._beating = False
 
     def add_new(self, path: str, holder: object | None = None) -> bool:
-        """Remember a path that nobody has claimed; False, and nothing is done, where somebody has."""
+        """Claim a path; return False, and do nothing, if it is claimed already."""
         with interrupts_deferred(), self._lock:
             if path in self._paths:
                 return False
@@ -282,43 +282,43 @@ class Claims:
             return True
 
     def add(self, path: str, holder: object | None = None) -> None:
-        """Remember a path, for as long as its holder lives, or the process, whoever held it before; the first one starts the heartbeat."""
+        """Claim a path for the life of its holder, or of the process, replacing any earlier holder; the first claim starts the heartbeat."""
         with interrupts_deferred(), self._lock:
             self._paths[path] = None if holder is None else weakref.ref(holder)
             if not self._beating:
                 self._beating = self._begin_to_beat()
 
     def discard(self, path: str) -> None:
-        """Forget a path."""
+        """Give up the claim on a path."""
         with self._lock:
             self._paths.pop(path, None)
 
     def remove_abandoned(self) -> None:
-        """Delete what nobody holds any more: Ctrl-C may come just before it would have been deleted, or in a finalizer, where it is lost."""
+        """Delete what has lost its holder: Ctrl-C may come just before a deletion, or in a finalizer, where it is lost."""
         with interrupts_deferred(), self._lock:
-            # Nothing is made while paths are gone through: that may start the garbage collector, which discards some.
+            # A copy: an allocation may start the garbage collector, which discards paths.
             paths = list(self._paths)[:_CHECKED_AT_ONCE]
-            looked_at = {path: self._paths.pop(path, None) for path in paths if path in self._paths}
-            # In turn, so that the work is the same for any number of claims.
-            self._paths.update(looked_at)
-            # Decided while nobody can claim a path: a moment later its holder may have gone because another has taken it over.
-            abandoned = [path for path, holder in looked_at.items() if holder is not None and holder() is None]
+            checked = {path: self._paths.pop(path, None) for path in paths if path in self._paths}
+            # To the end of the queue, so that the work is the same for any number of claims.
+            self._paths.update(checked)
+            # Decided under the lock: later, a holder may have disappeared because another one has taken over its path.
+            abandoned = [path for path, holder in checked.items() if holder is not None and holder() is None]
         for path in abandoned:
             delete(path)
 
     def _begin_to_beat(self) -> bool:
-        """Start the heartbeat; False where there is no room for it, until the next path is claimed."""
+        """Start the heartbeat; return False if there is no memory for it, to try again with the next claim."""
         if not has_memory_for_thread():
             return False
         try:
             threading.Thread(target=self._beat, name="sframe_spark heartbeat", daemon=True).start()
         except RuntimeError:
-            # The system starts no more threads. Only processes that do not see this one ask for heartbeats, and after hours.
+            # The system starts no more threads. Heartbeats matter only to processes that cannot see this one, and only after hours.
             return False
         return True
 
     def _beat(self) -> None:
-        """Show others, from where the process cannot be seen, that it lives."""
+        """Show processes that cannot see this one that it is alive."""
         while True:
             time.sleep(SECONDS_BETWEEN_HEARTBEATS)
             with self._lock:
@@ -327,7 +327,7 @@ class Claims:
                 show_in_use(path)
 
     def remove(self) -> None:
-        """Delete all that is left, at the end of the process."""
+        """Delete everything that is left, at the end of the process."""
         with self._lock:
             paths = list(self._paths)
         for path in paths:
@@ -335,7 +335,7 @@ class Claims:
 
 
 def show_in_use(path: str) -> None:
-    """Set the time of last change to now."""
+    """Set the modification time to now."""
     with contextlib.suppress(OSError):
         os.utime(path, follow_symlinks=False)
 
@@ -345,9 +345,9 @@ atexit.register(CLAIMS.remove)
 do_in_child(CLAIMS.start_over)
 
 
-# What dead processes left: found by name and owner alone, so that nothing in a directory others can write to is ever opened.
+# Orphans: what dead processes left, found by name and owner alone, so that nothing in a directory others can write to is ever opened.
 
-# Of processes that cannot be seen from here; a process shows itself every ten minutes.
+# After so long without a heartbeat (there is one every ten minutes), a process that cannot be seen from here is taken for dead.
 SECONDS_WITHOUT_HEARTBEAT = 24 * 60 * 60
 
 
@@ -360,28 +360,28 @@ def remove_orphans(parent: str) -> list[str]:
 
 
 def orphans_in(parent: str) -> list[str]:
-    """Paths of what dead processes of this user left in a directory; of one that cannot be listed, or that anyone may rename things in, none."""
+    """Return what dead processes of this user left in a directory; nothing if it cannot be listed, or if anyone may rename things in it."""
     if may_be_renamed_by_anyone(parent):
         return []
     try:
-        # Of the many names in a directory few are ours, and each save looks at all of them.
+        # A cheap test first: each save goes through all names of a directory, few of which are ours.
         names = sorted(name for name in [name for name in os.listdir(parent) if PREFIX in name] if owner_in(name) is not None)
     except OSError:
-        # The caller's own work in it will say what is wrong.
+        # The caller's own access to it will raise the right error.
         return []
     clock = Clock(parent)
     return [path for name in names if is_orphan(path := os.path.join(parent, name), clock)]
 
 
 class Clock:
-    """The time of the file system that holds a directory, asked for once and only if need be: it may be another machine's."""
+    """The time of the file system that holds a directory, which may be another machine's; read once, and only if needed."""
 
     def __init__(self, parent: str) -> None:
         self._parent = parent
         self._now: float | None = None
 
     def now(self) -> float | None:
-        """Seconds, or None where nothing can be written."""
+        """Return seconds, or None if nothing can be written."""
         if self._now is None:
             try:
                 with tempfile.TemporaryFile(dir=self._parent) as stream:
@@ -392,7 +392,7 @@ class Clock:
 
 
 def is_orphan(path: str, clock: Clock) -> bool:
-    """Say whether something is this user's and its process is known to have ended."""
+    """Return whether something belongs to this user and its process is known to have ended."""
     owner = owner_in(os.path.basename(path))
     if owner is None:
         return False
@@ -400,7 +400,7 @@ def is_orphan(path: str, clock: Clock) -> bool:
         status = os.lstat(path)
     except OSError:
         return False
-    if not is_ours(status) or not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
+    if not is_own(status) or not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
         return False
     running = is_running(owner)
     if running is not None:
@@ -409,13 +409,13 @@ def is_orphan(path: str, clock: Clock) -> bool:
     return now is not None and now - status.st_mtime > SECONDS_WITHOUT_HEARTBEAT
 
 
-def is_ours(status: os.stat_result) -> bool:
-    """Say whether a file belongs to this user; the administrator's processes leave other users' files alone, too."""
+def is_own(status: os.stat_result) -> bool:
+    """Return whether a file belongs to this user; the administrator's processes leave other users' files alone, too."""
     return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
 
 
 def may_be_renamed_by_anyone(parent: str) -> bool:
-    """Say whether any user may give another user's directory a name of ours in this directory."""
+    """Return whether any user may rename another user's directory in this directory."""
     try:
         mode = os.stat(parent).st_mode
     except OSError:

@@ -1,4 +1,4 @@
-"""What memory and how many cores the control groups of this process allow it, and Arrow's threads, which are to be no more than the cores."""
+"""What memory and how many cores the control groups of this process allow it; Arrow's thread pool is limited to these cores."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import pyarrow as pa
 # Version 2 has one hierarchy, for which no controller is named.
 UNIFIED = "cgroup2"
 VERSION_1 = "cgroup"
-# Limits of a container that runs may change; to read them takes as long as a small sum.
+# The limits of a running container may change, and reading them takes as long as a small query.
 SECONDS_REMEMBERED = 1.0
 ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 @attrs.frozen
 class MemoryFiles:
-    """Files that say what a group may have, and what it has.
+    """Files with the limit and the usage of a control group.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ class MemoryFiles:
 
 @attrs.frozen
 class ControlGroups:
-    """Directories of the groups that a process is in, from its own to the outermost that can be seen.
+    """Directories of the control groups of a process, from its own to the outermost that can be seen.
 
     Parameters
     ----------
     unified
-        Of version 2.
+        Those of version 2.
     memory, cpu, cpuset
-        Of version 1, by what they control.
+        Those of version 1, by controller.
     """
 
     unified: tuple[Path, ...] = ()
@@ -54,7 +54,7 @@ class ControlGroups:
 
     @classmethod
     def of_this_process(cls, root: Path = Path("/")) -> ControlGroups:
-        """Those of this process; none on other systems, or where the system does not tell.
+        """Return those of this process; none on other systems, or if the system does not tell.
 
         Parameters
         ----------
@@ -70,12 +70,12 @@ class ControlGroups:
         paths = dict(_memberships(memberships))
         for controllers, within, place in _mounts(mounts):
             for controller in controllers & paths.keys():
-                # The first mount that shows it: others are for other containers.
+                # The first mount that shows it: later ones are for other containers.
                 found.setdefault(controller, tuple(_upwards(root / place.lstrip("/"), within, paths[controller])))
         return cls(*(found.get(name, ()) for name in ("", "memory", "cpu", "cpuset")))
 
     def memory_files(self) -> Iterator[MemoryFiles]:
-        """Files about memory, of all groups; a group above the second limit of version 2 is slowed down until it does not work any more."""
+        """Yield the files about memory of all groups; above the second limit of version 2 a group is throttled almost to a stop."""
         for directory in self.unified:
             for name in ("memory.max", "memory.high"):
                 yield MemoryFiles(directory / name, directory / "memory.current", directory / "memory.stat")
@@ -83,7 +83,7 @@ class ControlGroups:
             yield MemoryFiles(*(directory / f"memory.{name}" for name in ("limit_in_bytes", "usage_in_bytes", "stat")))
 
     def cores(self) -> int | None:
-        """The most cores that any of the groups lets its processes use, a part of one counting as one; None where none of them has a limit."""
+        """Return the number of cores that the groups allow, fractions rounded up; None if there is no limit."""
         found = [*map(_quota, self.unified), *map(_quota_of_version_1, self.cpu)]
         found += [_cores_named(_text(directory / "cpuset.cpus.effective")) for directory in self.unified[:1]]
         found += [_cores_named(_text(directory / "cpuset.effective_cpus") or _text(directory / "cpuset.cpus")) for directory in self.cpuset[:1]]
@@ -91,7 +91,7 @@ class ControlGroups:
 
 
 def _memberships(text: str) -> Iterator[tuple[str, str]]:
-    """Controllers, and the path of the group of each; that of version 2 goes by the empty name."""
+    """Yield controllers and the path of the group of each; the controller of version 2 is the empty string."""
     for line in text.splitlines():
         _, _, rest = line.partition(":")
         controllers, colon, path = rest.partition(":")
@@ -100,7 +100,7 @@ def _memberships(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _mounts(text: str) -> Iterator[tuple[set[str], str, str]]:
-    """Controllers of each mounted hierarchy, the group that is mounted, and where it is."""
+    """Yield the controllers of each mounted hierarchy, the group that is mounted, and the mount point."""
     for line in text.splitlines():
         fields, dash, rest = line.partition(" - ")
         described = fields.split(" ")
@@ -112,14 +112,14 @@ def _mounts(text: str) -> Iterator[tuple[set[str], str, str]]:
 
 
 def _plain(field: str) -> str:
-    """A path, in which blanks and the like are written as numbers."""
+    """Unescape a path, in which blanks and the like are octal numbers."""
     return ESCAPED.sub(lambda found: chr(int(found[1], 8)), field)
 
 
 def _upwards(place: Path, within: str, path: str) -> Iterator[Path]:
-    """Directories of a group and those that it is in, given where a group is mounted, and which."""
+    """Yield the directories of a group and its ancestors, given a mount point, the mounted group and the group."""
     mounted, own = PurePosixPath(within), PurePosixPath(path)
-    # A group that is not below the mounted one belongs to another namespace: the container is the mounted one itself.
+    # A group that is not below the mounted one is of another namespace: the container's group is the mounted one itself.
     below = own.relative_to(mounted) if own.is_relative_to(mounted) and ".." not in own.parts else PurePosixPath()
     for directory in (below, *below.parents):
         if (place / directory).is_dir():
@@ -127,7 +127,7 @@ def _upwards(place: Path, within: str, path: str) -> Iterator[Path]:
 
 
 def _quota(directory: Path) -> int | None:
-    """Cores by the time that a group of version 2 gets in a period."""
+    """Return the cores by the time quota of a group of version 2."""
     fields = _text(directory / "cpu.max").split()
     return _cores(*fields[:2]) if len(fields) >= 2 else None
 
@@ -137,14 +137,14 @@ def _quota_of_version_1(directory: Path) -> int | None:
 
 
 def _cores(quota: str, period: str) -> int | None:
-    # No limit is the word `max`, or less than zero.
+    # "max" or a negative number means no limit.
     if not (quota.isdecimal() and period.isdecimal() and int(quota) and int(period)):
         return None
     return -(-int(quota) // int(period))
 
 
 def _cores_named(text: str) -> int | None:
-    """How many cores a list names.
+    """Return the number of cores in a list of ranges.
 
     Examples
     --------
@@ -167,28 +167,25 @@ def _text(path: Path) -> str:
         return ""
 
 
-# Cores.
-
-
 def available_cores() -> int:
-    """Return how many cores this process may use: those that it may run on, but no more than its container gets the time of."""
+    """Return how many cores this process may use: those it may run on, but no more than its container's quota."""
     return min(scheduled_cores(), _max_cores(os.getpid(), int(time.monotonic() / SECONDS_REMEMBERED)))
 
 
 def scheduled_cores() -> int:
-    """Return how many cores the system runs this process on, whatever time it gets there."""
+    """Return how many cores the system may run this process on, whatever its quota."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.lru_cache(maxsize=1)
-def _max_cores(process: int, moment: int) -> int:
-    """As many as the groups of the process allow, and as many as Python was told that there are (``-X cpu_count``)."""
+def _max_cores(process: int, second: int) -> int:
+    """Return the limit by control groups and by Python's option ``-X cpu_count``; the arguments are the key of the cache."""
     known = [cores for cores in (os.cpu_count(), ControlGroups.of_this_process().cores()) if cores is not None]
     return min(known, default=1)
 
 
 def fit_arrow() -> None:
-    """Let Arrow start no more threads than this process has cores: by itself it does not see what time a container gets.
+    """Limit Arrow's thread pool to the cores of this process: Arrow itself does not see the quota of a container.
 
     A number that the user has set stays.
     """

@@ -1,4 +1,4 @@
-"""Work of several threads at a time, which has ended when the caller goes on, whatever ends it."""
+"""Work in several threads, all of which have ended when the call returns or raises."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from sframe_spark.process.memory import affordable_threads
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Where a thread leaves what it made, or why it could not. A future has a lock that Python code takes: an interrupt of who waits may leave it taken.
+# Where a thread puts its result or error. Not a future: its lock is Python code, and an interrupt of the waiting thread may leave it locked.
 Left = SimpleQueue[tuple[list[Result], BaseException | None]]
 
-# After Ctrl-C, for what does not end: a disk that does not answer.
+# How long threads are waited for after Ctrl-C; a disk may not answer.
 MAX_SECONDS_TO_END = 5.0
 
-# How often a waiting thread looks up: to draw the progress bar, and to notice Ctrl-C on systems where a signal does not end a wait.
+# How often a waiting thread wakes up: to draw the progress bar, and to notice Ctrl-C on systems where a signal does not end a wait.
 POLL_SECONDS = 0.1
 
-# Says whether the work of this thread is to end early.
+# Tells whether the work of this thread was cancelled.
 _CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("sframe_spark_cancelled")
 
 
 def call_cancellable(is_cancelled: Callable[[], bool], work: Callable[..., Result], *arguments: Any) -> Result:
-    """Call a function in which :func:`raise_if_cancelled` asks whether to go on; for threads that do nothing else."""
+    """Call a function in which :func:`raise_if_cancelled` works; for threads that do nothing else."""
     _CANCELLED.set(is_cancelled)
     raise_if_cancelled()
     return work(*arguments)
@@ -46,7 +46,7 @@ def raise_if_cancelled() -> None:
     Raises
     ------
     CancelledError
-        To be let through by the action: the caller of :func:`run_cancellable` or :func:`in_threads` sees ``KeyboardInterrupt`` instead.
+        Not to be caught by the action: the caller of :func:`run_cancellable` or :func:`in_threads` sees ``KeyboardInterrupt`` instead.
     """
     cancelled = _CANCELLED.get(None)
     if cancelled is not None and cancelled():
@@ -54,7 +54,7 @@ def raise_if_cancelled() -> None:
 
 
 class _Ending:
-    """Whether the threads were told to end, and when; told by the handler of Ctrl-C, so without a lock."""
+    """Whether, and since when, the threads are to end; set by the handler of Ctrl-C, so without a lock."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -63,7 +63,7 @@ class _Ending:
         if self._since is None:
             self._since = time.monotonic()
 
-    def has_begun(self) -> bool:
+    def is_requested(self) -> bool:
         return self._since is not None
 
     def is_late(self) -> bool:
@@ -71,9 +71,9 @@ class _Ending:
 
 
 class ThreadPool(ThreadPoolExecutor):
-    """A pool that goes on with the threads that there are when the system starts no more of them.
+    """A pool that goes on with the threads it has when the system starts no more of them.
 
-    Without any, what is submitted is refused with a RuntimeError, and whoever submits it does it.
+    Without any thread, submitting raises a RuntimeError, and the caller does the work itself.
     """
 
     def _adjust_thread_count(self) -> None:
@@ -85,18 +85,18 @@ class ThreadPool(ThreadPoolExecutor):
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
-    """Return the results of some work on each item, in order; its first error ends the rest.
+    """Return the result of the work for each item, in order; the first error ends the rest.
 
     After Ctrl-C, pressed once or many times, ``KeyboardInterrupt`` is raised when all threads have ended: what they write to can be deleted.
 
     Parameters
     ----------
     work
-        Between its steps it calls :func:`raise_if_cancelled`. A thread that does not do so for seconds after Ctrl-C is left to itself.
+        The function for one item. Between its steps it calls :func:`raise_if_cancelled`; one that does not for seconds after Ctrl-C is abandoned.
     items
-        What is worked on.
+        Its arguments.
     threads
-        How many at a time.
+        Maximum number of threads.
 
     Examples
     --------
@@ -104,43 +104,43 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
     [1, 2, 3]
     """
     todo, ending = list(items), _Ending()
-    room = affordable_threads(min(threads, len(todo)))
-    # Not heard until the threads have ended: a second Ctrl-C would break off the wait for them.
+    affordable = affordable_threads(min(threads, len(todo)))
+    # Deferred until the threads have ended: a second Ctrl-C would break off the wait for them.
     with interrupts_deferred(ending.begin):
-        if not room:
-            return [copy_context().run(call_cancellable, ending.has_begun, work, item) for item in todo]
+        if not affordable:
+            return [copy_context().run(call_cancellable, ending.is_requested, work, item) for item in todo]
         if len(todo) == 1:
             return [_in_a_thread(partial(work, todo[0]), ending)]
-        pool = ThreadPool(room, thread_name_prefix="sframe_spark")
-        works: list[Future[Result]] = []
+        pool = ThreadPool(affordable, thread_name_prefix="sframe_spark")
+        futures: list[Future[Result]] = []
         try:
             try:
-                # What is set for a while here, is so there.
-                works.extend(pool.submit(copy_context().run, call_cancellable, ending.has_begun, work, item) for item in todo)
+                # The context carries temporary settings over.
+                futures.extend(pool.submit(copy_context().run, call_cancellable, ending.is_requested, work, item) for item in todo)
             except RuntimeError:
-                if works:
+                if futures:
                     raise
-                # Python ends, and waits for this thread, or the system starts no more threads.
-                return [copy_context().run(call_cancellable, ending.has_begun, work, item) for item in todo]
-            return [_result(future, ending) for future in works]
+                # The interpreter is shutting down and waits for this thread, or the system starts no more threads.
+                return [copy_context().run(call_cancellable, ending.is_requested, work, item) for item in todo]
+            return [_result(future, ending) for future in futures]
         finally:
             ending.begin()
             pool.shutdown(wait=False, cancel_futures=True)
-            _wait([future for future in works if not future.cancelled()], ending)
+            _wait([future for future in futures if not future.cancelled()], ending)
             pool.shutdown(wait=not ending.is_late())
 
 
 def _in_a_thread(work: Callable[[], Result], ending: _Ending) -> Result:
-    """Return the result of one work, in a thread of its own: a pool and a future take twice as long to come and go, and small saves notice."""
+    """Return the result of one call in a thread of its own; a pool takes twice as long to start and stop, which small saves notice."""
     context = copy_context()
     results: list[Result] = []
     errors: list[BaseException] = []
-    # Not a join: one that another signal's handler breaks off takes the thread for ended from then on.
+    # Not a join: after one that a signal handler broke off, Python takes the thread for ended.
     done = threading.Event()
 
     def run() -> None:
         try:
-            results.append(context.run(call_cancellable, ending.has_begun, work))
+            results.append(context.run(call_cancellable, ending.is_requested, work))
         except BaseException as error:
             errors.append(error)
         finally:
@@ -151,12 +151,12 @@ def _in_a_thread(work: Callable[[], Result], ending: _Ending) -> Result:
         try:
             thread.start()
         except RuntimeError:
-            # Python ends, and waits for this thread: it starts no other.
+            # The interpreter is shutting down, or the system starts no more threads.
             done.set()
             return work()
         _wait_for(done, ending)
     finally:
-        # Whatever ends the wait, an alarm of the user's too: the thread has ended, then, and writes nothing more.
+        # However the wait ends, even by another signal of the user's: the thread must write nothing more.
         ending.begin()
         _wait_for(done, ending)
     if done.is_set():
@@ -168,7 +168,7 @@ def _in_a_thread(work: Callable[[], Result], ending: _Ending) -> Result:
             raise CancelledError("the work was cancelled")
         return results[0]
     finally:
-        # The traceback leads here: what it holds would stay until the garbage collector comes.
+        # The traceback refers to this frame: the cycle would live until the garbage collector runs.
         errors.clear()
 
 
@@ -184,25 +184,24 @@ def _result(future: Future[Result], ending: _Ending) -> Result:
     return future.result()
 
 
-def _wait(works: list[Future[Result]], ending: _Ending) -> None:
-    # Most have ended when they are waited for.
-    while (running := [work for work in works if not work.done()]) and not ending.is_late():
+def _wait(futures: list[Future[Result]], ending: _Ending) -> None:
+    while (running := [future for future in futures if not future.done()]) and not ending.is_late():
         wait(running, POLL_SECONDS)
 
 
 def in_threads_ahead(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Generator[Result]:
-    """Yield the results of some work on each item, in order, while threads work on the next ones; an error comes where its result would.
+    """Yield the result of the work for each item, in order, while threads work on the next ones; an error comes where its result would.
 
-    Whoever asks for results takes the items, and has at most two more than threads work on. A single one is worked on by nobody else.
+    Items are pulled by the consumer, at most two more than there are threads. A single item is worked on in the consumer's own thread.
 
     Parameters
     ----------
     work
-        What is done; where results are not asked for any more, whatever it has begun is of no use to anybody.
+        The function for one item. It must leave nothing behind: when the consumer stops, unfinished calls are not waited for.
     items
-        What is worked on.
+        Its arguments.
     threads
-        How many at a time.
+        Maximum number of threads.
 
     Examples
     --------
@@ -221,28 +220,28 @@ def in_threads_ahead(work: Callable[[Item], Result], items: Iterable[Item], thre
     rest = chain(todo, calls)
     try:
         while True:
-            # One after the other: the first is worked on while the next one is read.
+            # Submitted one by one: the first is worked on while the next item is read.
             coming.extend(_submitted(pool, call) for call in islice(rest, threads + 2 - len(coming)))
             if not coming:
                 return
-            yield _taken(coming.popleft())
+            yield _received(coming.popleft())
     finally:
-        # An interrupt amid it would leave a lock taken, and the end of Python waits for it.
+        # An interrupt in the middle would leave a lock locked, for which the interpreter's shutdown waits.
         with interrupts_deferred():
             pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _calls(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Callable[[], Result]]:
-    """Yield what makes each result; where items fail, what tells the error."""
+    """Yield a call for each item; an error of the iterable becomes a call that raises it."""
+
+    def fail(error: Exception) -> NoReturn:
+        raise error
+
     try:
         for item in items:
             yield partial(work, item)
     except Exception as error:
-        yield partial(_raise, error)
-
-
-def _raise(error: Exception) -> NoReturn:
-    raise error
+        yield partial(fail, error)
 
 
 def _submitted(pool: ThreadPoolExecutor, call: Callable[[], Result]) -> Left[Result]:
@@ -258,17 +257,17 @@ def _submitted(pool: ThreadPoolExecutor, call: Callable[[], Result]) -> Left[Res
         with interrupts_deferred():
             pool.submit(copy_context().run, leave)
     except RuntimeError:
-        # Python ends, and waits for this thread: it starts no other.
+        # The interpreter is shutting down, or the system starts no more threads.
         leave()
     return left
 
 
-def _taken(left: Left[Result]) -> Result:
+def _received(left: Left[Result]) -> Result:
     results, error = left.get()
     if error is None:
         return results[0]
     try:
         raise error
     finally:
-        # It refers to this frame.
+        # Its traceback refers to this frame.
         del error

@@ -1,6 +1,6 @@
-"""An archive of the classes that Spark loads, kept for a user by ``python -m sframe_spark prepare``: with it a JVM need not parse them again.
+"""Class archives: which one, written by ``python -m sframe_spark prepare``, fits the JVM to be started, which then need not parse Spark's classes.
 
-Whatever is in doubt, there is none, and Spark starts without. Source: Java's class data sharing,
+When in doubt no archive is used. Source: Java's class data sharing,
 https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html; see ``docs/decisions/043-class-archive.md``.
 """
 
@@ -20,25 +20,25 @@ import attrs
 from sframe_spark.process.directory_trees import cache_path, is_own_file, require_own
 from sframe_spark.session.java import JavaRuntime
 
-# How records are written; another number is another kind of archive.
+# Version of the records.
 FORMAT = 1
-# What the user wants every JVM to be told.
+# The user's options for every JVM.
 JVM_OPTIONS = "SFRAME_SPARK_JVM_OPTIONS"
 
-# Options by which somebody sees to archives themselves.
+# Options with which the user manages archives.
 _ABOUT_ARCHIVES = re.compile(r"-Xshare|-XX:[+-]?\w*(?:SharedArchive|SharedClassList|ArchiveClasses|LoadedClassList|DynamicArchive|AOT|CDS)")
-# Variables that give a JVM options or jars; their values may hold what is secret.
+# Variables that add JVM options or jars; their values may contain secrets.
 _VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS", "SPARK_TESTING")
-# Variables that put directories or other jars before those of Spark: Java keeps no archive beside directories with files.
+# Variables that put directories or other jars on the class path before Spark's: Java writes no archive if it has non-empty directories.
 _DIRECTORIES = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_CLASSPATH", "SPARK_PREPEND_CLASSES")
-# Files by which one build of Java is told from another; not all builds have all of them.
+# Files that identify a build of Java; not all builds have all of them.
 _OF_JAVA = ("bin/java", "release", "lib/modules", "lib/server/libjvm.so", "lib/server/libjvm.dylib", "lib/server/classes.jsa")
 BASE_OF_JAVA = "lib/server/classes.jsa"
 
 
 @attrs.frozen
 class JvmStart:
-    """How a JVM of Spark is to be started here.
+    """How this process would start a JVM for Spark.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class JvmStart:
     spark_home
         Where Spark is installed.
     options
-        What the user has set in ``SFRAME_SPARK_JVM_OPTIONS``.
+        The value of ``SFRAME_SPARK_JVM_OPTIONS``.
     """
 
     java: JavaRuntime
@@ -55,29 +55,29 @@ class JvmStart:
     options: str
 
     @classmethod
-    def here(cls, java: JavaRuntime) -> JvmStart:
-        """How the JVM of a session that this process starts itself would be started."""
+    def of_this_process(cls, java: JavaRuntime) -> JvmStart:
+        """Return how this process would start the JVM of its own session."""
         from pyspark.find_spark_home import _find_spark_home
 
         return cls(java, Path(_find_spark_home()).absolute(), os.environ.get(JVM_OPTIONS, ""))
 
     @property
     def key(self) -> str:
-        """The name of its archive: a Spark or Java that is replaced in its place replaces that."""
+        """The name of its archive, which an upgraded Spark or Java at the same place overwrites."""
         text = json.dumps([str(self.java.home), str(self.java.installation), str(self.spark_home), self.options])
         return _digest(text)[:16]
 
     def fingerprint(self) -> dict[str, Any]:
-        """All that must be the same for an archive to fit, as JSON has it.
+        """Return everything that must be equal for an archive to fit, as JSON.
 
         Raises
         ------
         OSError
-            If Java or Spark cannot be looked at.
+            If the files of Java or Spark cannot be read.
         """
         installation = self.java.installation
         jars = self.spark_home / "jars"
-        # In the order in which Java puts them on its class path: that of the directory.
+        # In the order of the directory, which is that of Java's class path.
         names = [name for name in os.listdir(jars) if name.lower().endswith(".jar")]
         variables = {
             name: hashlib.sha256(os.environ[name].encode("utf-8", "surrogateescape")).hexdigest() for name in _VARIABLES if name in os.environ
@@ -93,7 +93,7 @@ class JvmStart:
         }
 
     def hindrance(self) -> str | None:
-        """Why such a JVM starts without an archive whatever there is, for people; None: it may have one."""
+        """Return why such a JVM cannot use an archive, for people; None if it can."""
         if os.name != "posix":
             return "archives of classes are kept on Linux and macOS only"
         try:
@@ -114,13 +114,13 @@ class JvmStart:
 
 
 def size_and_time(path: Path) -> list[int]:
-    """Bytes of a file, and when it was written: nobody changes these without changing the file, nor the file without changing these."""
+    """Return the size and the modification time of a file, by which a change of it is noticed."""
     status = os.stat(path)
     return [status.st_size, status.st_mtime_ns]
 
 
 def _digest(text: str) -> str:
-    """What stands for a text that may hold a secret."""
+    """Return a hash that stands for a text with possible secrets."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -133,34 +133,32 @@ def _has_files(directory: Path) -> bool:
         return True
 
 
-# The archive that fits a start.
-
-# The directory of archives within the user's cache. A record there names a directory beside it, in which the files are.
+# The directory of archives in the user's cache. A record (JSON) there names the directory next to it that has the files.
 PLACE = "classes"
 CLASSES = "classes.jsa"
-# For a Java that has no archive of its own classes, on which another one can be built.
+# The archive of Java's own classes, on which the other one is built; written for a Java that comes without.
 BASE = "base.jsa"
 
-# Of what Java says of archives that do not fit, nothing: the start is right without. Java 17 does not know the second word.
+# Logs to switch off: an archive that does not fit is no error. Java 17 does not know the second one.
 QUIET_LOGS = ("cds*", "class+path")
 QUIET_LOGS_OF_LATER_JAVA = ("cds*", "aot*", "class+path")
 FIRST_JAVA_WITH_AOT = 24
 
-# Of names and options that go through Spark's launcher, a shell and Java, none may read a part as something else.
+# A path that Spark's launcher, a shell and Java all read as one word.
 _PLAIN_PATH = re.compile(r"/[\w./ +@~=-]*")
 _LONGEST_RECORD = 1 << 20
 
 
 @attrs.frozen
 class ClassArchive:
-    """An archive that fits a start, as far as can be told.
+    """An archive that fits a start, as far as can be known.
 
     Parameters
     ----------
     file
-        What Java reads.
+        The archive.
     record
-        The file that says what it was written for.
+        The file that describes what it was written for.
     version
         Feature release of the Java that reads it.
     """
@@ -171,18 +169,18 @@ class ClassArchive:
 
     @property
     def options(self) -> str:
-        """What a JVM is told, for Spark's launcher."""
+        """The JVM options, quoted for Spark's launcher."""
         logs = QUIET_LOGS if self.version < FIRST_JAVA_WITH_AOT else QUIET_LOGS_OF_LATER_JAVA
         return " ".join([f"'-XX:SharedArchiveFile={self.file}'", *(f"-Xlog:{log}=off" for log in logs)])
 
     def forget(self) -> None:
-        """Let no later start use it."""
+        """Keep later starts from using it."""
         with contextlib.suppress(OSError):
             self.record.unlink()
 
 
 def find_archive(start: JvmStart) -> ClassArchive | None:
-    """Return the archive that was kept for such a start, or None where there is none, or anything about it is in doubt."""
+    """Return the archive for such a start, or None if there is none or anything about it is in doubt."""
     try:
         if start.hindrance() is not None:
             return None
@@ -202,12 +200,12 @@ def find_archive(start: JvmStart) -> ClassArchive | None:
 
 
 def record_path(place: Path, start: JvmStart) -> Path:
-    """Where the record of a start's archive is."""
+    """Return the path of the record of a start's archive."""
     return place / f"{start.key}.json"
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
-    """What a record says, or None where there is none that only this user has written."""
+    """Return a record, or None if there is none that only this user can have written."""
     if not is_own_file(path):
         return None
     with open(path, "rb") as stream:
@@ -217,7 +215,7 @@ def read_record(path: Path) -> dict[str, Any] | None:
 
 
 def recorded_directory(place: Path, record: dict[str, Any]) -> Path | None:
-    """The directory that a record names, which is beside it, or None."""
+    """Return the directory that a record names, or None."""
     name = record.get("directory")
     if not isinstance(name, str) or not re.fullmatch(r"[\w-]+", name):
         return None
@@ -227,7 +225,7 @@ def recorded_directory(place: Path, record: dict[str, Any]) -> Path | None:
 
 
 def is_plain_path(path: Path) -> bool:
-    """Say whether nothing that reads a path takes a part of it for something else.
+    """Return whether a path is read as one word everywhere, without quoting.
 
     Examples
     --------
@@ -238,7 +236,7 @@ def is_plain_path(path: Path) -> bool:
 
 
 def _files_are_whole(directory: Path, files: dict[str, list[int]]) -> bool:
-    """Say whether all files are there as they were written: Java 17 crashes on one that was cut short."""
+    """Return whether all files are unchanged since they were written: Java 17 crashes on one that was cut short."""
     return CLASSES in files and all(
         os.path.basename(name) == name and is_own_file(directory / name) and size_and_time(directory / name) == written
         for name, written in files.items()

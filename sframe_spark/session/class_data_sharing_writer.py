@@ -1,7 +1,7 @@
-"""Write an archive of classes: Java does it when a JVM that has used Spark ends.
+"""Write class archives: Java does it when a JVM that has used Spark ends.
 
-Nothing is renamed: an archive on another one is bound to the path of that. A directory with a name of its own is filled, and then one record is
-replaced that names it, so that a start, or another writer, sees a whole archive or none.
+Nothing is renamed, as an archive built on another one is bound to its path. A directory with a unique name is filled, and then one record, which
+names it, is replaced atomically, so that a start, or another writer, sees a whole archive or none.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from sframe_spark.session.session import get_session, is_started, stop
 
 # A busy machine takes minutes.
 SECONDS_TO_WRITE = 600
-# Of classes that cannot be kept Java tells by the thousand.
+# Java would log thousands of classes that cannot be archived.
 QUIET = "-Xlog:disable"
 
 
 def archives_place() -> Path:
-    """The directory of this user's archives, made if need be.
+    """Return the directory of this user's archives, creating it if need be.
 
     Raises
     ------
     OSError
-        If it cannot be made, or is not this user's alone.
+        If it cannot be made, or others can change it.
     """
     place = own_cache() / PLACE
     place.mkdir(mode=0o700, exist_ok=True)
@@ -54,19 +54,19 @@ def archives_place() -> Path:
 
 
 def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
-    """Write the archive for such a start, in the place of an earlier one, and return its directory.
+    """Write the archive for such a start, replacing an earlier one, and return its directory.
 
     Parameters
     ----------
     start
-        How the JVM is started here.
+        How the JVM is started.
     use_spark
-        Runs what the archive shall have the classes of; it gets an empty directory.
+        Runs queries whose classes are archived; it gets an empty directory.
 
     Raises
     ------
     OSError
-        If there is no place for it.
+        If it cannot be stored.
     ExecutionError
         If Java writes none.
     """
@@ -76,7 +76,7 @@ def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
     try:
         if not is_plain_path(directory):
             raise ExecutionError(f"Java reads no archive at {str(directory)!r}: let XDG_CACHE_HOME name a path of letters and digits")
-        # What changes while it is written makes another archive.
+        # Taken before writing: if Java or Spark changes meanwhile, the archive must not fit.
         fingerprint = start.fingerprint()
         lower = None if (start.java.installation / BASE_OF_JAVA).exists() else _write_base(start, directory / BASE)
         write_classes(directory / CLASSES, use_spark, lower)
@@ -85,14 +85,14 @@ def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
     except BaseException:
         delete(str(directory))
         raise
-    # From now on it belongs to the record, not to this process.
+    # From now on the record owns it, not this process.
     CLAIMS.discard(str(directory))
     _remove_unrecorded(place)
     return directory
 
 
 def write_classes(file: Path, use_spark: Callable[[Path], None], lower: Path | None = None) -> None:
-    """Use Spark in a session of this process, which ends, and let its JVM write the archive.
+    """Use Spark in a session of this process, then end it, upon which its JVM writes the archive.
 
     Raises
     ------
@@ -103,8 +103,8 @@ def write_classes(file: Path, use_spark: Callable[[Path], None], lower: Path | N
 
     if is_started() or SparkContext._active_spark_context is not None:
         raise ExecutionError("Spark runs in this process already: write the archive in one of its own")
-    beside = "" if lower is None else f" '-XX:SharedArchiveFile={lower}'"
-    with _added_options(f"'-XX:ArchiveClassesAtExit={file}'{beside} {QUIET}"), tempfile.TemporaryDirectory() as directory:
+    base = "" if lower is None else f" '-XX:SharedArchiveFile={lower}'"
+    with _added_options(f"'-XX:ArchiveClassesAtExit={file}'{base} {QUIET}"), tempfile.TemporaryDirectory() as directory:
         get_session()
         gateway = SparkContext._gateway
         try:
@@ -117,7 +117,7 @@ def write_classes(file: Path, use_spark: Callable[[Path], None], lower: Path | N
 
 
 def _has_ended_well(gateway: Any) -> bool:
-    """Let the JVM behind PySpark's gateway end, which writes its archive then, and say whether it did."""
+    """End the JVM behind PySpark's gateway, which then writes its archive, and return whether it succeeded."""
     machine = getattr(gateway, "proc", None)
     if machine is None:
         return False
@@ -131,7 +131,7 @@ def _has_ended_well(gateway: Any) -> bool:
 
 
 def remove_archives() -> tuple[int, int]:
-    """Delete all archives of this user; return how many there were, and how many stay, as another process writes them just now.
+    """Delete all archives of this user; return how many there were, and how many remain because another process is writing them.
 
     Raises
     ------
@@ -150,14 +150,14 @@ def remove_archives() -> tuple[int, int]:
     found = list(place.iterdir())
     busy = [path for path in found if path.name not in recorded and str(path) not in ended and _is_of_another(path.name)]
     for path in found:
-        # A writer that has come to its end meanwhile has a new record.
+        # Not the new record of a writer that has finished meanwhile.
         if path not in busy and (path.suffix != ".json" or path in records):
             delete(str(path))
     return len(records), len(busy)
 
 
 def _directory_named_by(record: Path) -> str | None:
-    """The name of the directory of an archive, or None where its record does not tell."""
+    """Return the directory name in a record, or None."""
     try:
         found = (read_record(record) or {}).get("directory")
     except (OSError, ValueError, RecursionError):
@@ -172,7 +172,7 @@ def _is_of_another(name: str) -> bool:
 
 @contextmanager
 def _added_options(options: str) -> Iterator[None]:
-    """Start JVMs with more options for as long as the block runs."""
+    """Start JVMs with additional options during the block."""
     before = os.environ.get(JVM_OPTIONS)
     os.environ[JVM_OPTIONS] = f"{before or ''} {options}".strip()
     try:
@@ -185,7 +185,7 @@ def _added_options(options: str) -> Iterator[None]:
 
 
 def _write_base(start: JvmStart, file: Path) -> Path:
-    """Write the archive of the classes of Java alone, which this one has come without."""
+    """Write the archive of Java's own classes, which this Java came without."""
     command = [str(start.java.installation / "bin" / "java"), "-Xshare:dump", f"-XX:SharedArchiveFile={file}", QUIET]
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS_TO_WRITE, check=False).returncode == 0
@@ -196,18 +196,18 @@ def _write_base(start: JvmStart, file: Path) -> Path:
     return file
 
 
-def _replace_record(record: Path, directory: Path, found: dict[str, object]) -> None:
-    """Write a record at once; what is written until then is in the directory that it names, and goes with it where this process is killed."""
+def _replace_record(record: Path, directory: Path, content: dict[str, object]) -> None:
+    """Write a record atomically; the temporary file is in the directory that it names, and is deleted with it if this process is killed."""
     handle, written = tempfile.mkstemp(dir=directory)
     with os.fdopen(handle, "w", encoding="ascii") as stream:
-        json.dump(found, stream)
+        json.dump(content, stream)
     os.replace(written, record)
 
 
 def _remove_unrecorded(place: Path) -> None:
-    """Delete directories that no record names any more and whose writers have ended, and records of what is no longer installed."""
-    # Looked for first: whoever has ended by now has written its record before.
-    leftovers = orphans_in(str(place))
+    """Delete directories that no record names and whose writers have ended, and records of what is no longer installed."""
+    # Listed first: a writer that has ended by now has written its record before.
+    orphans = orphans_in(str(place))
     named = set()
     for path in place.glob("*.json"):
         try:
@@ -218,6 +218,6 @@ def _remove_unrecorded(place: Path) -> None:
             installed = False
         if not installed:
             delete(str(path))
-    for leftover in leftovers:
-        if os.path.basename(leftover) not in named:
-            delete(leftover)
+    for orphan in orphans:
+        if os.path.basename(orphan) not in named:
+            delete(orphan)

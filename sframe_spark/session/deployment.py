@@ -1,4 +1,4 @@
-"""What Spark runs outside of this process: which Python, and which files it reaches."""
+"""What Spark runs outside this process: which Python, and which files it can reach."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 @attrs.define
 class NamedPython:
-    """What a context named before functions of ours were made, and in how many blocks, of whatever threads, they are.
+    """The settings of a Spark context that are replaced while our functions are created, counted over blocks of all threads.
 
     Parameters
     ----------
     lock
-        Taken where any of it is read or changed.
+        Guards the other fields.
     blocks, safe_blocks
-        In how many blocks our Python is named, and in how many its environment.
+        Number of open blocks that set our Python, and of those that set its environment.
     before, environment
-        Which Python, and which environment, functions were to have before these.
+        The Python and the environment to restore.
     """
 
     lock: threading.Lock = attrs.field(factory=threading.Lock)
@@ -50,17 +50,17 @@ keep_whole_at_fork(_NAMED.lock, "python of workers")
 
 @contextmanager
 def naming_our_python(session: SparkSession) -> Iterator[None]:
-    """Let functions that are made in the block start this process's Python, also where a user's session on this machine runs them.
+    """Let functions that are created in the block run in this process's Python, even in a user's session on this machine.
 
-    That session would start the ``python3`` of the PATH, which need not have our packages: so it is in notebooks. Its settings, and the Python that
-    functions of the user start, stay as they are; a Python that is among its settings holds for ours too.
+    That session would start the ``python3`` of the PATH, which may lack our packages, as in notebooks. Its settings, and the Python of the user's own
+    functions, stay as they are; a Python in its settings holds for ours too.
     """
     if is_remote(session) or not is_on_this_machine(session):
         yield
         return
     python = python_of_tasks()
     if python == NO_PYTHON:
-        # The user's session has one, maybe.
+        # The user's session may have one.
         with importing_safely(session):
             yield
         return
@@ -68,7 +68,7 @@ def naming_our_python(session: SparkSession) -> Iterator[None]:
     with _NAMED.lock:
         if not _NAMED.blocks:
             _NAMED.before = context.pythonExec
-        # A function notes the name when it is made; no public call gives it another.
+        # A function records this name when it is created; there is no public way to set it.
         _NAMED.blocks, context.pythonExec = _NAMED.blocks + 1, python
     try:
         with importing_safely(session):
@@ -82,9 +82,9 @@ def naming_our_python(session: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def importing_safely(session: SparkSession) -> Iterator[None]:
-    """Let functions that are made in the block, for a Spark on this machine, be called by a Python that imports nothing from where that was started.
+    """Keep functions created in the block, for a Spark on this machine, from importing from the directory in which Spark was started.
 
-    A function notes this when it is made, so those that the user makes have what they had.
+    A function records the environment when it is created, so the user's own functions are not affected.
     """
     if is_remote(session) or not is_on_this_machine(session):
         yield
@@ -106,7 +106,7 @@ def importing_safely(session: SparkSession) -> Iterator[None]:
 
 
 def require_python_of_tasks() -> None:
-    """Make sure that a Spark on this machine has a Python to start for its tasks.
+    """Raise if a Spark on this machine has no Python to start for its tasks.
 
     Raises
     ------
@@ -122,10 +122,10 @@ def require_python_of_tasks() -> None:
 
 
 def start_as_queries_do(session: SparkSession) -> bool:
-    """Say whether jobs without a query run in this process's JVM and start the Python that queries of the session start.
+    """Return whether jobs without a query run in this process's JVM, with the same Python as queries.
 
-    A query starts the Python that its session names. A job starts the one that was named, or not, when Spark was started: a
-    user's ``python3`` may be without our packages.
+    A query starts the Python that its session names. A job starts the one that was named, or not, when Spark was started: a user's ``python3`` may
+    lack our packages.
     """
     if is_remote(session):
         return False
@@ -134,7 +134,7 @@ def start_as_queries_do(session: SparkSession) -> bool:
 
 
 def is_same_program(first: str, second: str) -> bool:
-    """Say whether two commands start one program from one directory: a virtual environment is known by the directory.
+    """Return whether two commands start one program from one directory, by which a virtual environment is recognised.
 
     Examples
     --------
@@ -150,22 +150,22 @@ def is_same_program(first: str, second: str) -> bool:
 
 
 def reads_our_files(session: SparkSession) -> bool:
-    """Say whether Spark should reach the directory of temporary data: one on this machine does, a cluster if the user chose the directory."""
+    """Return whether Spark should reach temporary data: always on this machine, on a cluster if the user has set the directory."""
     return config.temporary_directory is not None or (not is_remote(session) and is_on_this_machine(session))
 
 
 def is_one_process(session: SparkSession) -> bool:
-    """Say whether this process's JVM does all work of the session, so that it sees the files of this process."""
+    """Return whether this process's JVM does all work of the session, and so sees the files of this process."""
     return not is_remote(session) and str(session.sparkContext.master).split("[")[0] == "local"
 
 
 def is_spark_requested() -> bool:
-    """Say whether a Spark runs already, ours or the user's, or is named in the environment."""
+    """Return whether a Spark runs already, ours or the user's, or is named in the environment."""
     return is_started() or is_attached() or ("pyspark" in sys.modules and active_session() is not None)
 
 
 def is_spark_local() -> bool:
-    """Say whether Spark does, or would do, all work on this machine, without starting one: a user who has a cluster wants it to work."""
+    """Return whether Spark does, or would do, all work on this machine, without starting one: a user who has a cluster wants to use it."""
     if is_started():
         return is_one_process(get_session())
     if is_attached():

@@ -1,4 +1,4 @@
-"""Find a Java runtime that Spark can use, and make the one from PyPI fit for it."""
+"""Find a Java runtime that Spark can use, and adapt the one from PyPI."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class JavaRuntime:
 
 @attrs.define
 class JavaSearch:
-    """One search: the runtime that was found, and why each earlier candidate was passed over."""
+    """A search: the runtime that was found, and why each earlier candidate was rejected."""
 
     runtime: JavaRuntime | None = None
     rejected: list[str] = attrs.field(factory=list)
@@ -74,7 +74,7 @@ def find_java() -> JavaRuntime:
 
 
 def search_java() -> JavaSearch:
-    """Look through all places in order and record what was found in each."""
+    """Look in all places in order and record what was found in each."""
     search = JavaSearch()
     explicit = os.environ.get("SFRAME_SPARK_JAVA")
     if explicit:
@@ -174,7 +174,7 @@ def _ask_java(executable: Path) -> tuple[Path | None, int | None]:
 
 
 def _lacks_vector_module(home: Path) -> bool:
-    """Say whether the runtime was cut down to modules without the one that Spark's launcher asks for."""
+    """Return whether the runtime was cut down to modules without the one that Spark's launcher asks for."""
     modules = _release_entry(home, "MODULES").split()
     return bool(modules) and VECTOR_MODULE not in modules
 
@@ -186,11 +186,11 @@ def _shimmed_home(home: Path) -> Path:
     try:
         shim = own_cache() / f"java-{name}"
         (shim / "bin").mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Whoever could write here when others were let in may still have a directory in it.
+        # If others could write here once, the directory inside may still be theirs.
         require_own((shim / "bin").resolve(strict=True))
         return _write_shim(shim, content)
     except OSError:
-        # A home directory that is read-only or others' to write to: a directory of this process alone does as well.
+        # The home directory is read-only, or others may write to it: use a directory of this process instead.
         return _write_shim(Path(own_directory(directory_of_system())), content)
 
 

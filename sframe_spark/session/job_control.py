@@ -1,4 +1,4 @@
-"""Spark's jobs: described by the user's own statement, and cancelled by Ctrl-C."""
+"""Spark jobs: labelled with the user's own statement, and cancelled by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 LIBRARIES = tuple({os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 MAX_CHARACTERS, MAX_OF_NAME = 200, 80
-# Properties of a thread from which Spark takes what it lists.
+# Thread-local properties from which Spark takes the description of a job.
 DESCRIPTION, SHORT_SITE, LONG_SITE = "spark.job.description", "callSite.short", "callSite.long"
 
-# The line that started what this thread works on, for threads of ours, in which no line of the user's runs.
+# The user's statement for which this thread works; in threads of ours no frame of the user's is on the stack.
 _STATEMENT: ContextVar[str] = ContextVar("sframe_spark_statement", default="")
 
 
 def description_of(operation: str) -> str:
-    """Return what is to be listed of an operation that the calling statement started.
+    """Return the description of an operation that the calling statement started.
 
     Examples
     --------
@@ -52,7 +52,10 @@ def description_of(operation: str) -> str:
 
 
 def statement_of(frame: FrameType | None) -> str:
-    """File and line of the innermost frame of the user's: neither ours nor, if there are others, of an installed library. Empty if there is none."""
+    """Return file and line of the innermost frame of the user's, or an empty string.
+
+    That is a frame outside this package and, if there is any other, outside installed libraries.
+    """
     outside = ""
     while frame is not None:
         kind = _kind(frame.f_code.co_filename)
@@ -62,12 +65,8 @@ def statement_of(frame: FrameType | None) -> str:
                 return place
             outside = outside or place
         frame = frame.f_back
-    return "" if _is_of_thread(outside) else outside
-
-
-def _is_of_thread(place: str) -> bool:
-    """True where a thread of ours began."""
-    return place.startswith(("threading.py:", "thread.py:"))
+    # The bottom frame of a thread of ours is no statement.
+    return "" if outside.startswith(("threading.py:", "thread.py:")) else outside
 
 
 @lru_cache(maxsize=1024)
@@ -86,18 +85,18 @@ def _place(frame: FrameType) -> str:
 
 @contextlib.contextmanager
 def described(session: SparkSession, text: str, *tags: str) -> Iterator[None]:
-    """Let jobs and operations that this thread starts in the block carry a text and tags; what the user has set is there again after it."""
+    """Give jobs that this thread starts in the block a description and tags; the user's own are restored afterwards."""
     if is_remote(session):
         with _tagged((*tags, *filter(None, [tag_of(text)]))):
             yield
         return
     context = session.sparkContext
-    wanted = dict.fromkeys((DESCRIPTION, SHORT_SITE, LONG_SITE), text) if text else {}
-    before = {key: context.getLocalProperty(key) for key in wanted}
-    for key, value in wanted.items():
+    properties = dict.fromkeys((DESCRIPTION, SHORT_SITE, LONG_SITE), text) if text else {}
+    before = {key: context.getLocalProperty(key) for key in properties}
+    for key, value in properties.items():
         context.setLocalProperty(key, value)
     present = context.getJobTags() if tags else ()
-    # Those that are there are taken away by whoever has put them there.
+    # Tags that are there already are removed by whoever added them.
     new = [tag for tag in tags if tag not in present]
     for tag in new:
         context.addJobTag(tag)
@@ -112,7 +111,7 @@ def described(session: SparkSession, text: str, *tags: str) -> Iterator[None]:
 
 
 def tag_of(text: str) -> str:
-    """A description as a tag of Spark Connect's, which has no commas; empty if there is none.
+    """Return a description as a Spark Connect tag, which may not contain commas; empty if there is none.
 
     Examples
     --------
@@ -124,7 +123,7 @@ def tag_of(text: str) -> str:
 
 @contextlib.contextmanager
 def _tagged(tags: tuple[str, ...]) -> Iterator[None]:
-    """Queries run in sessions of ours of several sizes, and those of users' DataFrames in theirs."""
+    """Tag all remote sessions: queries run in ours of several sizes, and those of users' DataFrames in theirs."""
     sessions = remote_sessions()
     new = [(session, tag) for session in sessions for tag in tags if tag not in session.getTags()]
     for session, tag in new:
@@ -137,11 +136,11 @@ def _tagged(tags: tuple[str, ...]) -> Iterator[None]:
 
 
 def remote_sessions() -> list[SparkSession]:
-    """Sessions on a server in which something of ours may run."""
+    """Return the sessions on a server in which our queries may run."""
     return [*own_sessions(), get_base()]
 
 
-# Run an action so that Ctrl-C really stops it.
+# Cancellable actions.
 
 Result = TypeVar("Result")
 
@@ -158,7 +157,7 @@ def run_cancellable(action: Callable[[], Result], description: str = "") -> Resu
         Does the work in Spark. Between two steps, and before it publishes anything, it calls
         :func:`raise_if_cancelled`.
     description
-        What is being done, for the progress bar and, behind the file and line of the user's statement, for Spark's own list of jobs.
+        The operation, for the progress bar and, after the file and line of the user's statement, for Spark's list of jobs.
 
     Raises
     ------
@@ -174,7 +173,7 @@ def run_cancellable(action: Callable[[], Result], description: str = "") -> Resu
 
 
 class CancellableAction(Generic[Result]):
-    """One action in a worker thread, with its jobs tagged so that they, and no others, can be cancelled."""
+    """An action in a worker thread, whose jobs are tagged so that they, and no others, can be cancelled."""
 
     def __init__(self, session: SparkSession, action: Callable[[], Result], description: str, listed: str = "", tags: Sequence[str] = ()) -> None:
         self._session = session
@@ -200,7 +199,7 @@ class CancellableAction(Generic[Result]):
         worker.daemon = True
         try:
             with interrupts_deferred():
-                # Of a thread whose start is interrupted nobody knows that it runs.
+                # If the start were interrupted, nobody would know whether the thread runs.
                 worker.start()
             self._wait()
         except KeyboardInterrupt:
@@ -222,13 +221,13 @@ class CancellableAction(Generic[Result]):
             self._done.set()
 
     def _wait(self) -> None:
-        """Wait for the action and show how far it is; an Event, as a thread's join cannot be interrupted safely."""
+        """Wait for the action and display progress, on an Event, as a join cannot be interrupted safely."""
         with open_progress(self._session, self._description) as progress:
             while not self._done.wait(POLL_SECONDS):
                 progress.update()
 
     def _cancel(self, worker: threading.Thread) -> None:
-        """Cancel the jobs of the action again and again until it has ended: it may start another one meanwhile."""
+        """Cancel the jobs of the action repeatedly until it has ended: it may start another one meanwhile."""
         self._cancelled.set()
         while not self._done.is_set() and worker.is_alive():
             self._cancel_jobs()

@@ -53,13 +53,13 @@ FIXED_SETTINGS: dict[str, str] = {
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
 }
 
-# Our scans name every file, and Spark would start a task for each of more than 32 to look whether it is there; the driver has just done so.
+# Our scans list every file, and for more than 32 Spark would start a task each to check that they exist; the driver has just done so.
 COST_SETTINGS = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(1 << 20)}
 
-# What is made of users' DataFrames is analysed in sessions of ours: what theirs may permit is permitted.
+# Plans over users' DataFrames are analysed in our sessions, so what the user's session may permit has to be permitted there.
 PERMITTING_SETTINGS = {"spark.sql.timeType.enabled": "true"}
 
-# A remote server has no such setting, or does not tell how it ran a query.
+# A remote server has no such settings, or does not report how it ran a query.
 LOCAL_SETTINGS = {
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
     # The form of the plans that Spark keeps, which `explain.executed_plans` reads.
@@ -71,26 +71,26 @@ LEGACY_PREFIX = "spark.sql.legacy."
 
 ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
-# A server that answers here runs here.
+# Addresses of servers on this machine.
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
-# What PySpark calls a JVM that ended while it started.
+# PySpark's error condition for a JVM that ended while it started.
 GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"
 
-# Where users name the Python of Spark's workers.
+# The environment variable that names the Python of Spark's workers.
 USERS_PYTHON = "PYSPARK_PYTHON"
-# The name of no program: what Spark says that it cannot start.
+# Not the name of a program; Spark's error message will quote it.
 NO_PYTHON = "no-python-interpreter"
 
-# Which Python Spark starts for the functions of one session.
+# The setting for the Python of a session's functions.
 WORKER_PYTHON = "spark.sql.execution.pyspark.python"
 
 
 def open_session(base: SparkSession) -> SparkSession:
-    """Return a session beside ``base`` whose results do not depend on how ``base`` is configured.
+    """Return a new session, derived from ``base``, whose results do not depend on how ``base`` is configured.
 
-    The two share the Spark application but no temporary views or functions, so neither changes the other; what the user
-    has set at run time is carried over by :class:`sframe_spark.session.launch.UserSettings`.
+    Both share the Spark application but no temporary views or functions, so neither changes the other; what the user has set at run time is carried
+    over by :class:`UserSettings`.
     """
     silence_spark()
     session = base.newSession()
@@ -107,26 +107,26 @@ def open_session(base: SparkSession) -> SparkSession:
 
 
 def is_remote(session: SparkSession) -> bool:
-    """Say whether the session talks to a Spark Connect server rather than to a JVM of its own."""
+    """Return whether the session talks to a Spark Connect server rather than to a JVM of its own."""
     return hasattr(type(session), "is_stopped")
 
 
 def is_on_this_machine(session: SparkSession) -> bool:
-    """Say whether all work of the session is done on this machine; a server elsewhere has a local master as well."""
+    """Return whether all work of the session is done on this machine; the master of a remote server may be local, too."""
     if is_remote(session) and session.client.host not in LOOPBACK:
         return False
     return str(session.conf.get("spark.master", "")).startswith("local")
 
 
 def is_attached() -> bool:
-    """Say whether whoever started this process, by ``spark-submit`` or with the address of a remote server, has chosen the Spark."""
+    """Return whether Spark was chosen by whoever started this process: by ``spark-submit``, or with the address of a remote server."""
     return "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
 
 
 def start_spark() -> tuple[SparkSession, bool]:
-    """Start Spark, or attach to it when this process was started by ``spark-submit`` or told of a remote server.
+    """Start Spark, or attach to it when this process was started by ``spark-submit`` or with the address of a remote server.
 
-    The session, and whether it is ours: the user may have made one meanwhile.
+    Returns the session, and whether it is ours: the user may have made one meanwhile.
     """
     from pyspark.sql import SparkSession
 
@@ -134,27 +134,27 @@ def start_spark() -> tuple[SparkSession, bool]:
         # Nothing to tune.
         return SparkSession.builder.getOrCreate(), True
     java = find_java()
-    # All of them are read while Spark starts and never again, so they are given back afterwards. The JVM would hand its own search path on.
+    # They are read only while Spark starts, so they are restored afterwards. PYTHONPATH is unset, as the JVM would pass it on to workers.
     variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": python_of_tasks(), "SPARK_HOME": spark_home(), "PYTHONPATH": None}
     silence_spark()
     with _environment(variables):
-        return _start_local(find_archive(JvmStart.here(java)))
+        return _start_local(find_archive(JvmStart.of_this_process(java)))
 
 
 def python_of_tasks() -> str:
-    """The Python that Spark on this machine starts: the interpreter of this program; where that is built in, the one that the user names, or none."""
+    """Return the Python for Spark on this machine: this program's interpreter; if that is embedded, the one the user names, or none."""
     return interpreter() or os.environ.get(USERS_PYTHON) or NO_PYTHON
 
 
 def spark_home() -> str:
-    """Where Spark is installed, which its scripts would otherwise start a Python to find out."""
+    """Return where Spark is installed; its scripts would otherwise start a Python to find out."""
     from pyspark.find_spark_home import _find_spark_home
 
     return str(_find_spark_home())
 
 
 def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
-    """Start Spark in a JVM of this process, from an archive of its classes if there is one; where that ends the JVM, without and for good."""
+    """Start Spark in a JVM of this process, from a class archive if there is one; if that makes the JVM fail, drop the archive for good."""
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
@@ -163,7 +163,8 @@ def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
     for key, value in {**local_settings(archive), **socket_settings()}.items():
         builder = builder.config(key, value)
     try:
-        # Users' builders wait. Of one that came before, ours would change the settings, and take it for one to be stopped.
+        # Under the lock of PySpark, so that users' builders wait. If the user has just started a session, getOrCreate would change its settings, and
+        # it would count as ours and be stopped.
         with SparkSession.Builder._lock:
             if SparkContext._active_spark_context is not None:
                 return SparkSession.builder.getOrCreate(), False
@@ -176,7 +177,7 @@ def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
 
 
 def connect(master: str) -> SparkSession:
-    """Start a session on a cluster or a Spark Connect server, with the settings that this machine has for programs of its users."""
+    """Start a session on a cluster or a Spark Connect server, with the machine's settings for all programs."""
     from pyspark.sql import SparkSession
 
     silence_spark()
@@ -189,12 +190,12 @@ def connect(master: str) -> SparkSession:
 def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
     """Return the settings of the local session that we start ourselves, from an archive of Spark's classes if there is one."""
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
-    # What the user says comes last, and holds.
+    # The user's options come last, and win.
     extra = " ".join(["" if archive is None else archive.options, *options_of_cores(), os.environ.get(JVM_OPTIONS, "")]).strip()
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # The loopback address: no firewall question, no dependence on the name of the machine.
+        # The loopback address: no prompt of a firewall, no dependence on the host name.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": driver_memory(),
@@ -207,16 +208,16 @@ def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
     settings.update({f"spark.executorEnv.{name}": value for name, value in environment_of_tasks(sys.path).items()})
     directory = config.temporary_directory
     if directory is not None:
-        # Spark would start, and then end without saying why.
+        # Otherwise Spark would start, and then end without a reason.
         require_directory(directory)
-    # Spark takes a comma for the end of a name; of such a directory it would make two others.
+    # Spark splits this at commas.
     if directory is not None and "," not in directory:
         settings["spark.local.dir"] = directory
     return settings
 
 
 def options_of_cores() -> list[str]:
-    """Options of the JVM where this process may use fewer cores than it runs on: Java sees the limits of its own group, not of those around it."""
+    """Return JVM options if this process has fewer cores than it runs on: Java sees the limits of its own control group only."""
     cores = available_cores()
     return [f"-XX:ActiveProcessorCount={cores}"] if cores < scheduled_cores() else []
 
@@ -227,16 +228,16 @@ def driver_memory_gib() -> int:
 
 
 def driver_memory() -> str:
-    """Return the heap of a local JVM as Spark takes it: less than 1 GiB where that would be more than half of what there is."""
+    """Return the heap of a local JVM as Spark takes it: below 1 GiB if that would be more than half of the memory."""
     half = all_memory() // (2 * MIB)
     return f"{driver_memory_gib()}g" if half >= GIB // MIB else f"{max(MIN_DRIVER_MEMORY_MIB, half)}m"
 
 
 def silence_spark() -> None:
-    """Stop two messages of PySpark that tell the user nothing.
+    """Silence two messages of PySpark that are useless to users.
 
-    For every failing query it prints a line of JSON besides raising the exception that says the same, and it warns that
-    it does not know every feature of a pandas that is needed here only to be installed.
+    For every failing query it prints JSON in addition to raising the exception that says the same, and it warns that it does not know every feature
+    of a pandas that only has to be installed.
     """
     from pyspark.logger import PySparkLogger
 
@@ -264,19 +265,19 @@ def _set_variables(variables: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-# What users have set at run time, carried over to sessions of ours.
+# Settings that users change at run time, carried over to our sessions.
 
-# These are ours to set.
+# Not carried over.
 OWN_SETTINGS = {*FIXED_SETTINGS, *PERMITTING_SETTINGS, *LOCAL_SETTINGS, ROWS_PER_BATCH}
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT_PARTITIONS = 200
-# Takes its place where Spark joins partitions that turn out small.
+# Used instead of it when Spark coalesces partitions that turn out small.
 INITIAL_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
 ADAPTIVE = "spark.sql.adaptive.enabled"
 JOINS_PARTITIONS = (ADAPTIVE, "spark.sql.adaptive.coalescePartitions.enabled")
 
-# Where the work is small, scheduling is the cost: each of these saves tens of milliseconds a query.
+# For small queries, where scheduling is the cost: each of these saves tens of milliseconds.
 SMALL_QUERY_SETTINGS = {
     SHUFFLE_PARTITIONS: "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
@@ -289,16 +290,16 @@ SMALL_QUERY_SETTINGS = {
 
 @attrs.frozen
 class QuerySize:
-    """How much data a query has: each size has a session of its own beside the first, with settings that suit it.
+    """How much data a query has: each size has a session of its own, with settings that suit it.
 
-    A setting belongs to a session, and Spark looks at it when a query runs: one that was changed for a query would be so for those of other threads.
+    Settings belong to a session, and Spark reads them when a query runs: changing one for a query would affect those of other threads.
 
     Parameters
     ----------
     name
-        What it is called.
+        Its name.
     partitions
-        How many partitions its exchanges start with; None: as many as the user has set.
+        The number of partitions its exchanges start with; None for the user's setting.
     """
 
     name: str
@@ -308,12 +309,12 @@ class QuerySize:
 
     @classmethod
     def large(cls, partitions: int) -> QuerySize:
-        """Of a query of much data, by how many partitions its exchanges start with."""
+        """Return the size of a query of much data, by the number of partitions its exchanges start with."""
         return cls("large", partitions)
 
     @property
     def settings(self) -> dict[str, str]:
-        """What is set in the session for queries of this size, and in no other."""
+        """The settings of the session for queries of this size."""
         if self == QuerySize.SMALL:
             return SMALL_QUERY_SETTINGS
         if self.partitions is None:
@@ -325,17 +326,17 @@ QuerySize.SMALL, QuerySize.DEFAULT = QuerySize("few rows", 1), QuerySize("usual"
 
 
 def partitions_set(session: SparkSession) -> int:
-    """Return how many partitions exchanges start with by the settings of a session; where these leave it to Spark, Spark's default."""
+    """Return the number of partitions with which exchanges start, by the settings of a session or else by Spark's default."""
     number = session.conf.get(SHUFFLE_PARTITIONS)
     initial = session.conf.get(INITIAL_PARTITIONS, None)
     if initial is not None and all(str(session.conf.get(key)).lower() == "true" for key in JOINS_PARTITIONS):
         number = initial
-    # Databricks takes `auto` for a number.
+    # Databricks accepts `auto`.
     return int(number) if str(number).isdecimal() else DEFAULT_PARTITIONS
 
 
 class UserSettings:
-    """The settings of a user's session as we saw them last; the session itself is never changed.
+    """The settings of a user's session at the last check; the session itself is never changed.
 
     Parameters
     ----------
@@ -349,30 +350,30 @@ class UserSettings:
         self._values = user_settings(base)
 
     def carry_over(self, session: SparkSession) -> None:
-        """Set in a new session of ours what its user has set in theirs."""
+        """Apply the user's settings to a new session of ours."""
         present = session.conf.getAll
         apply(session, {key: value for key, value in self._values.items() if present.get(key) != value})
 
     def changes(self) -> Mapping[str, str | None]:
-        """What the user has set since we looked last, and None for what they have unset; most often nothing."""
+        """Return what the user has set since the last check, None for what was unset; most often nothing."""
         seen = what_is_set(self._base)
         if seen == self._seen:
             return {}
         before, now = self._values, user_settings(self._base)
         self._seen, self._values = seen, now
-        gone: dict[str, str | None] = {key: None for key in before if key not in now}
-        return gone | {key: value for key, value in now.items() if before.get(key) != value}
+        unset: dict[str, str | None] = {key: None for key in before if key not in now}
+        return unset | {key: value for key, value in now.items() if before.get(key) != value}
 
 
 def what_is_set(session: SparkSession) -> object:
-    """All settings of a session in a form that can be compared: of a session of this process as one text, a hundred times faster."""
+    """Return all settings of a session in a comparable form; for a classic session one string, a hundred times faster to get."""
     if is_remote(session):
         return session.conf.getAll
     return str(session.conf._jconf.getAllAsJava().toString())
 
 
 def user_settings(session: SparkSession) -> dict[str, str]:
-    """The settings of a session but for those on which results depend, which are ours to set."""
+    """Return the settings of a session except those that are not carried over."""
     return {key: value for key, value in session.conf.getAll.items() if key not in OWN_SETTINGS and not key.startswith(LEGACY_PREFIX)}
 
 
@@ -381,7 +382,7 @@ def apply(session: SparkSession, changes: Mapping[str, str | None]) -> None:
     from pyspark.errors import AnalysisException
 
     for key, value in changes.items():
-        # What belongs to all sessions, such as the size of executors, is the same in ours already.
+        # Static settings, such as the size of executors, are shared by all sessions anyway.
         with contextlib.suppress(AnalysisException):
             if value is None:
                 session.conf.unset(key)
@@ -390,7 +391,7 @@ def apply(session: SparkSession, changes: Mapping[str, str | None]) -> None:
 
 
 def has_file_system(spark: SparkSession, scheme: str) -> bool:
-    """Say whether the Hadoop of a session in this process has a file system for a scheme."""
+    """Return whether the Hadoop of a classic session has a file system for a scheme."""
     from py4j.protocol import Py4JError
 
     jvm, java = spark._jvm, spark._jsparkSession

@@ -1,4 +1,4 @@
-"""How far a running query is: one line on stderr, or a bar in a notebook."""
+"""Progress of running work: one line on stderr, or a bar in a notebook."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def notebook_shell() -> Any:
-    """The shell of the kernel of a notebook, None elsewhere: IPython in a terminal shows no pictures. Nothing is imported.
+    """Return the shell of a notebook's kernel, or None (IPython in a terminal shows no pictures); nothing is imported.
 
     Examples
     --------
@@ -38,26 +38,24 @@ def notebook_shell() -> Any:
 
 
 def show_in_place(shell: Any, display_id: str, forms: Mapping[str, str], is_there: bool) -> None:
-    """Show something below the cell that runs, in the forms given by media type, or in the place of what was shown there under the same name."""
+    """Display something below the running cell, in forms by media type, replacing what was displayed under the same identifier."""
     shell.display_pub.publish(data=dict(forms), metadata={}, transient={"display_id": display_id}, update=is_there)
 
-
-# The bar.
 
 Result = TypeVar("Result")
 Value = TypeVar("Value")
 
-# A query that is done sooner shows nothing: a bar that flashes is noise.
+# Shorter queries display nothing: a bar that flashes is noise.
 DELAY_SECONDS = 1.0
 BAR_WIDTH = 30
-# How often running work is drawn anew, and how long the thread that does so waits for more.
+# How often running work is redrawn, and how long the thread that does it stays without work.
 SECONDS_BETWEEN_DRAWS, SECONDS_IDLE = 0.2, 3.0
 # A notebook keeps every message until the browser has drawn it.
 SECONDS_BETWEEN_MESSAGES = 0.5
 
 
 class TaskSource(Protocol):
-    """Tells how many tasks are done and how many are known."""
+    """Counts the tasks that are done and those that are known."""
 
     def counts(self) -> tuple[int, int]:
         """Return the finished and the known tasks."""
@@ -103,7 +101,7 @@ class RemoteTasks:
 
 @attrs.define
 class CountedTasks:
-    """Works of threads of this process, which say themselves when they are done.
+    """Tasks in threads of this process, which report when they are done.
 
     Parameters
     ----------
@@ -115,7 +113,7 @@ class CountedTasks:
     done: int = 0
 
     def counts(self) -> tuple[int, int]:
-        """Return the finished and the known works."""
+        """Return the finished and the known tasks."""
         return self.done, self.known
 
 
@@ -123,30 +121,28 @@ class Canvas(Protocol):
     """Where a bar is drawn."""
 
     def draw(self, line: str, share: float | None) -> None:
-        """Draw a line and how much of the work is done, from 0 to 1 (None: nobody knows), in place of what was drawn before."""
+        """Draw a line, and the share of the work that is done from 0 to 1 (None if unknown), in place of what was drawn before."""
 
     def clear(self) -> None:
-        """Take away what was drawn."""
+        """Remove what was drawn."""
 
 
 class NoCanvas:
     """Draws nothing."""
 
-    def draw(self, line: str, share: float | None) -> None:
-        """Draw nothing."""
+    def draw(self, line: str, share: float | None) -> None: ...
 
-    def clear(self) -> None:
-        """Nothing was drawn."""
+    def clear(self) -> None: ...
 
 
 @attrs.define
 class TerminalLine:
-    """One line of a stream.
+    """One line of a text stream.
 
     Parameters
     ----------
     stream
-        Where it is written.
+        The stream.
     """
 
     stream: TextIO
@@ -165,12 +161,12 @@ class TerminalLine:
     def _write(self, line: str) -> None:
         if line == self._line:
             return
-        # Blanks overwrite what a longer line before it has left.
+        # Blanks overwrite the rest of a longer line.
         self._send("\r" + line.ljust(len(self._line)))
         self._line = line
 
     def _send(self, text: str) -> None:
-        # Closed, broken off, or without these letters: no reason for the query to fail.
+        # Closed, disconnected, or unable to encode this: no reason for the query to fail.
         with contextlib.suppress(OSError, ValueError):
             self.stream.write(text)
             self.stream.flush()
@@ -178,12 +174,12 @@ class TerminalLine:
 
 @attrs.define
 class NotebookBar:
-    """A bar below the cell of a notebook that runs: HTML without scripts.
+    """A bar below the running cell of a notebook: HTML without scripts.
 
     Parameters
     ----------
     shell
-        That of the kernel.
+        The shell of the kernel.
     """
 
     shell: Any
@@ -192,41 +188,41 @@ class NotebookBar:
     _drawn_at: float = attrs.field(default=-SECONDS_BETWEEN_MESSAGES, init=False)
 
     def draw(self, line: str, share: float | None) -> None:
-        """Show it, unless it was shown a moment ago: each time is a message, and is kept until the browser takes it."""
+        """Display it, unless the last time was just before: each time is a message, retained until the browser takes it."""
         now = time.monotonic()
         if line == self._shown or now - self._drawn_at < SECONDS_BETWEEN_MESSAGES:
             return
-        # Without a value the browser shows that something goes on.
+        # Without a value the browser animates the bar.
         value = "" if share is None else f' value="{share:.4f}" max="1"'
         self._show(f"<div><progress{value}></progress> {html.escape(line)}</div>", with_bar(line, share))
         self._shown, self._drawn_at = line, now
 
     def clear(self) -> None:
-        """Show nothing in its place."""
+        """Display nothing in its place."""
         if self._shown:
             self._show("", "")
             self._shown = ""
 
     def _show(self, as_html: str, as_text: str) -> None:
-        # A bar that cannot be shown is no reason for the query to fail.
+        # A bar that cannot be displayed is no reason for the query to fail.
         with contextlib.suppress(Exception):
             show_in_place(self.shell, self._name, {"text/html": as_html, "text/plain": as_text}, bool(self._shown))
 
 
 @attrs.define
 class ProgressBar:
-    """Draws how far a query is; without a task source it draws nothing.
+    """Draws the progress of a query; without a task source it draws nothing.
 
     Parameters
     ----------
     tasks
-        Where the counts come from; None when no bar is wanted.
+        Source of the counts; None for no bar.
     description
-        What is being done.
+        The operation.
     canvas
-        Where it is drawn.
+        Where to draw.
     unit
-        What is counted.
+        The name of what is counted.
     """
 
     tasks: TaskSource | None = None
@@ -236,7 +232,7 @@ class ProgressBar:
     _started: float = attrs.field(factory=time.monotonic, init=False)
 
     def update(self) -> None:
-        """Draw anew if the query has been running for a while."""
+        """Redraw, if the query has been running for a while."""
         elapsed = time.monotonic() - self._started
         if self.tasks is None or elapsed < DELAY_SECONDS:
             return
@@ -245,12 +241,12 @@ class ProgressBar:
             self.canvas.draw(format_line(done, total, elapsed, self.description, self.unit), done / total)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self.canvas.clear()
 
 
 def bar_of(share: float) -> str:
-    """A bar of characters.
+    """Return a bar of characters.
 
     Examples
     --------
@@ -262,7 +258,7 @@ def bar_of(share: float) -> str:
 
 
 def with_bar(line: str, share: float | None) -> str:
-    """A line with a bar before it, if it is known how much of the work is done.
+    """Return a line with a bar before it, if the share of the work that is done is known.
 
     Examples
     --------
@@ -273,7 +269,7 @@ def with_bar(line: str, share: float | None) -> str:
 
 
 def format_line(done: int, total: int, elapsed: float, description: str, unit: str = "tasks") -> str:
-    """Return the text beside the bar.
+    """Return the text next to the bar.
 
     Examples
     --------
@@ -285,14 +281,14 @@ def format_line(done: int, total: int, elapsed: float, description: str, unit: s
 
 
 def shows_progress(stream: TextIO | None) -> bool:
-    """Say whether a bar should be drawn, by ``config.progress`` and by where the output goes; a process may have no output at all."""
+    """Return whether to draw progress, by ``config.progress`` and by where the output goes; a process may have no output at all."""
     if config.progress == "off":
         return False
     return (stream is not None and (config.progress == "on" or is_terminal(stream))) or notebook_shell() is not None
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Say whether somebody looks at a stream, which may be closed, or anything that a program has put in place of its own.
+    """Return whether a stream is a terminal; it may be closed, or any object that a program has installed in its place.
 
     Examples
     --------
@@ -307,19 +303,19 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def default_canvas() -> Canvas:
-    """Below the cell of a notebook, elsewhere a line on stderr."""
+    """Return a canvas below the cell of a notebook, or else a line on stderr."""
     shell = notebook_shell()
     return TerminalLine(sys.stderr) if shell is None else NotebookBar(shell)
 
 
 @attrs.define
 class WaitingLine:
-    """Says what is waited for, once that takes a while; it draws nothing where no bar is wanted.
+    """Displays what is being waited for, once that takes a while; nothing without progress.
 
     Parameters
     ----------
     words
-        What is said, before the seconds.
+        The text before the seconds.
     """
 
     words: str
@@ -330,39 +326,39 @@ class WaitingLine:
         self._canvas = default_canvas() if shows_progress(sys.stderr) else None
 
     def update(self) -> None:
-        """Draw anew if the wait is long already."""
+        """Redraw, if the wait is long already."""
         elapsed = time.monotonic() - self._started
         if self._canvas is not None and elapsed >= DELAY_SECONDS:
             self._canvas.draw(f"{self.words}, {elapsed:.0f} s", None)
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._canvas is not None:
             self._canvas.clear()
 
 
 class RunningWork:
-    """Work of this process that somebody waits for: a line says for how long, and how much of it is done where that is known.
+    """Work in this process that somebody waits for: a line displays for how long, and the share that is done if known.
 
     Parameters
     ----------
     description
-        What is being done.
+        The operation.
     canvas
-        Where it is drawn.
+        Where to draw.
     """
 
     def __init__(self, description: str, canvas: Canvas) -> None:
         self._description, self._canvas = description, canvas
         self._counted: list[CountedTasks] = []
         self._calls = 0
-        # How many others draw in its place: a start of Spark, jobs.
+        # How many other lines are drawn in its place: a start of Spark, jobs.
         self._covered = 0
         self._started = time.monotonic()
         self._lock = threading.Lock()
 
     def draw(self) -> None:
-        """Draw anew if the work has been running for a while, and nobody draws in its place."""
+        """Redraw, if the work has been running for a while and no other line is drawn in its place."""
         with self._lock:
             elapsed = time.monotonic() - self._started
             if self._covered or elapsed < DELAY_SECONDS:
@@ -377,7 +373,7 @@ class RunningWork:
 
     @contextlib.contextmanager
     def covered(self) -> Iterator[None]:
-        """A block in which others draw."""
+        """Let another line be drawn during the block."""
         with self._lock:
             self._covered += 1
             self._canvas.clear()
@@ -388,30 +384,30 @@ class RunningWork:
                 self._covered -= 1
 
     @contextlib.contextmanager
-    def counting(self, works: int) -> Iterator[Callable[[Result], Result]]:
-        """Yield what is told the result of each of some works, and gives it back."""
-        counted = CountedTasks(works)
+    def counting(self, tasks: int) -> Iterator[Callable[[Result], Result]]:
+        """Yield a function that counts a task as done and returns its argument, the result of the task."""
+        counted = CountedTasks(tasks)
         self._counted.append(counted)
 
-        def told(result: Result) -> Result:
+        def count_one(result: Result) -> Result:
             with self._lock:
                 counted.done += 1
             self.draw()
             return result
 
         try:
-            yield told
+            yield count_one
         finally:
             self._counted.remove(counted)
 
     def called_with(self, values: Iterable[Value]) -> Iterator[Value]:
-        """The values that a function is called with, one by one, counted as they are taken."""
+        """Yield the values that a function is called with, counting them."""
         for value in values:
             yield value
             self._calls += 1
 
     def close(self) -> None:
-        """Take the line away, for good."""
+        """Remove the line, for good."""
         with self._lock:
             self._covered += 1
             self._canvas.clear()
@@ -423,33 +419,33 @@ class RunningWork:
 
 
 class Ticker:
-    """Draws what runs while there is anything, in a thread of its own: work may be a single call of a user's function."""
+    """Redraws running work from a thread of its own: the work may be a single call of a user's function."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._works: list[tuple[RunningWork, Context]] = []
-        self._is_running = False
+        self._running: list[tuple[RunningWork, Context]] = []
+        self._has_thread = False
 
     def add(self, work: RunningWork) -> None:
-        """Draw some work from now on."""
+        """Start drawing some work."""
         with self._changed:
-            # Where a notebook draws is part of the context.
-            self._works.append((work, copy_context()))
-            if self._is_running or not has_memory_for_thread():
+            # The context determines where a notebook draws.
+            self._running.append((work, copy_context()))
+            if self._has_thread or not has_memory_for_thread():
                 return
-            # Without it nothing is drawn, and all else goes on.
+            # If the system starts no thread, nothing is drawn.
             with contextlib.suppress(RuntimeError):
                 threading.Thread(target=self._run, name="sframe_spark progress", daemon=True).start()
-                self._is_running = True
+                self._has_thread = True
 
     def remove(self, work: RunningWork) -> None:
-        """Draw some work no more."""
+        """Stop drawing some work."""
         with self._changed:
-            self._works = [each for each in self._works if each[0] is not work]
+            self._running = [each for each in self._running if each[0] is not work]
 
     def start_over(self) -> None:
         """In a forked process: the thread, and what it draws, are the parent's."""
-        for work, _ in self._works:
+        for work, _ in self._running:
             work.leave()
         self.__init__()  # type: ignore[misc]
 
@@ -458,13 +454,13 @@ class Ticker:
         while True:
             time.sleep(SECONDS_BETWEEN_DRAWS)
             with self._changed:
-                works, now = list(self._works), time.monotonic()
-                # A next one comes soon, mostly; a thread that nobody needs is in the way of forks.
-                idle_since = now if works else idle_since
+                running, now = list(self._running), time.monotonic()
+                # More work mostly follows soon; but a thread that is not needed is in the way of forks.
+                idle_since = now if running else idle_since
                 if now - idle_since > SECONDS_IDLE:
-                    self._is_running = False
+                    self._has_thread = False
                     return
-            for work, context in works:
+            for work, context in running:
                 with contextlib.suppress(Exception):
                     context.run(work.draw)
 
@@ -475,13 +471,13 @@ _WORK: ContextVar[RunningWork | None] = ContextVar("sframe_spark_running_work", 
 
 
 def running_work() -> RunningWork | None:
-    """Return the work that this thread, or the one that it works for, is at and that is shown; None: nothing is."""
+    """Return the displayed work of this thread, or of the one that it works for; None if there is none."""
     return _WORK.get()
 
 
 @contextlib.contextmanager
 def showing_work(description: str) -> Iterator[None]:
-    """Show that the block runs, once it takes a while, where progress is wanted; one within another is part of that."""
+    """Display the block as running, once it takes a while, if progress is enabled; nested blocks are part of the outermost."""
     if _WORK.get() is not None or not shows_progress(sys.stderr):
         yield
         return
@@ -497,7 +493,7 @@ def showing_work(description: str) -> Iterator[None]:
 
 
 def counted_calls(values: Iterable[Value]) -> Iterable[Value]:
-    """The values that a function is about to be called with, one by one; where work is shown, as many are counted as were taken.
+    """Return the values that a function is about to be called with; if work is displayed, they are counted as they are consumed.
 
     Examples
     --------
@@ -509,14 +505,14 @@ def counted_calls(values: Iterable[Value]) -> Iterable[Value]:
 
 
 def covering_progress() -> contextlib.AbstractContextManager[None]:
-    """A block in which another line than that of the running work is drawn."""
+    """Let another line be drawn in place of the running work's during the block."""
     work = running_work()
     return contextlib.nullcontext() if work is None else work.covered()
 
 
 @contextlib.contextmanager
 def open_progress(session: SparkSession, description: str) -> Iterator[ProgressBar]:
-    """Yield a bar for the block; one that draws nothing when none is wanted."""
+    """Yield a bar for the block; one that draws nothing if progress is disabled."""
     if not shows_progress(sys.stderr):
         yield ProgressBar()
         return
@@ -529,20 +525,20 @@ def open_progress(session: SparkSession, description: str) -> Iterator[ProgressB
 
 
 @contextlib.contextmanager
-def open_counted(works: int, description: str) -> Iterator[Callable[[Result], Result]]:
-    """Yield what is told the result of each of some works of this process, and gives it back; a bar tells how many there are."""
+def open_counted(tasks: int, description: str) -> Iterator[Callable[[Result], Result]]:
+    """Yield a function that counts a task of this process as done and returns its argument, the task's result; a bar displays the count."""
     with showing_work(description):
         work = running_work()
         if work is None:
             yield lambda result: result
             return
-        with work.counting(works) as told:
-            yield told
+        with work.counting(tasks) as count_one:
+            yield count_one
 
 
 @contextlib.contextmanager
 def _task_source(session: SparkSession) -> Iterator[TaskSource]:
-    """Yield where task counts come from, and detach from it after the block."""
+    """Yield a source of task counts, and detach it after the block."""
     if not is_remote(session):
         yield ClassicTasks(session)
         return

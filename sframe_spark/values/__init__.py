@@ -1,6 +1,5 @@
-"""Python values to Arrow arrays and back: inference, encoding, casting, canonical text.
+"""Conversion between Python values and Arrow arrays: type inference, encoding, decoding, casts and canonical text.
 
-Everything a column can hold passes through here exactly once on its way in (:mod:`~sframe_spark.values.infer`,
-:mod:`~sframe_spark.values.encode`, :mod:`~sframe_spark.values.from_arrow`) and once on its way out
-(:mod:`~sframe_spark.values.decode`).
+Values enter a column through :mod:`~sframe_spark.values.infer` and :mod:`~sframe_spark.values.encode` (Python, numpy, pandas) or
+:mod:`~sframe_spark.values.from_arrow`, and leave it through :mod:`~sframe_spark.values.decode` or :mod:`~sframe_spark.values.export`.
 """

@@ -1,4 +1,4 @@
-"""Rows as Arrow streams: bytes that hold them and nothing else, however long the arrays are that they are parts of."""
+"""Tables as Arrow IPC streams that hold only their own rows, not the longer buffers that they may be slices of."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from itertools import chain
 
 import pyarrow as pa
 
-# What rows take less room with, at nearly no cost.
+# Compression that costs hardly any time.
 QUICK = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def stream_of(tables: Iterable[pa.Table | pa.RecordBatch], options: pa.ipc.IpcWriteOptions | None = None) -> pa.Buffer:
-    """The rows of tables of one schema, at least one, which are asked for one after the other.
+    """Return tables of one schema, at least one, as a stream; they are pulled from the iterable one at a time.
 
     Examples
     --------
@@ -29,5 +29,5 @@ def stream_of(tables: Iterable[pa.Table | pa.RecordBatch], options: pa.ipc.IpcWr
 
 
 def table_of(stream: bytes | pa.Buffer) -> pa.Table:
-    """The rows of a stream; one that did not come from this program is to be validated."""
+    """Return the rows of a stream; a stream from outside this program has to be validated by the caller."""
     return pa.ipc.open_stream(stream).read_all()

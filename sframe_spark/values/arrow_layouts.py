@@ -1,9 +1,9 @@
-"""Arrow arrays of any layout as arrays of the standard layouts, cut into parts that 32-bit offsets can address.
+"""Arrow arrays of any layout as arrays of the standard layouts, split where 32-bit offsets would overflow.
 
-Arrow has several layouts for one value: texts with offsets of 32 or 64 bits or as views, lists with offsets, with sizes or of a fixed size,
-dictionaries, run ends, extensions. Its own casts between them are not safe: some ignore the sizes of views, others let offsets of 32 bits wrap
-around. So a column is widened first (every layout to one with offsets of 64 bits, which cannot overflow), then the bytes of its rows are added up,
-and it is cut where a part would have too many, and only then narrowed to offsets of 32 bits.
+Arrow has several layouts for one value: strings with 32-bit or 64-bit offsets or as views, lists with offsets, with sizes or of a fixed size,
+dictionaries, run-end encodings, extensions. Arrow's own casts between them are not safe: some ignore the sizes of views, others let 32-bit offsets
+wrap around. So a column is first widened (every layout to the one with 64-bit offsets, which cannot overflow), then the bytes of its rows are
+added up, it is split where a part would have too many of them, and only then narrowed to 32-bit offsets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sframe_spark.message_text import in_words
 from sframe_spark.values.datetimes import arrow_microseconds
 
 MAX_BYTES = (1 << 31) - 1
-"""Bytes of texts, and items of lists, that offsets of 32 bits can address; tests lower it."""
+"""Bytes of strings, or items of lists, that 32-bit offsets can address; tests lower it."""
 
 TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -32,9 +32,9 @@ _UUID_LENGTH = 36
 
 
 def standard_type(data_type: pa.DataType) -> pa.DataType:
-    """The type with the same values in the standard layouts: text and lists with offsets of 32 bits, no dictionaries, run ends or extensions.
+    """Return the type with the same values in the standard layouts: 32-bit offsets, no dictionaries, run ends or extensions.
 
-    Timestamps of nanoseconds are in microseconds, times of day and durations are seconds as floats. Extensions that columns do not hold, and
+    Timestamps in nanoseconds become microseconds, times of day and durations become seconds as floats. Extensions that columns do not hold, and
     unions, stay as they are.
 
     Examples
@@ -67,7 +67,7 @@ def standard_type(data_type: pa.DataType) -> pa.DataType:
 
 
 def is_list(data_type: pa.DataType) -> bool:
-    """True for lists of every layout.
+    """Return whether a type is a list, whatever its layout.
 
     Examples
     --------
@@ -80,16 +80,16 @@ def is_list(data_type: pa.DataType) -> bool:
 
 
 def standard_parts(values: pa.Array | pa.ChunkedArray, max_bytes: int | None = None) -> list[pa.Array]:
-    """The values in the standard layouts, in as many arrays as offsets of 32 bits need, at least one; standard arrays are not copied.
+    """Return the values in the standard layouts, as one array or as many as 32-bit offsets need; standard arrays are not copied.
 
-    Missing lists and maps have no items, as who works on all items at once takes for granted; Arrow allows them.
+    Missing lists and maps have no items in the result, which code that works on all items at once relies on; Arrow allows them to have some.
 
     Parameters
     ----------
     values
         Valid Arrow data of any layout.
     max_bytes
-        Bytes of texts that a part may have, items of lists counted as one byte each; of what 32 bits address if not given.
+        Limit for the bytes of strings in a part, with each item of a list counted as one byte; by default what 32 bits address.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def standard_parts(values: pa.Array | pa.ChunkedArray, max_bytes: int | None = N
 
 
 def _without_hidden(values: pa.Array) -> pa.Array:
-    """Standard lists or maps without the items of missing ones."""
+    """Return standard lists or maps without the items of missing ones."""
     is_map = pa.types.is_map(values.type)
     if not values.null_count or not (is_map or pa.types.is_list(values.type)):
         return values
@@ -136,7 +136,7 @@ def _standard_field(field: pa.Field) -> pa.Field:
 
 
 def _cut(values: pa.Array, limit: int) -> Iterator[pa.Array]:
-    """Consecutive rows of a widened array whose bytes the limit allows."""
+    """Yield consecutive slices of a widened array that are within the limit of bytes."""
     sizes = _sizes(values)
     if sizes is None or int(sizes.sum()) <= limit:
         yield values
@@ -153,7 +153,7 @@ def _cut(values: pa.Array, limit: int) -> Iterator[pa.Array]:
 
 
 def _sizes(values: pa.Array) -> np.ndarray | None:
-    """Bytes of texts of each row of a widened array, and its items; None where there are no texts and lists."""
+    """Return for each row of a widened array the bytes of its strings plus its number of items; None for types with neither."""
     types = pa.types
     if types.is_large_string(values.type) or types.is_large_binary(values.type):
         return np.diff(_offsets(values))
@@ -171,11 +171,11 @@ def _sizes(values: pa.Array) -> np.ndarray | None:
     return None
 
 
-# --- widening: any layout to offsets of 64 bits ---
+# Widening: any layout to 64-bit offsets.
 
 
 def _widened(values: pa.Array) -> pa.Array:
-    """The values with offsets of 64 bits, without dictionaries, run ends, views and known extensions; maps are lists of entries."""
+    """Return the values with 64-bit offsets, without dictionaries, run ends, views and known extensions; maps become lists of entries."""
     types = pa.types
     data_type = values.type
     if isinstance(data_type, pa.BaseExtensionType):
@@ -209,13 +209,13 @@ def _widened(values: pa.Array) -> pa.Array:
 
 
 def _seconds(values: pa.Array) -> pa.Array:
-    """Times of day and durations as floats: Python has no nanoseconds of them."""
+    """Return times of day and durations as floats: Python has no nanoseconds for them."""
     ticks = values.cast(pa.int32() if values.type.bit_width == 32 else pa.int64()).cast(pa.int64())
     return pc.divide(ticks.cast(pa.float64(), safe=False), float(TICKS_PER_SECOND[values.type.unit]))
 
 
 def _offsets(values: pa.Array) -> np.ndarray:
-    """Where each row starts, and where the last one ends, in 64 bits."""
+    """Return the 64-bit offsets of the rows: where each starts, and where the last one ends."""
     if not len(values):
         return np.zeros(1, np.int64)
     types = pa.types
@@ -224,7 +224,6 @@ def _offsets(values: pa.Array) -> np.ndarray:
 
 
 def _numbers(buffer: pa.Buffer, dtype: Any, first: int, count: int) -> np.ndarray:
-    """Numbers of a buffer as 64 bits."""
     return np.frombuffer(buffer, dtype, count, first * np.dtype(dtype).itemsize).astype(np.int64, copy=False)
 
 
@@ -233,7 +232,7 @@ def _buffer(numbers: np.ndarray) -> pa.Buffer:
 
 
 def _content(buffer: pa.Buffer | None) -> pa.Buffer:
-    """Bytes that Arrow leaves out where there are none."""
+    """Return the bytes of a buffer, which Arrow leaves out when it is empty."""
     return pa.py_buffer(b"") if buffer is None else buffer
 
 
@@ -243,7 +242,7 @@ def _missing(values: pa.Array) -> np.ndarray:
 
 
 def _validity(values: pa.Array) -> pa.Buffer | None:
-    """Which rows are there, as a bitmap that starts with the first of them."""
+    """Return the validity bitmap of the rows, starting at bit 0; None when no row is missing."""
     return pa.py_buffer(np.packbits(~_missing(values), bitorder="little")) if values.null_count else None
 
 
@@ -252,12 +251,12 @@ def _array(data_type: pa.DataType, rows: int, buffers: list[pa.Buffer | None], c
 
 
 def _list(values: pa.Array, offsets: np.ndarray, items: pa.Array) -> pa.Array:
-    """Lists of widened items in the rows of values."""
+    """Return lists of widened items with the validity of ``values``."""
     return _array(pa.large_list(items.type), len(values), [_validity(values), _buffer(offsets)], [items])
 
 
 def _fields(values: pa.Array) -> list[pa.Array]:
-    """The fields of a struct, without what a slice leaves out; those of missing structs are whatever is there."""
+    """Return the fields of a struct array, sliced as the array is; under missing structs they hold arbitrary values."""
     return [values.field(place) for place in range(values.type.num_fields)]
 
 
@@ -267,14 +266,14 @@ def _struct(values: pa.Array, fields: list[pa.Array]) -> pa.Array:
 
 
 def _map_entries(values: pa.Array) -> pa.Array:
-    """Maps as lists of structs of a key and an item."""
+    """Return maps as lists of structs of a key and an item."""
     keys, items = _widened(values.keys), _widened(values.items)
     entries = pa.struct([values.type.key_field.with_type(keys.type), values.type.item_field.with_type(items.type)])
     return _list(values, _offsets(values), _array(entries, len(keys), [None], [keys, items]))
 
 
 def _of_list_view(values: pa.Array) -> pa.Array:
-    """Lists whose items may lie in any order, overlap and leave some out."""
+    """Return list views, whose items may be in any order, overlap and leave gaps, as lists."""
     dtype = np.int64 if pa.types.is_large_list_view(values.type) else np.int32
     if not len(values):
         return _list(values, np.zeros(1, np.int64), _widened(values.values.slice(0, 0)))
@@ -285,7 +284,7 @@ def _of_list_view(values: pa.Array) -> pa.Array:
 
 
 def _gathered(values: pa.Array, starts: np.ndarray, counts: np.ndarray, items: pa.Array) -> pa.Array:
-    """Lists in the rows of values that start at some places among widened items, with so many items each."""
+    """Return lists given by the start and the number of items of each row, copying items only when they are not adjacent."""
     ends = np.cumsum(counts)
     offsets = np.concatenate([[0], ends])
     filled = counts > 0
@@ -298,7 +297,7 @@ def _gathered(values: pa.Array, starts: np.ndarray, counts: np.ndarray, items: p
 
 
 def _of_fixed_size(values: pa.Array, data_type: pa.DataType | None, width: int, content: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Lists or bytes of one length each; missing ones take room as well."""
+    """Return fixed-size lists or bytes with offsets; missing rows occupy space in the source."""
     offsets = np.arange(values.offset, values.offset + len(values) + 1, dtype=np.int64) * width
     if data_type is not None:
         return _array(data_type, len(values), [_validity(values), _buffer(offsets), content(values)])
@@ -307,14 +306,14 @@ def _of_fixed_size(values: pa.Array, data_type: pa.DataType | None, width: int, 
 
 
 def _decoded_runs(values: pa.Array) -> pa.Array:
-    """Each row for itself."""
+    """Return run-end encoded values one by one."""
     ends = np.asarray(values.run_ends.to_numpy(zero_copy_only=False), np.int64)
     runs = np.searchsorted(ends, np.arange(values.offset, values.offset + len(values)), "right")
     return _widened(values.values).take(pa.array(runs))
 
 
 def _texts_of_uuids(values: pa.Array) -> pa.Array:
-    """The usual text of each, eight digits, a dash and so on."""
+    """Return UUIDs as strings in the common form, eight digits, a dash and so on."""
     rows = len(values)
     content = np.frombuffer(_content(values.buffers()[1]), np.uint8)[values.offset * 16 : (values.offset + rows) * 16].reshape(rows, 16)
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)[np.stack([content >> 4, content & 15], axis=-1).reshape(rows, 32)]
@@ -324,11 +323,11 @@ def _texts_of_uuids(values: pa.Array) -> pa.Array:
     return _array(pa.large_string(), rows, [_validity(values), _buffer(offsets), pa.py_buffer(texts)])
 
 
-# --- narrowing: offsets of 64 bits to those of 32 bits, which the caller has made sure of ---
+# Narrowing: 64-bit offsets to 32 bits; the caller has checked that they fit.
 
 
 def _narrowed(values: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """A widened array, whose bytes fit, in the standard layout of a type."""
+    """Return a widened array in the standard layout of a type."""
     types = pa.types
     if types.is_large_string(values.type) or types.is_large_binary(values.type):
         offsets = _offsets(values)
@@ -354,18 +353,18 @@ def _narrow_offsets(offsets: np.ndarray) -> pa.Buffer:
     return _buffer((offsets - offsets[0]).astype(np.int32))
 
 
-# Arrays in parts: Arrow's offsets have 32 bits in the types of columns, so one array holds 2 GiB of texts, or as many items of lists.
+# Columns as one or several arrays: with 32-bit offsets, one array holds at most 2 GiB of strings, or 2**31 items of lists.
 
 Make = Callable[[Sequence[Any]], "pa.Array | pa.ChunkedArray"]
 
 
 def in_one_array(arrays: Sequence[pa.Array]) -> pa.Array:
-    """The values of arrays of one type, one after the other.
+    """Concatenate arrays of one type.
 
     Raises
     ------
     TooLargeError
-        If they are texts or lists of more than an array holds.
+        If the strings or lists are more than one array holds.
     """
     if len(arrays) == 1:
         return arrays[0]
@@ -380,7 +379,7 @@ def in_one_array(arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def parts_of(values: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
-    """The arrays that a column is in, at least one.
+    """Return the arrays of a column, at least one.
 
     Examples
     --------
@@ -393,7 +392,7 @@ def parts_of(values: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
 
 
 def maps_of_dicts(cells: Sequence[Any], data_type: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Dicts, or None, as an array of maps, or several where one does not hold them; Arrow's own builder aborts the process there.
+    """Return dicts, or None, as an array of maps, or as several when one is too small; Arrow's own builder aborts the process there.
 
     Raises
     ------
@@ -424,7 +423,7 @@ def maps_of_dicts(cells: Sequence[Any], data_type: pa.DataType) -> pa.Array | pa
 
 
 def _by_halves(cells: Sequence[Any], make: Make) -> pa.ChunkedArray:
-    """What is made of both halves of some cells."""
+    """Make arrays of both halves of the cells."""
     if len(cells) < 2:
         raise TooLargeError("one value alone has more than 2 GiB of texts, which no array holds: give it in several values")
     middle = len(cells) // 2

@@ -43,7 +43,7 @@ from sframe_spark.values.nested.text_writer import DISPLAY, written
 from sframe_spark.values.tagged_json import display_text
 from sframe_spark.values.value_model import SMALLEST_INT
 
-# What Arrow reads as the general rules do: numbers that have no sign but a minus, and are in range whatever their digits.
+# Numbers that Arrow reads as the general rules do: the only sign is a minus, and any digits are in range.
 PLAIN_INT = r"^-?[0-9]{1,18}$"
 PLAIN_DECIMAL = r"^-?[0-9]{1,18}(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?$"
 
@@ -159,7 +159,7 @@ def _float_to_datetime(values: pa.Array, source: ColumnType) -> pa.Array:
 
 
 def seconds_to_microseconds(values: pa.Array) -> pa.Array:
-    """Count microseconds in float seconds; the fraction above the whole second below is cut off.
+    """Convert float seconds to microseconds; the fraction above the whole second below is truncated.
 
     Examples
     --------
@@ -172,21 +172,21 @@ def seconds_to_microseconds(values: pa.Array) -> pa.Array:
 
 
 def microseconds_of(values: pa.Array | pa.Scalar, column_type: ColumnType) -> pa.Array | pa.Scalar:
-    """Return date-times as microseconds since 1970 in UTC (a value without offset counts as UTC)."""
+    """Return datetimes as microseconds since 1970 in UTC (a value without offset counts as UTC)."""
     instants = pc.struct_field(values, "instant") if column_type.is_zoned else values
     return instants.cast(pa.int64())
 
 
-def wall_microseconds(microseconds: pa.Array, moments: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Microseconds as the clock on the wall counts them, where the offsets are those of ``moments``."""
+def wall_microseconds(microseconds: pa.Array, datetimes: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Return microseconds as the wall clock counts them, at the offsets of ``datetimes``."""
     if not column_type.is_zoned:
         return microseconds
-    offsets = pc.fill_null(pc.struct_field(moments, "offset"), 0).cast(pa.int64())
+    offsets = pc.fill_null(pc.struct_field(datetimes, "offset"), 0).cast(pa.int64())
     return pc.add(microseconds, pc.multiply(offsets, MINUTE))
 
 
 def _datetime_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
-    """What the clock on the wall shows, all at once; where that is in no year of Python's, the error of who shows it one by one."""
+    """Format the wall clock time, vectorised; if one is outside Python's years, go value by value, which raises the right error."""
     wall = wall_microseconds(microseconds_of(values, source), values, source)
     limits = pc.min_max(wall)
     if limits["min"].is_valid and (limits["min"].as_py() < FIRST_MICROSECOND or limits["max"].as_py() > LAST_MICROSECOND):
@@ -204,44 +204,22 @@ def _datetime_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
     return pc.divide(microseconds_of(values, source).cast(pa.float64(), safe=False), float(SECOND))
 
 
-def _int_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
-    return values.cast(pa.string())
-
-
-def _float_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
-    return display_floats(values)
-
-
-def _int_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
-    return values.cast(pa.float64(), safe=False)
-
-
-def _str_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
-    """Plain digits go through Arrow, whatever else there is through the general rule."""
-    return _plain_or_parsed(values, PLAIN_INT, pa.int64(), parse_int)
-
-
-def _str_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
-    """Plain decimals go through Arrow, which rounds any number of digits as Python does, whatever else there is through the general rule."""
-    return _plain_or_parsed(values, PLAIN_DECIMAL, pa.float64(), parse_float)
-
-
 def _plain_or_parsed(values: pa.Array, plain: str, target: pa.DataType, parse: Callable[[str], Any]) -> pa.Array:
-    """Texts that match a pattern by Arrow's cast, the others one by one."""
+    """Cast the strings that match a pattern with Arrow, and parse the others one by one."""
     known = pc.match_substring_regex(values, plain)
     if pc.all(known).as_py() is not False:
         return values.cast(target)
-    found = pc.if_else(known, values, pa.scalar(None, values.type)).cast(target)
-    return _with_rest(values, found, known.fill_null(False), lambda rest, _: pa.array(map(parse, rest.to_pylist()), target))
+    parsed = pc.if_else(known, values, pa.scalar(None, values.type)).cast(target)
+    return _with_rest(values, parsed, known.fill_null(False), lambda rest, _: pa.array(map(parse, rest.to_pylist()), target))
 
 
 def _items_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
-    found = written(values, source, DISPLAY)
-    return found if found is not None else _per_value(display_text, STR)(values, source)
+    texts = written(values, source, DISPLAY)
+    return texts if texts is not None else _per_value(display_text, STR)(values, source)
 
 
 def _str_to_stored(parse: Callable[[str], Any], target: ColumnType) -> Callable[[pa.Array, ColumnType], pa.Array]:
-    """Lists or dicts that are written as most are come out all at once, others one by one."""
+    """Return a cast to lists or dicts that reads the common spellings vectorised and the others one by one."""
 
     def cast(values: pa.Array, source: ColumnType) -> pa.Array:
         return _with_rest(values, *read_stored(values, target.kind), _per_value(parse, target))
@@ -249,25 +227,21 @@ def _str_to_stored(parse: Callable[[str], Any], target: ColumnType) -> Callable[
     return cast
 
 
-def _str_to_array(values: pa.Array, source: ColumnType) -> pa.Array:
-    return _with_rest(values, *read_arrays(values), _per_value(parse_array, ARRAY))
-
-
-def _with_rest(values: pa.Array, found: pa.Array, known: pa.Array, cast: Callable[[pa.Array, ColumnType], pa.Array]) -> pa.Array:
-    """What was found of texts, and what a cast makes of the others."""
-    others = pc.and_not(values.is_valid(), known)
-    if not pc.any(others).as_py():
-        return found
-    rest = cast(values.filter(others), STR)
+def _with_rest(values: pa.Array, converted: pa.Array, known: pa.Array, cast: Callable[[pa.Array, ColumnType], pa.Array]) -> pa.Array:
+    """Return ``converted`` where ``known``, and the result of the cast for the other strings."""
+    unknown = pc.and_not(values.is_valid(), known)
+    if not pc.any(unknown).as_py():
+        return converted
+    rest = cast(values.filter(unknown), STR)
     if len(rest) == len(values):
         return rest
-    places = np.arange(len(values))
-    places[others.to_numpy(zero_copy_only=False)] = np.arange(len(values), len(values) + len(rest))
-    return pa.concat_arrays([found, rest]).take(pa.array(places))
+    indices = np.arange(len(values))
+    indices[unknown.to_numpy(zero_copy_only=False)] = np.arange(len(values), len(values) + len(rest))
+    return pa.concat_arrays([converted, rest]).take(pa.array(indices))
 
 
 def _list_to_array(values: pa.Array, source: ColumnType) -> pa.Array:
-    """Lists of numbers all at once, others cell by cell."""
+    """Convert lists of numbers vectorised, others cell by cell."""
     items = flat_items(values, LIST_KIND) if source.is_encoded else None
     native = values if not source.is_encoded else None if items is None or (found := items.natively()) is None else found[0]
     flat = None if native is None or pa.types.is_string(native.type.value_type) else items_of(native)
@@ -275,10 +249,6 @@ def _list_to_array(values: pa.Array, source: ColumnType) -> pa.Array:
         return _per_value(_list_cell_to_array, ARRAY)(values, source)
     numbers = flat.items.cast(pa.float64(), safe=False).fill_null(float("nan"))
     return pa.ListArray.from_arrays(flat.offsets, numbers, type=ARRAY.physical)
-
-
-def _array_to_list(values: pa.Array, source: ColumnType) -> pa.Array:
-    return values
 
 
 def _list_cell_to_array(value: list[Any]) -> Any:
@@ -289,15 +259,16 @@ def _list_cell_to_array(value: list[Any]) -> Any:
 
 
 _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
-    (INT_KIND, FLOAT_KIND): _int_to_float,
-    (INT_KIND, STR_KIND): _int_to_str,
+    (INT_KIND, FLOAT_KIND): lambda values, _: values.cast(pa.float64(), safe=False),
+    (INT_KIND, STR_KIND): lambda values, _: values.cast(pa.string()),
     (INT_KIND, DATETIME_KIND): _int_to_datetime,
     (FLOAT_KIND, INT_KIND): _float_to_int,
-    (FLOAT_KIND, STR_KIND): _float_to_str,
+    (FLOAT_KIND, STR_KIND): lambda values, _: display_floats(values),
     (FLOAT_KIND, DATETIME_KIND): _float_to_datetime,
-    (STR_KIND, INT_KIND): _str_to_int,
-    (STR_KIND, FLOAT_KIND): _str_to_float,
-    (STR_KIND, ARRAY_KIND): _str_to_array,
+    (STR_KIND, INT_KIND): lambda values, _: _plain_or_parsed(values, PLAIN_INT, pa.int64(), parse_int),
+    # Arrow rounds any number of digits as Python does.
+    (STR_KIND, FLOAT_KIND): lambda values, _: _plain_or_parsed(values, PLAIN_DECIMAL, pa.float64(), parse_float),
+    (STR_KIND, ARRAY_KIND): lambda values, _: _with_rest(values, *read_arrays(values), _per_value(parse_array, ARRAY)),
     (STR_KIND, LIST_KIND): _str_to_stored(parse_list, ENCODED_LIST),
     (STR_KIND, DICT_KIND): _str_to_stored(parse_dict, ENCODED_DICT),
     (DATETIME_KIND, INT_KIND): _datetime_to_int,
@@ -305,7 +276,7 @@ _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
     (DATETIME_KIND, STR_KIND): _datetime_to_str,
     (LIST_KIND, STR_KIND): _items_to_str,
     (LIST_KIND, ARRAY_KIND): _list_to_array,
-    (ARRAY_KIND, LIST_KIND): _array_to_list,
+    (ARRAY_KIND, LIST_KIND): lambda values, _: values,
     (ARRAY_KIND, STR_KIND): _items_to_str,
     (DICT_KIND, STR_KIND): _items_to_str,
 }

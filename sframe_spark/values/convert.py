@@ -54,7 +54,7 @@ def construct_value(value: Any, kind: str) -> Any:
 
 
 def becomes(kind: str, other: str) -> bool:
-    """Whether values of a kind become values of another one in construction.
+    """Return whether construction converts values of a kind to another kind.
 
     Examples
     --------
@@ -65,12 +65,12 @@ def becomes(kind: str, other: str) -> bool:
 
 
 def float_to_int(value: float) -> int | None:
-    """Cut the fraction off; NaN is missing.
+    """Truncate a float to an int; NaN becomes missing.
 
     Raises
     ------
     SchemaError
-        If what is left has no 64 bits. Only casts of whole columns of floats make the smallest int of it, as the reference does everywhere.
+        If the result needs more than 64 bits. (Casts of whole float columns yield the smallest int instead, as the reference does everywhere.)
 
     Examples
     --------
@@ -85,7 +85,7 @@ def float_to_int(value: float) -> int | None:
 
 
 def seconds_to_datetime(seconds: float) -> datetime.datetime:
-    """Count seconds from 1970; the fraction is cut off at microseconds.
+    """Return the datetime that many seconds after 1970; the fraction is truncated to microseconds.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def timestamp(value: datetime.datetime) -> float:
 
 
 def list_to_array(values: list[Any]) -> array.array:
-    """Make an array of a list of numbers and date-times; missing elements become NaN.
+    """Return a list of numbers and datetimes as an array; missing elements become NaN.
 
     Raises
     ------
@@ -130,18 +130,18 @@ def _integer(value: Any) -> int | None:
 
 
 def _number_text(value: Any) -> str:
-    """As a column of numbers would show it, but for numbers that such a column does not hold: these keep all digits."""
+    """Return a number as a column of numbers displays it, but with all its digits when such a column would round it."""
     number, is_rounded = _number_and_rounding(value)
     return str(value) if is_rounded else display_text(number)
 
 
 def _number_and_rounding(value: Any) -> tuple[int | float, bool]:
-    """The plain number, and whether it has less digits than the value."""
+    """Return the plain number, and whether it has fewer digits than the value."""
     if not may_be_rounded(value):
         return plain_number(value), False
     rounded = RoundedNumbers()
     with rounded.of(None):
-        return plain_number(value), rounded.found
+        return plain_number(value), rounded.has_any
 
 
 def _sequence_text(value: Any) -> str:
@@ -152,8 +152,8 @@ def _when_known(convert: Callable[[datetime.datetime], Any]) -> Callable[[Any], 
     """Wrap a conversion of datetimes for values that may turn out to be "not a time"."""
 
     def converted(value: Any) -> Any:
-        moment = to_datetime(value)
-        return None if moment is None else convert(moment)
+        time = to_datetime(value)
+        return None if time is None else convert(time)
 
     return converted
 
@@ -183,7 +183,7 @@ def _constructors() -> dict[tuple[str, str], Callable[[Any], Any]]:
 _CONSTRUCTORS = _constructors()
 
 
-# Read numbers, arrays, lists and dicts from the text that users have in str columns.
+# Parsing numbers, arrays, lists and dicts out of str columns.
 
 _MAX_DIGITS = len(str(LARGEST_INT))
 
@@ -194,9 +194,9 @@ _HEX_FLOAT = re.compile(r"[+-]?0x[0-9a-f]+(\.[0-9a-f]*)?(p[+-]?[0-9]+)?\Z", re.I
 _ARRAY = re.compile(r"\s*\[([^\]]*)\]")
 _ARRAY_SEPARATOR = re.compile(r"\s*[,;\s]\s*")
 _UNICODE = re.compile(r"u(?:(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|(?!d[89a-f])([0-9a-f]{4}))", re.IGNORECASE)
-# What a backslash gives another meaning.
+# Characters that a backslash turns into another one.
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b"}
-# What it is left out before; before all else it is a character as others, as in a path of Windows.
+# Characters before which the backslash is dropped; before any other character it stays, as in a Windows path.
 ESCAPED = "\"'/\\"
 
 
@@ -289,18 +289,18 @@ def _parse(text: str, opening: str, whole: bool) -> Any:
     if reader.peek() != opening:
         return None
     try:
-        found = reader.read_list() if opening == "[" else reader.read_dict()
-        return None if whole and reader.peek() else found
+        value = reader.read_list() if opening == "[" else reader.read_dict()
+        return None if whole and reader.peek() else value
     except (_MalformedError, RecursionError):
         return None
 
 
 class _MalformedError(Exception):
-    """The text breaks the grammar."""
+    """The text does not match the grammar."""
 
 
 class _Reader:
-    """Recursive descent over one text; what has more levels than a column holds breaks the grammar."""
+    """Recursive-descent parser of one text; more levels than a column holds do not match the grammar."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -314,13 +314,13 @@ class _Reader:
         return self.text[self.position : self.position + 1]
 
     def take(self, expected: str) -> None:
-        """Step over one character that must come next."""
+        """Consume the one character that must come next."""
         if self.peek() != expected:
             raise _MalformedError
         self.position += 1
 
     def read_list(self) -> list[Any]:
-        """Read from an opening to its closing bracket; an empty place between commas is a missing element."""
+        """Read from an opening to its closing bracket; nothing between two commas is a missing element."""
         self.take("[")
         items: list[Any] = []
         if self.peek() == "]":
@@ -353,7 +353,7 @@ class _Reader:
         return items
 
     def read_value(self, stops: str) -> Any:
-        """Read one value, which without quotes or brackets ends before any of the characters in ``stops``."""
+        """Read one value; without quotes or brackets it ends before any of the characters in ``stops``."""
         first = self.peek()
         if first and first in "[{":
             return self.read_inner(first)
@@ -374,7 +374,7 @@ class _Reader:
         return value
 
     def read_quoted(self, quote: str) -> str:
-        """Read to the closing quote; a backslash gives another meaning, or none, to the next character, or names one by its number, or stays."""
+        """Read to the closing quote, with escapes."""
         self.position += 1
         characters: list[str] = []
         while self.position < len(self.text):
@@ -388,7 +388,7 @@ class _Reader:
         raise _MalformedError
 
     def read_escaped(self) -> str:
-        """Read what comes after a backslash; halves of a surrogate pair that are alone name no character."""
+        """Read the character after a backslash, or ``uXXXX``; a lone surrogate stands for no character."""
         numbered = _UNICODE.match(self.text, self.position)
         if numbered is not None:
             self.position = numbered.end()

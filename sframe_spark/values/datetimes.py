@@ -1,7 +1,7 @@
-"""Date-times as microseconds since 1970 and minutes east of UTC, and back.
+"""Datetimes as microseconds since 1970 plus an offset in minutes east of UTC, and back; and their text in a format.
 
-Arithmetic goes through integers, never through floats or the platform's time functions, so every year from 1 to 9999
-works and no time zone of the machine has a say.
+All arithmetic is on integers, never on floats or with the platform's time functions, so it works for every year from 1 to 9999 and does not
+depend on the machine's time zone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sframe_spark.errors import MAX_NAMES_LISTED, DateTimeRangeError, LostNanose
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 86_400 * SECOND
-# Of the units of numpy that are no longer than a microsecond.
+# How many of each short numpy unit are in a microsecond.
 _PER_MICROSECOND = {"us": 1, "ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12, "generic": 1}
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -36,7 +36,7 @@ LAST_MICROSECOND = (datetime.datetime.max - EPOCH) // MICROSECOND
 
 
 def to_datetime(value: Any) -> datetime.datetime | None:
-    """Make a plain datetime of any value that names a point in time (None for the numpy and pandas "not a time").
+    """Return a plain datetime for any value that names a point in time (None for the numpy and pandas "not a time").
 
     A ``numpy.datetime64`` counts as UTC, a date as its midnight.
 
@@ -52,14 +52,14 @@ def to_datetime(value: Any) -> datetime.datetime | None:
         return convert(warn=False) if convert is not None else value
     if isinstance(value, datetime.date):
         return datetime.datetime(value.year, value.month, value.day)
-    moment = numpy_microseconds(value).item()
-    if isinstance(moment, int):  # numpy's form of what Python has no datetime for
+    time = numpy_microseconds(value).item()
+    if isinstance(time, int):  # numpy's form of what Python has no datetime for
         raise DateTimeRangeError(f"the date-time {value} lies outside the years 1 to 9999, which is all that Python shows")
-    return None if moment is None else moment.replace(tzinfo=datetime.UTC)
+    return None if time is None else time.replace(tzinfo=datetime.UTC)
 
 
 def numpy_microseconds(values: Any) -> Any:
-    """Give a numpy ``datetime64`` or ``timedelta64``, or an array of such, in microseconds; numpy itself lets 64 bits wrap around.
+    """Convert numpy ``datetime64`` or ``timedelta64`` to microseconds; numpy's own cast lets 64 bits wrap around.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def numpy_microseconds(values: Any) -> Any:
     if unit in _PER_MICROSECOND:
         if step == 1:
             return found
-        # What lies between two microseconds is cut off, so there is no way back; what wraps around is far from what it should be.
-        wanted = values.astype(np.int64) * (step / _PER_MICROSECOND[unit])
-        wrong = np.abs(found.astype(np.int64) - wanted) > 1 + 1e-9 * np.abs(wanted)
+        # The cast truncates, so it cannot be checked by casting back; a value that wrapped around is far from the right one.
+        expected = values.astype(np.int64) * (step / _PER_MICROSECOND[unit])
+        wrong = np.abs(found.astype(np.int64) - expected) > 1 + 1e-9 * np.abs(expected)
     else:
         wrong = found.astype(values.dtype) != values
     wrong &= ~np.isnat(values)
@@ -90,7 +90,7 @@ def numpy_microseconds(values: Any) -> Any:
 
 
 def floored(ticks: pa.Array, step: int) -> pa.Array:
-    """Ints divided by a step and rounded down; Arrow's own casts and divisions round towards zero, which is up before 1970.
+    """Divide ints by a step, rounding down; Arrow's own casts and divisions round towards zero, which is up before 1970.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def floored(ticks: pa.Array, step: int) -> pa.Array:
 
 
 def arrow_microseconds(values: pa.Array) -> pa.Array:
-    """The timestamps of an Arrow array in microseconds and in their zone, nanoseconds rounded down; all casts of other units are exact or refused.
+    """Return timestamps in microseconds, nanoseconds rounded down, in their zone; casts from other units are exact or refused.
 
     Raises
     ------
@@ -114,8 +114,8 @@ def arrow_microseconds(values: pa.Array) -> pa.Array:
     >>> arrow_microseconds(pa.array([-1, 1], pa.timestamp("ns"))).cast(pa.int64()).to_pylist()
     [-1, 0]
     """
-    wanted = pa.timestamp("us", values.type.tz)
-    return floored(values.cast(pa.int64()), 1_000).cast(wanted) if values.type.unit == "ns" else values.cast(wanted)
+    microseconds = pa.timestamp("us", values.type.tz)
+    return floored(values.cast(pa.int64()), 1_000).cast(microseconds) if values.type.unit == "ns" else values.cast(microseconds)
 
 
 def to_microseconds(value: datetime.datetime) -> tuple[int, int | None]:
@@ -138,9 +138,9 @@ def to_microseconds(value: datetime.datetime) -> tuple[int, int | None]:
 
 
 def _offset_of_zone(value: datetime.datetime, instant: int, known: datetime.timedelta) -> datetime.timedelta:
-    """The offset of a zone of pytz at an instant: pytz, and pandas with it, rounds seconds to minutes, where Arrow and ``zoneinfo`` keep them.
+    """Return the offset of a pytz zone at an instant with its seconds, which pytz (and pandas with it) rounds to minutes.
 
-    Whoever gives such a zone to ``datetime(..., tzinfo=...)`` gets the first offset that it ever had; the clock shows what such a value says.
+    A pytz zone passed to ``datetime(..., tzinfo=...)`` has the first offset that it ever had; such a value is taken at its word.
     """
     zone: Any = value.tzinfo
     if zone.zone is None:
@@ -155,7 +155,7 @@ def _offset_of_zone(value: datetime.datetime, instant: int, known: datetime.time
 
 
 def is_in_years_of_python(microseconds: int, offset: int | None = None) -> bool:
-    """Whether the wall clock of a date-time lies in the years 1 to 9999.
+    """Return whether the wall clock of a date-time lies in the years 1 to 9999.
 
     Examples
     --------
@@ -166,25 +166,25 @@ def is_in_years_of_python(microseconds: int, offset: int | None = None) -> bool:
 
 
 def timestamp_text(microseconds: int) -> str:
-    """Write any number of microseconds since 1970 as a date and a time, whatever the year.
+    """Format microseconds since 1970 as a date and a time, in any year.
 
     Examples
     --------
     >>> timestamp_text(LAST_MICROSECOND + 1), timestamp_text(FIRST_MICROSECOND - 1)
     ('10000-01-01T00:00:00.000000', '0000-12-31T23:59:59.999999')
     """
-    # Numpy keeps one number for "not a time", the least.
+    # The smallest number is numpy's "not a time".
     return str(np.datetime64(max(microseconds, 1 - 2**63), "us"))
 
 
 @cache
 def fixed_zone(minutes: int) -> datetime.timezone:
-    """Time zone that many minutes east of UTC (one object each: frames hold few distinct offsets)."""
+    """Return the time zone that many minutes east of UTC; cached, as frames hold few distinct offsets."""
     return datetime.timezone(datetime.timedelta(minutes=minutes))
 
 
 def from_microseconds(microseconds: int, offset: int | None = None) -> datetime.datetime:
-    """Rebuild the datetime that :func:`to_microseconds` took apart.
+    """Return the datetime that :func:`to_microseconds` split.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def from_microseconds(microseconds: int, offset: int | None = None) -> datetime.
 
 
 def datetime_text(value: datetime.datetime) -> str:
-    """Write the wall clock time as compact ISO text, without an offset, with microseconds only if there are any.
+    """Format the wall clock time as compact ISO text, without an offset, with microseconds only if there are any.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def datetime_text(value: datetime.datetime) -> str:
 
 
 def all_in_years_of_python(wall: pa.Array) -> bool:
-    """True where Python has a date-time for each value: of the years 1 to 9999.
+    """Return whether all datetimes are in the years 1 to 9999, for which Python has a ``datetime``.
 
     Examples
     --------
@@ -221,32 +221,32 @@ def all_in_years_of_python(wall: pa.Array) -> bool:
     return limits["min"] is None or FIRST_MICROSECOND <= limits["min"] <= limits["max"] <= LAST_MICROSECOND
 
 
-# Date-times of nanoseconds: columns hold microseconds, and what is cut off is told.
+# Warnings about nanoseconds, which columns do not hold.
 
 
 def warn_of_nanoseconds(values: Any, name: str | None = None) -> None:
-    """Warn of date-times, in an Arrow or a numpy array, that are not whole microseconds.
+    """Warn if datetimes of an Arrow or numpy array are not whole microseconds.
 
     Examples
     --------
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     warn_of_nanoseconds(np.array([1], "datetime64[ns]"), "when")
-    >>> str(told[0].message)
+    >>> str(caught[0].message)
     "date-times are kept to the microsecond: the nanoseconds of 1 of column 'when' are cut off"
     """
     warn_of_lost_nanoseconds({name: lost_nanoseconds(values)})
 
 
 def warn_of_lost_nanoseconds(lost: Mapping[Any, int | None]) -> None:
-    """Warn once of columns, by their names, of which so many date-times are cut; None: nobody has counted them, but there are some.
+    """Warn once of truncated datetimes: how many by column name, or None for an unknown number of them.
 
     Examples
     --------
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     warn_of_lost_nanoseconds({"a": 2, "b": 0, "c": None})
-    >>> str(told[0].message)
+    >>> str(caught[0].message)
     "date-times are kept to the microsecond: the nanoseconds of 2 of column 'a', some of column 'c' are cut off"
     """
     found = [(name, count) for name, count in lost.items() if count != 0]
@@ -258,7 +258,7 @@ def warn_of_lost_nanoseconds(lost: Mapping[Any, int | None]) -> None:
 
 
 def has_nanoseconds(data_type: pa.DataType) -> bool:
-    """Say whether there may be date-times of nanoseconds in an Arrow array of a type.
+    """Return whether an Arrow type is, or contains, timestamps in nanoseconds.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def has_nanoseconds(data_type: pa.DataType) -> bool:
 
 
 def lost_nanoseconds(values: Any) -> int:
-    """How many date-times of an Arrow or a numpy array are not whole microseconds, those in lists and structs too.
+    """Count the datetimes of an Arrow or numpy array, nested ones too, that are not whole microseconds.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def _lost_of_arrow(values: pa.Array) -> int:
     if types.is_struct(values.type):
         return sum(map(lost_nanoseconds, values.flatten()))
     if types.is_map(values.type):
-        # Not flattened by Arrow, and the parts of a slice are those of all.
+        # Arrow does not flatten maps, and the children of a slice are not sliced.
         start, stop = values.offsets[0].as_py(), values.offsets[len(values)].as_py()
         return sum(lost_nanoseconds(part.slice(start, stop - start)) for part in (values.keys, values.items))
     if types.is_dictionary(values.type):
@@ -314,7 +314,7 @@ def _not_whole(ticks: np.ndarray) -> int:
     return int(np.count_nonzero(ticks % 1000))
 
 
-# Date-times as texts of a format: the directives of C's ``strftime``, fractions of seconds and offsets from UTC.
+# Datetimes as text in a format: the directives of C's ``strftime``, plus fractions of seconds and offsets from UTC.
 
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -325,7 +325,7 @@ _DIRECTIVE = re.compile(r"%(ZP|.)", re.DOTALL)
 
 
 def directives(form: str) -> list[str]:
-    """A format cut into what is copied and directives, which begin with ``%``; one sign for several others is replaced by them.
+    """Split a format into literal text and directives, which begin with ``%``; abbreviations of several directives are expanded.
 
     Examples
     --------
@@ -361,7 +361,7 @@ def _clock_hour(wall: pa.Array) -> pa.Array:
 
 
 def _week_from(first_day: int) -> Callable[[pa.Array], pa.Array]:
-    """Number of the week of which the first begins at the first such weekday of the year."""
+    """Return a function for the week of the year, where week 1 begins at the first such weekday of the year."""
 
     def week(wall: pa.Array) -> pa.Array:
         return pc.divide(pc.subtract(pc.add(pc.day_of_year(wall), 6), pc.day_of_week(wall, week_start=first_day)), 7)
@@ -374,7 +374,7 @@ def _microseconds(wall: pa.Array) -> pa.Array:
 
 
 def _fraction(wall: pa.Array) -> pa.Array:
-    """A dot and six digits; nothing where no microsecond is left over."""
+    """Return a dot and six digits, or nothing for whole seconds."""
     parts = _microseconds(wall)
     digits = pc.binary_join_element_wise(".", pc.utf8_lpad(parts.cast(pa.string()), 6, "0"), "")
     return pc.if_else(pc.equal(parts, 0), "", digits)
@@ -424,7 +424,7 @@ _CHARACTERS = {"%%": "%", "%n": "\n", "%t": "\t"}
 
 
 def _offset_texts(name: str, offsets: pa.Array) -> pa.Array:
-    """Offsets from UTC as ``+0530``, ``+05:30`` or ``GMT+05:30``; the last is empty where there is none, and without minutes of full hours."""
+    """Format UTC offsets as ``+0530``, ``+05:30`` or ``GMT+05:30`` (the last without ``:00``, and empty where there is no offset)."""
     known = offsets.fill_null(0).cast(pa.int64())
     sign, size = pc.if_else(pc.less(known, 0), "-", "+"), pc.abs(known)
     hours, minutes = (pc.utf8_lpad(part.cast(pa.string()), 2, "0") for part in (pc.divide(size, 60), _remainder(size, 60)))
@@ -439,7 +439,7 @@ def _offset_texts(name: str, offsets: pa.Array) -> pa.Array:
 
 
 def format_datetimes(wall: pa.Array, offsets: pa.Array, form: str) -> pa.Array:
-    """Texts of a format, of what the clock on the wall shows and minutes east of UTC, which are missing where there are none.
+    """Format wall clock times, with their minutes east of UTC, which are missing where there is no offset.
 
     Examples
     --------

@@ -34,20 +34,20 @@ def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[
     DateTimeRangeError
         If a date-time is outside the years of Python's.
     InvalidArgumentError
-        If the bytes of a text are none.
+        If a string is not valid UTF-8.
     """
     if isinstance(values, pa.ChunkedArray):
         return list(itertools.chain.from_iterable(decode(chunk, column_type) for chunk in values.chunks))
     try:
         return _decoded(values, column_type)
     except UnicodeDecodeError as error:
-        # Spark has texts of any bytes, and says nothing of it.
+        # Spark allows strings of any bytes, without a warning.
         raise InvalidArgumentError(words_for(error.object)) from None
     except (OverflowError, ValueError) as error:
-        found = _range_error(values, column_type)
-        if found is None:
+        out_of_range = _range_error(values, column_type)
+        if out_of_range is None:
             raise
-        raise found from error
+        raise out_of_range from error
 
 
 def _decoded(values: pa.Array, column_type: ColumnType) -> list[Any]:
@@ -69,19 +69,19 @@ def _decoded(values: pa.Array, column_type: ColumnType) -> list[Any]:
 
 
 def _stored(values: pa.Array, column_type: ColumnType) -> list[Any]:
-    """Most lists and dicts are read all at once, those with many levels one by one, and so are few that hold others."""
-    # With four levels that takes as long as reading one by one.
+    """Decode stored lists and dicts, vectorised where possible; deeply nested ones, and a few that nest others, one by one."""
+    # With four levels, reading one by one is as fast.
     if is_known(values, column_type.kind, many_rows=len(values) + 1):
         try:
             return python_values(values.fill_null("null"), decode_value)
         except ValueError:
-            # A number with thousands of digits: who reads the values one by one tells which.
+            # A number with thousands of digits: reading the values one by one finds which.
             pass
     return [None if cell is None else decode_value(cell) for cell in values.to_pylist()]
 
 
 def _cells(found: FlatItems, items: list[Any]) -> list[Any]:
-    """Lists or dicts, cut out of the items of all of them."""
+    """Slice lists or dicts out of the items of all of them."""
     ends = np.cumsum(found.counts).tolist()
     starts = [0, *ends[:-1]]
     if found.keys is None:
@@ -99,7 +99,7 @@ def _plain(items: pa.Array) -> list[Any]:
 
 
 def _range_error(values: pa.Array, column_type: ColumnType) -> DateTimeRangeError | None:
-    """The error about the first date-time that Python cannot show; None when all can be."""
+    """Return the error for the first datetime that Python cannot represent; None if there is none."""
     if column_type.kind == LIST_KIND and not column_type.is_encoded and pa.types.is_timestamp(values.type.value_type):
         found = _range_error(values.flatten(), DATETIME)
         return None if found is None else DateTimeRangeError(f"in a list, {found.message}")
@@ -115,7 +115,7 @@ def _range_error(values: pa.Array, column_type: ColumnType) -> DateTimeRangeErro
 
 
 def decode_columns(columns: Sequence[pa.Array], types: Sequence[ColumnType]) -> list[list[Any]]:
-    """Python values of several columns.
+    """Return the Python values of several columns.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def scalar_array(value: pa.Scalar, rows: int = 1) -> pa.Array:
 
 
 def _numbers(values: pa.Array) -> list[Any]:
-    """Numbers go through numpy, which is several times faster than one Arrow scalar at a time."""
+    """Convert numbers by way of numpy, several times faster than one Arrow scalar at a time."""
     if not values.null_count:
         return values.to_numpy(zero_copy_only=False).tolist()
     cells = values.fill_null(0).to_numpy(zero_copy_only=False).tolist()

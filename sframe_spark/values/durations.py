@@ -156,13 +156,13 @@ def text_duration(text: str, what: str) -> int:
         If the text is not of this form, or names less than a microsecond.
     """
     sign = SIGN.match(text)
-    place = sign.end() if sign else 0
+    position = sign.end() if sign else 0
     total = Fraction(0)
     parts = 0
-    while found := PART.match(text, place):
-        total += one_number(found.group(1), text, what) * unit_length(found.group(2), text, what)
-        place, parts = found.end(), parts + 1
-    if place < len(text) or not parts:
+    while part := PART.match(text, position):
+        total += one_number(part.group(1), text, what) * unit_length(part.group(2), text, what)
+        position, parts = part.end(), parts + 1
+    if position < len(text) or not parts:
         raise InvalidArgumentError(f"{what}: {text!r} is not a duration: give {ACCEPTED}")
     if total.denominator != 1:
         raise InvalidArgumentError(f"{what}: {text!r} is not a whole number of microseconds")

@@ -55,18 +55,18 @@ _LISTS = frozenset({list, tuple, type(None)})
 
 
 def encode(values: Any, column_type: ColumnType, ignore_cast_failure: bool = False) -> pa.Array:
-    """Store the values in an array of exactly the physical type of ``column_type``.
+    """Store values in an array of exactly the physical type of ``column_type``.
 
-    Numbers and date-times convert into each other, anything becomes text, text nothing else (that takes ``astype``).
-    The array shares no memory with numpy's values, which their owner may change; Arrow's never change and are not copied.
-    With ``ignore_cast_failure`` rows that cannot be converted are left out.
+    Numbers and datetimes convert into each other, anything becomes text, text nothing else (that takes ``astype``). The array shares no memory with
+    numpy values, which their owner may change; Arrow data never changes and is not copied. With ``ignore_cast_failure`` rows that cannot be
+    converted are left out.
 
     Raises
     ------
     SchemaError
         If a value cannot be stored as the type.
     TooLargeError
-        If they are texts or lists of more than an array holds.
+        If the strings or lists are more than an array holds.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def encode(values: Any, column_type: ColumnType, ignore_cast_failure: bool = Fal
 
 
 def encode_parts(values: Any, column_type: ColumnType, ignore_cast_failure: bool = False) -> list[pa.Array]:
-    """As :func:`encode`, in as many arrays as more than 2 GiB of texts or lists need, at least one.
+    """Do the same as :func:`encode`, with as many arrays as more than 2 GiB of strings or lists need, at least one.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def encode_parts(values: Any, column_type: ColumnType, ignore_cast_failure: bool
         if source.dtype.kind == "u":
             if column_type.kind == INT_KIND:
                 raise SchemaError(BEYOND_64_BITS)
-            # As Python's ints, of which all digits are known.
+            # By way of Python ints, which keep all digits.
             return parts_of(_encode_list(source.tolist(), column_type, ignore_cast_failure))
         array, natural = _from_numpy(source.copy())
         parts = [array]
@@ -106,7 +106,7 @@ def encode_parts(values: Any, column_type: ColumnType, ignore_cast_failure: bool
 
 
 def _from_numpy(values: np.ndarray) -> tuple[pa.Array, ColumnType]:
-    """Store numbers as they are, and numpy date-times, which count as UTC."""
+    """Store numbers as they are; numpy datetimes count as UTC."""
     if values.dtype.kind != "M":
         return normalize(pa.array(values))
     utc = pa.array(values).cast(pa.int64())
@@ -116,14 +116,14 @@ def _from_numpy(values: np.ndarray) -> tuple[pa.Array, ColumnType]:
 
 def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array | pa.ChunkedArray:
     if column_type.kind in _DIRECT_KINDS:
-        # Arrow converts a list of values of the right class much faster than we can look at them.
+        # Arrow converts a list of values of the right class much faster than Python can inspect them.
         try:
             return arrow_floats(values) if column_type.kind == FLOAT_KIND else pa.array(values, column_type.physical)
         except _ARROW_ERRORS:
             pass
-    found = stored_cells(values, column_type.kind, are_plain=False) if column_type.is_encoded else None
-    if found is not None:
-        return found
+    stored = stored_cells(values, column_type.kind, are_plain=False) if column_type.is_encoded else None
+    if stored is not None:
+        return stored
     try:
         natural = infer_type(values)
     except SFrameError:
@@ -134,7 +134,7 @@ def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure
 
 
 def arrow_floats(values: Sequence[Any]) -> pa.Array:
-    """Store numbers, those that Arrow knows, as floats in one go.
+    """Store numbers that Arrow knows as floats, vectorised.
 
     Raises
     ------
@@ -151,16 +151,16 @@ def arrow_floats(values: Sequence[Any]) -> pa.Array:
     """
     if have_long_doubles(values):
         raise pa.ArrowInvalid("a long double")
-    found = pa.array(values, pa.float64())
-    # Arrow takes numpy's ints without a sign for those with one: the largest for -1. To look at all classes takes as long as Arrow's work.
-    seem_ints = pc.and_(pc.less(found, 0.0), pc.equal(pc.floor(found), found))
+    floats = pa.array(values, pa.float64())
+    # Arrow reads numpy's unsigned ints as signed ones: the largest as -1. Checking all classes first would take as long as Arrow's own work.
+    seem_ints = pc.and_(pc.less(floats, 0.0), pc.equal(pc.floor(floats), floats))
     if pc.any(seem_ints).as_py() and any(issubclass(python_class, np.unsignedinteger) for python_class in set(map(type, values))):
         raise pa.ArrowInvalid("an unsigned int beyond 2**53")
-    return found
+    return floats
 
 
 def _encode_converted(values: Sequence[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array | pa.ChunkedArray:
-    """Convert the values one at a time to the kind wanted."""
+    """Convert the values one at a time to the requested kind."""
     converted = []
     for position, value in enumerate(values):
         family_of(type(value))  # refuses foreign objects even where failures are ignored
@@ -173,7 +173,7 @@ def _encode_converted(values: Sequence[Any], column_type: ColumnType, ignore_cas
 
 
 def encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array:
-    """Store plain values of the right kind, as ``decode`` yields them; nested lists stay lists, whatever is in them.
+    """Store plain values of the right kind, as ``decode`` returns them; nested lists stay lists, whatever their items are.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def _encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array | pa.C
 
 
 def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
-    """Change only the physical encoding of values of one kind.
+    """Change only the physical encoding of values.
 
     Raises
     ------
@@ -216,9 +216,9 @@ def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
     if source.kind != target.kind:
         raise SchemaError(f"{source.kind} and {target.kind} are different types, not two encodings of one")
     if target.is_encoded:
-        found = stored_lists(array)
-        if found is not None:
-            return found
+        stored = stored_lists(array)
+        if stored is not None:
+            return stored
     elif source.is_encoded:
         items = flat_items(array, source.kind)
         native = None if items is None else items.natively()
@@ -228,7 +228,7 @@ def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
 
 
 def _fits_natively(values: Sequence[Any], column_type: ColumnType) -> bool:
-    """True if all keys and elements are of the classes that the native physical type holds."""
+    """Return whether all keys and elements are of the classes that the native physical type holds."""
     cells = [value for value in values if value is not None]
     physical = column_type.physical
     if column_type.kind == LIST_KIND:
@@ -269,8 +269,8 @@ def _are_naive_datetimes(values: Sequence[Any]) -> bool:
 def _build_datetimes(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
     if column_type == DATETIME and _are_naive_datetimes(values):
         return pa.array(values, DATETIME.physical)
-    moments = [None if _is_missing(value) else to_datetime(value) for value in values]
-    split = [(None, None) if moment is None else to_microseconds(moment) for moment in moments]
+    times = [None if _is_missing(value) else to_datetime(value) for value in values]
+    split = [(None, None) if time is None else to_microseconds(time) for time in times]
     utc = pa.array([microseconds for microseconds, _ in split], pa.int64())
     if column_type == ZONED_DATETIME:
         return zoned_array(utc, pa.array([offset for _, offset in split], pa.int32()), utc.is_valid())
@@ -282,7 +282,7 @@ def _build_datetimes(values: Sequence[Any], column_type: ColumnType) -> pa.Array
 def _build_arrays(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
     cells = [None if _is_missing(value) else value for value in values]
     if set(map(type, cells)) <= _LISTS:
-        # One pass over all elements; what needs more care than a number does fails here.
+        # One pass over all elements, which fails for anything but numbers.
         try:
             return _join_arrays(cells, list(chain.from_iterable(cell for cell in cells if cell is not None)))
         except _ARROW_ERRORS:
@@ -310,7 +310,7 @@ def _build_lists(values: Sequence[Any], column_type: ColumnType) -> pa.Array | p
 
 
 def _as_sequence(value: Any) -> Any:
-    """Elements of an array cell are floats, whatever its type code."""
+    """Return the elements of an array cell as floats, whatever its type code."""
     return plain_array(value) if isinstance(value, array.array) else value
 
 
@@ -327,8 +327,8 @@ def _build_dicts(values: Sequence[Any], column_type: ColumnType) -> pa.Array | p
 
 
 def _stored_texts(cells: Sequence[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
-    found = stored_cells(cells, column_type.kind)
-    return found if found is not None else pa.array([None if cell is None else encode_value(cell) for cell in cells], column_type.physical)
+    stored = stored_cells(cells, column_type.kind)
+    return stored if stored is not None else pa.array([None if cell is None else encode_value(cell) for cell in cells], column_type.physical)
 
 
 _BUILDERS: dict[str, Callable[[Sequence[Any], ColumnType], pa.Array | pa.ChunkedArray]] = {

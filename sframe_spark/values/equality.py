@@ -1,4 +1,4 @@
-"""When two computed values agree: they are what two plans of one query may give."""
+"""When two computed values are equal: canonical text of nested values, and agreement of results up to rounding."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from sframe_spark.values.decode import decode
 from sframe_spark.values.nested.text_writer import CANONICAL, written
 from sframe_spark.values.tagged_json import canonical_value
 
-# Text that is equal exactly when values are: for comparing, grouping and hashing nested values.
-
 
 def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Write every value so that equal values have equal text, whatever their encoding, dict order or int against float.
+    """Return a text for each value such that equal values have equal texts, whatever their encoding, dict order or int against float.
 
     Examples
     --------
@@ -27,19 +25,19 @@ def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
     >>> native == canonical_text(pa.array(["[1.0,null]"]), ENCODED_LIST)
     True
     """
-    found = written(values, column_type, CANONICAL) if column_type.kind in (LIST_KIND, ARRAY_KIND, DICT_KIND) else None
-    if found is not None:
-        return found
+    texts = written(values, column_type, CANONICAL) if column_type.kind in (LIST_KIND, ARRAY_KIND, DICT_KIND) else None
+    if texts is not None:
+        return texts
     cells = decode(values, column_type)
     return pa.array([None if cell is None else canonical_value(cell) for cell in cells], pa.string())
 
 
-# Spark adds up floats in any order, so last digits depend on it; what cancels out leaves these behind.
+# Spark adds floats in any order, which changes their last digits; where terms cancel out, only these are left.
 TOLERANCE = 1e-9
 
 
 def agree(found: Any, expected: Any) -> bool:
-    """True for values of one class that are equal: floats but for rounding, NaN and NaN, a zero of either sign, one instant at one offset.
+    """Return whether two values have one class and are equal: floats up to rounding, NaN to NaN, instants with the same offset.
 
     Examples
     --------

@@ -1,14 +1,15 @@
-"""Which Arrow type the values of a column go out in, so that other libraries know it and the values come back as they were.
+"""Columns for other programs: the Arrow type that says most about the values and gives them back as they were, and JSON.
 
-Numbers, texts, date-times without an offset and lists and dicts of one type are what they are inside. Other columns are looked at:
+Numbers, strings, datetimes without an offset and lists and dicts of one type keep their physical type. The form of other columns depends on
+their values:
 
 ===========================================  ==========================================================================
-date-times, all with one offset              ``timestamp[us, tz]``, where the offset has a zone (whole hours)
-date-times, with several                     ``arrow.timestamp_with_offset``
-date-times, some with an offset              as inside, ``struct<instant, offset>``
+datetimes, all with one offset               ``timestamp[us, tz]``, where the offset has a zone (whole hours)
+datetimes, with several                      ``arrow.timestamp_with_offset``
+datetimes, some without an offset            the physical type, ``struct<instant, offset>``
 lists and dicts whose values share one type  ``list`` and ``struct`` of it, at any depth
-others that JSON can hold                    ``arrow.json``
-others                                       as inside, texts
+others that JSON can represent               ``arrow.json``
+others                                       the physical type, tagged JSON as a string
 ===========================================  ==========================================================================
 
 Source: https://arrow.apache.org/docs/format/CanonicalExtensions.html
@@ -35,28 +36,28 @@ from sframe_spark.values.from_arrow import OFFSET_FIELDS, WITH_OFFSET
 from sframe_spark.values.tagged_json import decode_value, exact_float_text
 from sframe_spark.values.value_model import plain_dict, plain_list
 
-# The one Arrow type that nested values share, if there is one that keeps each as it is.
+# The one Arrow type that nested values share, if there is one that keeps each of them exactly.
 
 MAX_LEVELS: Final = 8
 MAX_FIELDS: Final = 100
-"""A struct of more fields is a dict of data, not of names."""
+"""A dict with more keys is taken for a mapping, not for a record with named fields."""
 
 _SCALARS: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string(), datetime.datetime: pa.timestamp("us")}
 
 
 @attrs.define
 class CommonType:
-    """Collects values; lists may hold values of one type, dicts have the same names in the same order.
+    """Finds the type that all added values share; lists need items of one type, dicts the same keys in the same order.
 
     Examples
     --------
-    >>> found = CommonType()
+    >>> common = CommonType()
     >>> for value in ({"a": 1, "b": ["x"]}, {"a": None, "b": []}):
-    ...     found.add(value)
-    >>> str(found.arrow_type())
+    ...     common.add(value)
+    >>> str(common.arrow_type())
     'struct<a: int64, b: list<item: string>>'
-    >>> found.add({"a": 1.5, "b": []})
-    >>> found.arrow_type() is None
+    >>> common.add({"a": 1.5, "b": []})
+    >>> common.arrow_type() is None
     True
     """
 
@@ -64,7 +65,7 @@ class CommonType:
     is_one: bool = attrs.field(default=True, init=False)
 
     def add(self, value: Any) -> None:
-        """Take a value into account."""
+        """Add a value."""
         if not self.is_one:
             return
         try:
@@ -73,12 +74,12 @@ class CommonType:
             self.is_one = False
 
     def arrow_type(self) -> pa.DataType | None:
-        """The type; None where there is no single one."""
+        """Return the type, or None if there is no single one."""
         return self._type if self.is_one else None
 
 
 def type_of(value: Any, levels: int) -> pa.DataType:
-    """The type that holds a plain value and gives the same one back."""
+    """Return the type that holds a plain value and gives it back unchanged."""
     if value is None:
         return pa.null()
     kind = type(value)
@@ -101,7 +102,7 @@ def type_of(value: Any, levels: int) -> pa.DataType:
 
 
 def is_numbers(value: Any) -> bool:
-    """True for a list of numbers that is no array.
+    """Return whether a value is a list of numbers (an array is not).
 
     Examples
     --------
@@ -112,7 +113,7 @@ def is_numbers(value: Any) -> bool:
 
 
 def joined(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type of which both are parts; missing values are part of any."""
+    """Return the type that holds values of both types; missing values fit any type."""
     if left == right or pa.types.is_null(right):
         return left
     if pa.types.is_null(left):
@@ -124,11 +125,11 @@ def joined(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     raise NotOneTypeError
 
 
-# Lists and dicts as JSON texts for other programs, and back.
+# Lists and dicts as JSON for other programs, and back.
 
 
 def is_plain_json(value: Any, inside: bool = False) -> bool:
-    """True for a value that JSON gives back as it is; a list of numbers inside another value comes back as an array.
+    """Return whether JSON gives a value back unchanged; a list of numbers inside another value would come back as an array.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def is_plain_json(value: Any, inside: bool = False) -> bool:
 
 
 def json_texts(cells: Iterable[Any]) -> list[str | None]:
-    """Each value as JSON, a missing one as missing.
+    """Return each value as JSON, missing ones as missing.
 
     Examples
     --------
@@ -158,12 +159,12 @@ def json_texts(cells: Iterable[Any]) -> list[str | None]:
 
 
 def values_of_texts(texts: Iterable[str | None], kind: str, tagged: bool) -> list[Any]:
-    """The lists or dicts that texts hold.
+    """Parse the lists or dicts in JSON strings.
 
     Raises
     ------
     InvalidArgumentError
-        If one holds something else.
+        If a string holds something else.
 
     Examples
     --------
@@ -174,7 +175,7 @@ def values_of_texts(texts: Iterable[str | None], kind: str, tagged: bool) -> lis
 
 
 def kind_of_json(texts: Iterable[str | None]) -> str | None:
-    """The kind of column for JSON texts that are all lists or all dicts; None where they are neither.
+    """Return the kind of column for JSON strings that are all lists or all dicts, else None.
 
     Examples
     --------
@@ -186,87 +187,86 @@ def kind_of_json(texts: Iterable[str | None]) -> str | None:
 
 
 def _dict_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a name is there twice in one object")
-    return found
+    return members
 
 
-def _value(text: str, wanted: type, tagged: bool) -> Any:
+def _value(text: str, expected: type, tagged: bool) -> Any:
     try:
         value = decode_value(text) if tagged else json.loads(text, object_pairs_hook=_dict_of)
     except (ValueError, RecursionError) as error:
         raise InvalidArgumentError(f"the text {visible(brief(text))} is no value: {visible(str(error))}") from None
-    if type(value) is not wanted:
-        raise InvalidArgumentError(f"the text {visible(brief(text))} is no {wanted.__name__}")
-    return value if tagged else plain_dict(value) if wanted is dict else plain_list(value)
+    if type(value) is not expected:
+        raise InvalidArgumentError(f"the text {visible(brief(text))} is no {expected.__name__}")
+    return value if tagged else plain_dict(value) if expected is dict else plain_list(value)
 
 
 EXTENSION_NAME = "ARROW:extension:name"
 EXTENSION_METADATA = "ARROW:extension:metadata"
-# What a column was, where its Arrow type does not say it.
+# Field metadata with the kind of a column, where its Arrow type does not determine it.
 KIND = "sframe_spark.kind"
 TEXT = "sframe_spark.text"
 JSON, TAGGED = "json", "tagged"
 
-# The zones that always have an offset go from these hours, west and east.
+# The range of the fixed-offset zones, in hours west and east.
 FURTHEST_WEST, FURTHEST_EAST = -12, 14
 
 
 class Form(Protocol):
-    """What the values of a column go out as."""
+    """How the values of a column are exported."""
 
     def field(self, name: str) -> pa.Field:
-        """Name, Arrow type and what else there is to say."""
+        """Return the field: name, Arrow type and metadata."""
         ...
 
     def convert(self, values: pa.Array) -> pa.Array:
-        """Values of our physical type in the type of the field."""
+        """Return values of the physical type in the type of the field."""
         ...
 
 
 @attrs.frozen
 class AsInside:
-    """The physical type itself."""
+    """Exported in the physical type itself."""
 
     column_type: ColumnType
 
     def field(self, name: str) -> pa.Field:
-        """The kind is told of lists of floats, which would come back as arrays."""
+        """Return the field; lists of floats carry their kind, as they would come back as arrays."""
         is_list = self.column_type.kind == LIST_KIND and pa.types.is_float64(self.column_type.physical.value_type)
         return pa.field(name, self.column_type.physical, metadata={KIND: LIST_KIND} if is_list else None)
 
     def convert(self, values: pa.Array) -> pa.Array:
-        """The values themselves."""
         return values
 
 
 @attrs.frozen
 class InZone:
-    """Moments that all have one offset from UTC."""
+    """Datetimes that all have one offset from UTC."""
 
     zone: str
 
     def field(self, name: str) -> pa.Field:
-        """Microseconds, with the zone."""
+        """Return a field of microseconds, with the zone."""
         return pa.field(name, pa.timestamp("us", self.zone))
 
     def convert(self, values: pa.Array) -> pa.Array:
-        """The instants."""
+        """Return the instants."""
         instants = values.field("instant").cast(pa.int64()).cast(pa.timestamp("us", self.zone))
         return pc.if_else(values.is_valid(), instants, None)
 
 
 @attrs.frozen
 class WithOffsets:
-    """Moments, each with its own offset."""
+    """Datetimes with several offsets."""
 
     def field(self, name: str) -> pa.Field:
-        """Arrow's canonical extension, by its name, as few libraries have a class for it."""
+        """Return a field of Arrow's canonical extension, by name, as few libraries have a class for it."""
         return pa.field(name, pa.struct(OFFSET_FIELDS), metadata={EXTENSION_NAME: WITH_OFFSET, EXTENSION_METADATA: ""})
 
     def convert(self, values: pa.Array) -> pa.Array:
-        """The instants in UTC and the minutes."""
+        """Return the instants in UTC and the offsets in minutes."""
         instants = values.field("instant").cast(pa.int64()).fill_null(0).cast(pa.timestamp("us", "UTC"))
         offsets = values.field("offset").fill_null(0).cast(pa.int16())
         return pa.StructArray.from_arrays([instants, offsets], fields=OFFSET_FIELDS, mask=pc.invert(values.is_valid()))
@@ -280,54 +280,51 @@ class Typed:
     physical: pa.DataType
 
     def field(self, name: str) -> pa.Field:
-        """The kind is told of lists of floats, which would come back as arrays."""
+        """Return the field; lists of floats carry their kind, as they would come back as arrays."""
         is_floats = pa.types.is_list(self.physical) and pa.types.is_float64(self.physical.value_type)
         return pa.field(name, self.physical, metadata={KIND: LIST_KIND} if is_floats else None)
 
     def convert(self, values: pa.Array) -> pa.Array:
-        """The values, decoded."""
         return pa.array(decode(values, self.column_type), self.physical)
 
 
 @attrs.frozen
 class Json:
-    """Lists or dicts of any values that JSON gives back as they are."""
+    """Lists or dicts of values that JSON gives back unchanged."""
 
     column_type: ColumnType
 
     def field(self, name: str) -> pa.Field:
-        """Arrow's canonical extension; our metadata says what to make of the texts where there are none."""
+        """Return a field of Arrow's canonical JSON extension; the metadata says whether the JSON is a list or a dict when there are no values."""
         return pa.field(name, pa.json_(), metadata={KIND: self.column_type.kind, TEXT: JSON})
 
     def convert(self, values: pa.Array) -> pa.Array:
-        """The texts."""
         return pa.ExtensionArray.from_storage(pa.json_(), pa.array(json_texts(decode(values, self.column_type)), pa.string()))
 
 
 @attrs.frozen
 class Tagged:
-    """Lists or dicts with values that no JSON has, such as date-times: our own texts, which to others are texts."""
+    """Lists or dicts with values that JSON cannot represent, such as datetimes: tagged JSON, which other programs read as strings."""
 
     column_type: ColumnType
 
     def field(self, name: str) -> pa.Field:
-        """Our metadata says what to make of the texts."""
+        """Return a string field whose metadata tells this package to decode it."""
         return pa.field(name, pa.string(), metadata={KIND: self.column_type.kind, TEXT: TAGGED})
 
     def convert(self, values: pa.Array) -> pa.Array:
-        """The texts as they are inside."""
         return values
 
 
 @attrs.define
 class FormFinder:
-    """Finds the form of a column by looking at its values, batch by batch; of most types there is nothing to look at.
+    """Finds the form of a column from its values, batch by batch; for most types the type alone decides.
 
     Examples
     --------
     >>> from sframe_spark.types import ENCODED_LIST
     >>> finder = FormFinder(ENCODED_LIST)
-    >>> finder.look(pa.array(['[["a"],[null]]', None]))
+    >>> finder.add(pa.array(['[["a"],[null]]', None]))
     >>> str(finder.form().field("a").type)
     'list<item: list<item: string>>'
     """
@@ -339,24 +336,21 @@ class FormFinder:
 
     @property
     def needs_values(self) -> bool:
-        """True where the type does not tell the form."""
+        """Whether the form depends on the values."""
         return self.column_type.is_zoned or self.column_type.is_encoded
 
-    def look(self, values: pa.Array) -> None:
-        """Take values of the physical type into account."""
+    def add(self, values: pa.Array) -> None:
+        """Add values of the physical type."""
         if self.column_type.is_zoned:
             self._offsets.update(pc.unique(values.field("offset").filter(values.is_valid())).to_pylist())
         elif self.column_type.is_encoded:
-            self._look_at(decode(values, self.column_type))
-
-    def _look_at(self, cells: list[Any]) -> None:
-        for cell in cells:
-            if cell is not None:
-                self._common.add(cell)
-                self._plain = self._plain and is_plain_json(cell)
+            for cell in decode(values, self.column_type):
+                if cell is not None:
+                    self._common.add(cell)
+                    self._plain = self._plain and is_plain_json(cell)
 
     def form(self) -> Form:
-        """The form of all values seen."""
+        """Return the form for all values added."""
         if self.column_type.is_zoned:
             return self._zoned_form()
         if not self.column_type.is_encoded:
@@ -376,7 +370,7 @@ class FormFinder:
 
 
 def zone_of(minutes: int) -> str | None:
-    """The name of the zone that always has an offset; None where there is none: polars does not know ``+05:30``.
+    """Return the name of the zone with a fixed offset, or None if there is none: polars does not know ``+05:30``.
 
     Examples
     --------
@@ -386,7 +380,7 @@ def zone_of(minutes: int) -> str | None:
     hours, rest = divmod(minutes, 60)
     if rest or not FURTHEST_WEST <= hours <= FURTHEST_EAST:
         return None
-    # The signs of these names are those of POSIX: what is east of Greenwich is negative.
+    # These names have POSIX signs: east of Greenwich is negative.
     return "UTC" if not hours else f"Etc/GMT{-hours:+d}"
 
 
@@ -396,13 +390,13 @@ def zone_of(minutes: int) -> str | None:
 def json_text(value: Any) -> str:
     """Write a plain value as JSON.
 
-    Date-times become ISO texts, arrays lists, keys of dicts texts; JSON has no numbers for NaN and the infinities, which are
-    the words ``NaN``, ``Infinity`` and ``-Infinity``, as Python, Spark and DuckDB write and read them.
+    Datetimes become ISO strings, arrays lists, keys of dicts strings. JSON has no numbers for NaN and the infinities; they are written as the words
+    ``NaN``, ``Infinity`` and ``-Infinity``, as Python, Spark and DuckDB do.
 
     Raises
     ------
     InvalidArgumentError
-        If a dict has two keys that are one text.
+        If two keys of a dict become one string.
 
     Examples
     --------
@@ -413,7 +407,7 @@ def json_text(value: Any) -> str:
 
 
 def compact_json_text(value: Any) -> str:
-    """The same without spaces, and with numbers as briefly as they can be read again, as the reference writes rows.
+    """Write a plain value as JSON without spaces and with the shortest numbers that read back the same, as the reference writes rows.
 
     Examples
     --------
@@ -424,12 +418,12 @@ def compact_json_text(value: Any) -> str:
 
 
 def cell_json_text(value: Any) -> str:
-    """A value that was read from JSON as the text that it is beside texts: numbers as briefly as they can be read again, true as 1.
+    """Write a value parsed from JSON as text, for a column that holds strings: shortest numbers, true as 1.
 
     Parameters
     ----------
     value
-        What Python's reader gave, which is no text.
+        What Python's JSON reader returned, except a string.
 
     Examples
     --------
@@ -440,7 +434,7 @@ def cell_json_text(value: Any) -> str:
 
 
 def _brief_text(value: Any, between: str, minus_zero: str) -> str:
-    """A value with brief numbers, what stands between two members of an object, and a negative zero, which without a point is read as an int."""
+    """Write a value with the shortest numbers, given the separator of members and the text of a negative zero."""
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, float):
@@ -455,7 +449,7 @@ def _brief_text(value: Any, between: str, minus_zero: str) -> str:
 
 
 def with_text_keys(value: Any) -> Any:
-    """Return a value in which all keys of dicts are texts, and arrays and tuples lists."""
+    """Return a value in which all keys of dicts are strings, and arrays and tuples are lists."""
     if isinstance(value, dict):
         return _with_text_keys(value)
     if isinstance(value, (list, tuple, array.array)):
@@ -465,18 +459,18 @@ def with_text_keys(value: Any) -> Any:
     return value
 
 
-def _with_text_keys(given: dict[Any, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, item in given.items():
+def _with_text_keys(mapping: dict[Any, Any]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for key, item in mapping.items():
         text = _text_of_key(key)
-        if text in found:
-            other = next(other for other in given if _text_of_key(other) == text)
+        if text in members:
+            other = next(other for other in mapping if _text_of_key(other) == text)
             raise InvalidArgumentError(
                 f"a dict has the keys {visible(brief(other))} and {visible(brief(key))}, which are both {visible(brief(text))} in JSON, "
                 "so that one value would be lost: rename one of them first"
             )
-        found[text] = with_text_keys(item)
-    return found
+        members[text] = with_text_keys(item)
+    return members
 
 
 def _text_of_key(key: Any) -> str:
@@ -487,14 +481,14 @@ def _text_of_key(key: Any) -> str:
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
-# Columns as other programs know them: Arrow arrays of types that files of any format have.
+# Columns as Arrow arrays of the types that all file formats have.
 
-# A moment: the instant without the offset that it was written with.
+# The instant of a datetime, without its offset.
 INSTANT = pa.timestamp("us", "UTC")
 
 
 def outgoing_type(column_type: ColumnType) -> pa.DataType:
-    """Return the Arrow type in which a column goes out.
+    """Return the Arrow type in which a column is exported.
 
     Examples
     --------
@@ -508,7 +502,7 @@ def outgoing_type(column_type: ColumnType) -> pa.DataType:
 def outgoing(array: pa.Array, column_type: ColumnType) -> pa.Array:
     """Return the values of a column for other programs; missing ones are null.
 
-    Date-times with an offset become the instants that they are, and lists and dicts of mixed values JSON texts.
+    Datetimes with an offset become instants, and lists and dicts of mixed values become JSON.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Bring Arrow arrays of any type into the physical form of a column type."""
+"""Arrow arrays of any type in the physical form of a column type."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from sframe_spark.values.tagged_json import encode_value
 from sframe_spark.values.value_model import LARGEST_INT, plain, plain_dict, plain_list
 from sframe_spark.values.variant import VariantType, is_stored_variant, variant_value
 
-# Decimals: which are ints, which floats hold, and what is told of those that no float holds exactly.
+# Decimals: some are ints, the others floats, with a warning for those that no float holds exactly.
 
-# All of these fit 64 bits.
+# Any int of so many digits fits 64 bits.
 DIGITS_OF_INT = 18
 
 
 def is_whole_decimal(data_type: pa.DataType) -> bool:
-    """Say whether a type holds whole numbers of at most 64 bits.
+    """Return whether a type holds whole numbers of at most 64 bits.
 
     Examples
     --------
@@ -50,27 +50,27 @@ def is_whole_decimal(data_type: pa.DataType) -> bool:
 
 
 def floats_of_decimals(values: pa.Array) -> pa.Array:
-    """The nearest float of each decimal: Arrow's own cast multiplies by a power of ten, and is off by one in the last place for one in ten."""
+    """Return the nearest float of each decimal; Arrow's own cast is off by one in the last place for one in ten."""
     return values.cast(pa.string()).cast(pa.float64())
 
 
 def warn_of_decimal_types(columns: Iterable[tuple[str, pa.DataType]]) -> None:
-    """Warn once of columns, of values that nobody has seen yet, whose decimals may have more digits than floats hold."""
+    """Warn once of columns whose values are not known yet and whose decimals may have more digits than floats hold."""
     _warn([f"{name!r} ({kind.precision} digits)" for name, data_type in columns if (kind := _long_decimal(data_type)) is not None])
 
 
 def warn_of_long_decimals(columns: Iterable[tuple[str | None, pa.Array | pa.ChunkedArray]]) -> None:
-    """Warn once of columns in which there are decimals with more digits than floats hold; of lists, dicts and dictionaries by their types."""
-    told = []
+    """Warn once of columns with decimals of more digits than floats hold; of nested columns by their types."""
+    rounded = []
     for name, values in columns:
         kind = _long_decimal(values.type)
         if kind is not None and (not pa.types.is_decimal(values.type) or _has_long_values(values)):
-            told.append(f"{'the column' if name is None else repr(name)} ({kind.precision} digits)")
-    _warn(told)
+            rounded.append(f"{'the column' if name is None else repr(name)} ({kind.precision} digits)")
+    _warn(rounded)
 
 
 def _long_decimal(data_type: pa.DataType) -> pa.DataType | None:
-    """The first type of decimals within a type that become floats and may have too many digits."""
+    """Return the first decimal type, of a type or inside it, whose values become floats and may have too many digits."""
     if pa.types.is_decimal(data_type):
         return data_type if data_type.precision > DIGITS_OF_FLOAT and not is_whole_decimal(data_type) else None
     within = [data_type.field(number).type for number in range(data_type.num_fields)]
@@ -80,16 +80,16 @@ def _long_decimal(data_type: pa.DataType) -> pa.DataType | None:
 
 
 def _has_long_values(values: pa.Array | pa.ChunkedArray) -> bool:
-    """True when a decimal has too many digits, zeros at both ends left out."""
+    """Return whether a decimal has too many digits, leaving out zeros at both ends."""
     digits = pc.replace_substring_regex(pc.replace_substring_regex(values.cast(pa.string()), "E.*$", ""), "[-.]", "")
     longest = pc.max(pc.utf8_length(pc.utf8_trim(digits, "0"))).as_py()
     return longest is not None and longest > DIGITS_OF_FLOAT
 
 
-def _warn(told: list[str]) -> None:
-    if told:
-        more = f" and {len(told) - MAX_NAMES_LISTED} more" if len(told) > MAX_NAMES_LISTED else ""
-        names = ", ".join(told[:MAX_NAMES_LISTED]) + more
+def _warn(rounded: list[str]) -> None:
+    if rounded:
+        more = f" and {len(rounded) - MAX_NAMES_LISTED} more" if len(rounded) > MAX_NAMES_LISTED else ""
+        names = ", ".join(rounded[:MAX_NAMES_LISTED]) + more
         message = (
             f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer values of {names} are rounded; "
             "cast the column to a string first to keep all digits, or to a decimal of 15 digits, or of 18 without a fraction"
@@ -103,7 +103,7 @@ BEYOND_64_BITS = (
     "an int column has 64 bits with a sign, and some uint64 values are beyond that: cast them to another type first, to texts to keep all digits"
 )
 
-# Of rows that become Python objects on their way, which take several times as much.
+# Bytes of rows that are converted by way of Python objects at a time; the objects take several times as much.
 _BYTES_AS_OBJECTS = 64 << 20
 
 WITH_OFFSET = "arrow.timestamp_with_offset"
@@ -114,7 +114,7 @@ OFFSET_FIELDS = [pa.field("timestamp", pa.timestamp("us", "UTC"), nullable=False
 def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]:
     """Return the values in the physical form of the column type that fits them, and that type.
 
-    Values that have that form already are not copied: Arrow data never changes, and whoever has made an array of numpy's memory keeps it so.
+    Values in that form already are not copied: Arrow data never changes, nor does numpy memory that backs an Arrow array.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]
 
 
 def normalized_parts(values: pa.Array | pa.ChunkedArray) -> tuple[list[pa.Array], ColumnType]:
-    """As :func:`normalize`, in as many arrays as texts and lists of more than 2 GiB need, and as there are chunks of values that are not converted.
+    """Do the same as :func:`normalize`, with as many arrays as strings and lists of more than 2 GiB need, or as unconverted values have chunks.
 
     Raises
     ------
@@ -150,10 +150,10 @@ def normalized_parts(values: pa.Array | pa.ChunkedArray) -> tuple[list[pa.Array]
 
 
 def arrow_column_type(data_type: pa.DataType) -> ColumnType:
-    """Find the column type for an Arrow type, without looking at values.
+    """Return the column type for an Arrow type, without examining values.
 
-    Lists of floats become arrays, other lists stay lists; structs and maps become dicts. Time stamps with a zone become
-    date-times with an offset. Decimals without a fraction that fit 64 bits become ints, others floats.
+    Lists of floats become arrays, other lists stay lists; structs and maps become dicts. Timestamps with a zone become datetimes with an offset.
+    Decimals without a fraction that fit 64 bits become ints, others floats.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     if data_type == ZONED_PHYSICAL or is_with_offset(data_type):
         return ZONED_DATETIME
     if isinstance(data_type, VariantType):
-        # Whatever it holds: within lists and dicts. A column of them has a type once they were looked at.
+        # Inside lists and dicts, where anything may be; the type of a column of VARIANTs is found from its values.
         return ENCODED_DICT
     if isinstance(data_type, pa.BaseExtensionType):
         return extension_column_type(data_type)
@@ -190,7 +190,7 @@ _EXTENSIONS = {"arrow.json": STR, "arrow.bool8": INT, "arrow.uuid": STR, WITH_OF
 
 
 def extension_column_type(data_type: pa.DataType) -> ColumnType:
-    """Find the column type for an extension of Arrow's types: JSON stays text.
+    """Return the column type for an Arrow extension; JSON stays a string.
 
     Raises
     ------
@@ -216,8 +216,8 @@ def _nested_column_type(data_type: pa.DataType) -> ColumnType:
     types = pa.types
     if types.is_struct(data_type):
         if is_stored_variant(data_type):
-            told = "its bytes of 'metadata' and values are VARIANTs, which Spark alone reads"
-            raise SchemaError(f"{told}: make the frame of a DataFrame, as of spark.read.parquet(...)")
+            reason = "its bytes of 'metadata' and values are VARIANTs, which Spark alone reads"
+            raise SchemaError(f"{reason}: make the frame of a DataFrame, as of spark.read.parquet(...)")
         items = {arrow_column_type(field.type) for field in data_type}
         return dict_of(STR, items.pop()) if len(items) == 1 else ENCODED_DICT
     if types.is_map(data_type):
@@ -234,7 +234,7 @@ def _nested_column_type(data_type: pa.DataType) -> ColumnType:
 
 
 def _converted(values: pa.Array, column_type: ColumnType) -> list[pa.Array]:
-    """The values of a standard layout in the physical form of a column type; texts of lists and dicts may need more than one array."""
+    """Convert values of a standard layout to the physical form of a column type; strings of lists and dicts may need several arrays."""
     if values.type == column_type.physical:
         if column_type.is_zoned:
             _check_offsets(values.field("offset").filter(values.is_valid()))
@@ -247,7 +247,7 @@ def _converted(values: pa.Array, column_type: ColumnType) -> list[pa.Array]:
 
 
 def _few_rows(values: pa.Array) -> Iterator[pa.Array]:
-    """Consecutive rows with about as many bytes as there is room for as Python objects."""
+    """Yield consecutive slices small enough to become Python objects."""
     step = max(1, len(values) * _BYTES_AS_OBJECTS // max(values.nbytes, 1))
     yield from (values.slice(start, step) for start in range(0, max(len(values), 1), step))
 
@@ -259,7 +259,7 @@ def _int_values(values: pa.Array) -> pa.Array:
         except pa.ArrowInvalid as error:
             raise SchemaError(BEYOND_64_BITS) from error
     if pa.types.is_decimal(values.type):
-        # Arrow refuses to make ints of decimals with 32 bits.
+        # Arrow does not cast 32-bit decimals to ints.
         values = values.cast(pa.decimal128(DIGITS_OF_INT, 0))
     return values.cast(pa.int64())
 
@@ -307,11 +307,11 @@ def _check_microseconds(values: pa.Array) -> None:
 
 
 def _zoned_values(values: pa.Array) -> pa.Array:
-    """Give each time stamp the offset its zone had at that moment, or the one beside it."""
+    """Give each timestamp the offset that its zone had at that time, or the one stored with it."""
     if is_with_offset(values.type):
         _check_microseconds(values.field(0))
         _check_offsets(values.field(1).filter(values.is_valid()))
-        # Who writes them may leave a moment out in place of the whole.
+        # A writer may leave out the timestamp instead of the whole struct.
         valid = pc.and_(values.is_valid(), values.field(0).is_valid())
         return zoned_array(arrow_microseconds(values.field(0)).cast(pa.int64()), values.field(1).cast(pa.int32()), valid)
     _check_microseconds(values)
@@ -324,7 +324,7 @@ def _zoned_values(values: pa.Array) -> pa.Array:
 
 
 def _check_offsets(minutes: pa.Array) -> None:
-    """Refuse offsets of a day and more, which no date-time of Python's has.
+    """Refuse offsets of a day or more, which no Python datetime has.
 
     Raises
     ------
@@ -337,7 +337,7 @@ def _check_offsets(minutes: pa.Array) -> None:
 
 
 def zoned_array(utc: pa.Array, offset: pa.Array, valid: pa.Array) -> pa.Array:
-    """Assemble zoned date-times from microseconds in UTC and minutes; a null offset is a value without one."""
+    """Return zoned datetimes from microseconds in UTC and offsets in minutes; a null offset is a value without one."""
     return pa.StructArray.from_arrays([utc.cast(pa.timestamp("us")), offset], fields=list(ZONED_PHYSICAL), mask=pc.invert(valid))
 
 
@@ -351,7 +351,7 @@ def _list_values(values: pa.Array, column_type: ColumnType) -> pa.Array:
 
 
 def list_from_lengths(lengths: pa.Array, elements: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Assemble a list array from each row's length (null for a missing row) and the elements end to end."""
+    """Return a list array from the length of each row (null for a missing row) and the concatenated elements."""
     ends = pc.cumulative_sum(lengths.fill_null(0).cast(pa.int32()))
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
     mask = pc.is_null(lengths) if lengths.null_count else None
@@ -359,7 +359,7 @@ def list_from_lengths(lengths: pa.Array, elements: pa.Array, data_type: pa.DataT
 
 
 def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
-    """Go through Python values: nested types without a layout in common with ours."""
+    """Convert by way of Python values, for nested types whose layout is too different."""
     read = _reader(values.type)
     try:
         cells = [None if cell is None else read(cell) for cell in values.to_pylist()]
@@ -376,7 +376,7 @@ def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array | pa.Chu
 
 
 def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
-    """Function from what ``to_pylist`` makes of a value of this type to what we want (maps come as lists of pairs)."""
+    """Return a function that turns what ``to_pylist`` yields for a type into a cell (maps come as lists of pairs)."""
     if pa.types.is_map(data_type):
         key, item = _reader(data_type.key_type), _reader(data_type.item_type)
         return lambda cell: {key(k): None if v is None else item(v) for k, v in cell}
@@ -395,7 +395,7 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_uint64(data_type):
         return _signed
     if pa.types.is_decimal(data_type):
-        # The type says how many digits there are, so users were told of them.
+        # The warning about digits is given by type.
         return float
     return plain
 
@@ -416,7 +416,7 @@ _CONVERSIONS: dict[ColumnType, Callable[[pa.Array], pa.Array]] = {
 
 
 def is_with_offset(data_type: pa.DataType) -> bool:
-    """True for what date-times with an offset are stored as by Arrow's canonical extension, whichever unit and name of UTC.
+    """Return whether a type is the storage of Arrow's extension for timestamps with an offset, with any unit and either name of UTC.
 
     Examples
     --------
@@ -425,7 +425,7 @@ def is_with_offset(data_type: pa.DataType) -> bool:
     """
     if not pa.types.is_struct(data_type) or [field.name for field in data_type] != [field.name for field in OFFSET_FIELDS]:
         return False
-    moment, offset = (field.type for field in data_type)
+    instant, offset = (field.type for field in data_type)
     if pa.types.is_dictionary(offset) or pa.types.is_run_end_encoded(offset):
         offset = offset.value_type
-    return pa.types.is_timestamp(moment) and moment.tz in ("UTC", "Etc/UTC") and pa.types.is_int16(offset)
+    return pa.types.is_timestamp(instant) and instant.tz in ("UTC", "Etc/UTC") and pa.types.is_int16(offset)

@@ -16,14 +16,14 @@ from typing import Any
 from sframe_spark.errors import InexactDecimalWarning, InexactNumberWarning, users_level
 
 DIGITS_OF_FLOAT = 15
-"""Every decimal of so many digits is the one that its nearest float shows, unless it is as large or as small as floats can be."""
+"""A decimal of so many digits is restored exactly from its nearest float, except at the ends of the range of floats."""
 
 LARGEST_EXPONENT = 307
-"""Floats between 10 to this power and 10 to its opposite have all digits."""
+"""Floats whose decimal exponent is at most this, up or down, have full precision."""
 
 
 class RoundedNumbers:
-    """Which numbers of which columns were rounded while values were converted.
+    """Collects, by column, the first number that was rounded while values were converted.
 
     Examples
     --------
@@ -32,31 +32,31 @@ class RoundedNumbers:
     ...     note_rounded(2**63 + 1)
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     rounded.tell()
+    ...     rounded.warn()
     >>> str(caught[0].message)[:98]
     "numbers of column 'id' are rounded, as ints have 64 bits and floats hold 15 digits, for one 922337"
     """
 
     def __init__(self) -> None:
-        # The first number of each column, in a list that is empty as long as there is none.
+        # The first number of each column, in a list that is empty while there is none.
         self._columns: dict[str | None, list[Any]] = {}
 
     @property
-    def found(self) -> bool:
-        """Whether there are any."""
+    def has_any(self) -> bool:
+        """Whether any number was rounded."""
         return any(self._columns.values())
 
     @contextlib.contextmanager
     def of(self, name: str | None) -> Iterator[None]:
-        """Note what is rounded in the block as numbers of a column, whose name may not be known."""
+        """Record the numbers rounded in the block under a column, whose name may be unknown."""
         token = _NOTED.set(self._columns.setdefault(name, []))
         try:
             yield
         finally:
             _NOTED.reset(token)
 
-    def tell(self, but: Collection[str] = ()) -> None:
-        """Warn once of each column with such numbers, but for some."""
+    def warn(self, but: Collection[str] = ()) -> None:
+        """Warn once for each column with such numbers, except those named."""
         for name, noted in self._columns.items():
             if noted and name not in but:
                 what = "numbers" if name is None else f"numbers of column {name!r}"
@@ -69,7 +69,7 @@ class RoundedNumbers:
         self._columns.clear()
 
 
-# What is noted for the column whose values are converted: the first number that was rounded.
+# The first rounded number of the column that is being converted.
 _NOTED: ContextVar[list[Any] | None] = ContextVar("_NOTED", default=None)
 
 
@@ -80,9 +80,9 @@ def rounding_warnings(name: str | None = None, listens: bool = True) -> Iterator
     Parameters
     ----------
     name
-        What the user calls the column, if that is known.
+        The column's name, if known.
     listens
-        False where the user asked for floats.
+        False if the user asked for floats.
     """
     rounded = RoundedNumbers()
     if not listens:
@@ -91,18 +91,18 @@ def rounding_warnings(name: str | None = None, listens: bool = True) -> Iterator
         return
     with rounded.of(name):
         yield
-    rounded.tell()
+    rounded.warn()
 
 
 def note_rounded(value: Any) -> None:
-    """Note that a column does not hold all digits of a number."""
+    """Record that a column does not hold all digits of a number."""
     noted = _NOTED.get()
     if noted is not None and not noted:
         noted.append(value)
 
 
 def may_be_rounded(value: Any) -> bool:
-    """False for most values that no column rounds, so that nobody has to listen while they are converted.
+    """Return False for most values that are never rounded, so that nothing has to be recorded for them.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def may_be_rounded(value: Any) -> bool:
 
 
 def is_rounded(value: decimal.Decimal) -> bool:
-    """True for a finite decimal with more digits than a float holds, zeros at both ends left out, or beyond the largest or the least float.
+    """Return whether a finite decimal has more digits than a float holds (zeros at both ends aside), or is out of the range of floats.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Find the column type of Python values."""
+"""The column type that fits Python values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from sframe_spark.values.input_values import simplify
 from sframe_spark.values.value_model import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, families_of, family_of, require_items
 
 _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
-# Unsigned ints are those of which some are no signed ones.
+# Arrays that fit signed ints are no longer unsigned here.
 _NUMPY_TYPES = {"i": INT, "u": FLOAT, "f": FLOAT, "M": ZONED_DATETIME}
 _ELEMENT_TYPES = {INT_KIND: INT, FLOAT_KIND: FLOAT, STR_KIND: STR}
 _REQUESTED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
@@ -54,9 +54,9 @@ _REQUESTED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
 
 
 def column_type_for(dtype: Any) -> ColumnType:
-    """Find the column type that a user asks for by a class: besides those of columns, numpy's classes, ``bytes``, ``date``, sets and subclasses.
+    """Return the column type for a class requested by a user: besides the classes of columns, those of numpy, ``bytes``, ``date`` and sets.
 
-    Types of numpy's arrays and of pandas' own columns stand for the classes of their values.
+    Subclasses count too, and dtypes of numpy and pandas stand for the classes of their values.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def column_type_for(dtype: Any) -> ColumnType:
 
 
 def infer_type(values: Any, of_rows: bool = True) -> ColumnType:
-    """Find the type of the column that holds these values.
+    """Return the type of the column that holds these values.
 
     Ints and floats make a float column; sequences of numbers an array column, other sequences a list column; without
     any value the column is float. A numpy ``datetime64`` counts as UTC.
@@ -89,7 +89,7 @@ def infer_type(values: Any, of_rows: bool = True) -> ColumnType:
     values
         The values.
     of_rows
-        Whether each stands in the row of its place, so that an error tells the rows.
+        Whether the position of a value is its row, so that an error can name rows.
 
     Raises
     ------
@@ -114,10 +114,9 @@ def infer_type(values: Any, of_rows: bool = True) -> ColumnType:
 
 
 def encoding_for(values: Any, column_type: ColumnType) -> ColumnType:
-    """Find the physical type of the kind of ``column_type`` that holds these values best.
+    """Return the physical type, of the kind of ``column_type``, that holds these values best.
 
-    A caller who asks for ``dtype=list`` means the kind; the values decide between a native and an encoded list, and
-    whether date-times need an offset.
+    ``dtype=list`` asks for a kind only; the values decide between a native and an encoded list, and whether datetimes need an offset.
 
     Examples
     --------
@@ -163,14 +162,14 @@ def _mixture_message(values: Sequence[Any], of_rows: bool) -> str:
         family = family_of(type(value))
         if value is not None and family not in examples:
             examples[family] = (f"row {position} holds " if of_rows else "") + f"{brief(value, 40)} ({family})"
-    told = f"the values have no common type: {', '.join(examples.values())}"
-    # Other libraries mean nothing by it, and lists of theirs are full of it.
+    message = f"the values have no common type: {', '.join(examples.values())}"
+    # Other libraries use NaN for missing values, so lists from them are full of it.
     has_nan = any(isinstance(value, float) and math.isnan(value) for value in values)
-    return f"{told}; NaN is a number, None stands for what is missing" if has_nan else told
+    return f"{message}; NaN is a number, None stands for what is missing" if has_nan else message
 
 
 def _fits_int(values: Iterable[Any]) -> bool:
-    """True if every integer has 64 bits; Arrow checks that faster than Python can."""
+    """Return whether every integer has at most 64 bits; Arrow checks that faster than Python can."""
     try:
         pa.array(values, pa.int64())
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
@@ -187,7 +186,7 @@ def _cells(values: Iterable[Any]) -> list[Any]:
 
 
 def _sequence_type(values: Sequence[Any]) -> ColumnType:
-    """Array if every element of every cell is a number (and there is one, or an array cell), otherwise list."""
+    """Return array if all elements of all cells are numbers (and there is one, or an array cell), otherwise list."""
     cells = _cells(values)
     if np.ndarray in set(map(type, cells)):
         for cell in cells:
@@ -214,7 +213,7 @@ def _list_type(values: Sequence[Any]) -> ColumnType:
 
 def _dict_type(values: Sequence[Any]) -> ColumnType:
     cells = _cells(values)
-    # A missing key, or none at all, has no native form.
+    # There is no native form for a missing key, nor for dicts without any key.
     classes = set(map(type, chain.from_iterable(cells)))
     if type(None) in classes:
         return ENCODED_DICT
@@ -227,7 +226,7 @@ def _dict_type(values: Sequence[Any]) -> ColumnType:
 
 
 def _element_type(families: set[str], elements: Any) -> ColumnType | None:
-    """The one type of all elements if it has a native form; None if not, or if nothing is known about it."""
+    """Return the one native type of all elements; None if there is none."""
     if len(families) != 1:
         return None
     element = _ELEMENT_TYPES.get(next(iter(families)))

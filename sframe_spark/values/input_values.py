@@ -1,4 +1,4 @@
-"""Bring whatever holds a column's values (list, numpy, pandas, range ...) into one of three forms."""
+"""The forms in which users pass values (lists, numpy, pandas, Arrow, ranges ...), reduced to three, and checks of foreign Arrow data."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from sframe_spark.values.datetimes import numpy_microseconds, warn_of_nanosecond
 from sframe_spark.values.inexact_numbers import note_rounded
 from sframe_spark.values.value_model import NUMBERS, families_of, family_of
 
-# Take what a caller's code hands over at once: it may be an object that the next call changes and hands over again.
+# Snapshots: a caller's function may return the same mutable object again and again, changed in between.
 
 UNCHANGING = frozenset({type(None), bool, int, float, str, bytes, datetime.datetime, datetime.date, datetime.timedelta})
 
 
 def snapshot(value: Any) -> Any:
-    """The value itself if nobody can change it, else a copy that makes the same cell.
+    """Return the value itself if it is immutable, else a copy that makes the same cell.
 
     Examples
     --------
     >>> cell = {"a": [1]}
-    >>> copy = taken(cell)
+    >>> copy = snapshot(cell)
     >>> cell["a"].append(2)
     >>> copy
     {'a': [1]}
@@ -39,12 +39,12 @@ def snapshot(value: Any) -> Any:
     try:
         return _copied(value)
     except (RecursionError, SFrameError):
-        # No cell can hold it: whoever stores it says why.
+        # No cell can hold it; storing it raises the right error.
         return value
 
 
 def snapshots(values: Iterable[Any]) -> list[Any]:
-    """A list of the values, each taken before the next is asked for.
+    """Return a list of the values, each copied before the next is requested.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def snapshots(values: Iterable[Any]) -> list[Any]:
 
 
 def container_text(value: Any) -> Any:
-    """The text of a container, as a column of texts holds it; other values as they are.
+    """Return the text of a container, as a column of strings holds it; other values unchanged.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def container_text(value: Any) -> Any:
 
 def _copied(value: Any) -> Any:
     cls = type(value)
-    # Most are short, and looking at their items one by one is quicker than the calls that look at all.
+    # Most are short, and a loop over their items is faster than vectorised checks.
     if cls is list:
         for item in value:
             if type(item) not in UNCHANGING:
@@ -92,7 +92,7 @@ def _copied(value: Any) -> Any:
     family = family_of(cls)
     if family == DICT_KIND:
         return {key: item if type(item) in UNCHANGING else _copied(item) for key, item in value.items()}
-    # Sets, deques, rows of numpy and whatever else can be gone through: cells keep the order in which they give their items.
+    # Sets, deques, rows of numpy and other iterables, in the order of iteration.
     return _items(value) if family == LIST_KIND else value
 
 
@@ -100,11 +100,11 @@ def _items(values: Iterable[Any]) -> list[Any]:
     return [item if type(item) in UNCHANGING else _copied(item) for item in values]
 
 
-# Which library an object comes from, which need not be imported to tell.
+# Which library an object comes from, found without importing it.
 
 
 def library_of(value: Any) -> str:
-    """The name of the package that an object's class is defined in.
+    """Return the name of the package that defines an object's class.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def library_of(value: Any) -> str:
 
 
 def is_of_spark(value: Any) -> bool:
-    """True for what PySpark has but for its rows, which are tuples of values.
+    """Return whether an object is PySpark's, except rows, which are tuples of values.
 
     Examples
     --------
@@ -132,21 +132,19 @@ SimpleValues = Any
 
 _INTEGER_DTYPES = "biu"
 
-# What to do about columns of pandas that have no counterpart.
+# Advice for pandas columns that have no counterpart.
 _INSTEAD = {
     "PeriodDtype": "series.dt.to_timestamp() gives the start of each",
     "IntervalDtype": "make columns of .array.left and .array.right",
 }
 
-
-# Of what Spark has for a column.
 NO_VALUES = "a {} of Spark's holds no values: use the frame's own columns, sf['name'], or work on sf.to_spark()"
 
 
 def simplify(values: Any) -> SimpleValues:
-    """Return the values as a list, a one-dimensional numpy array or an Arrow array, which may be chunked, copying as little as possible.
+    """Return the values as a list, a one-dimensional numpy array or an Arrow array (possibly chunked), copying as little as possible.
 
-    Arrays of numpy are of 64 bits then: unsigned ones where a signed int does not hold all of them.
+    Numpy arrays have 64 bits in the result, unsigned ones only if a value does not fit a signed int.
 
     Raises
     ------
@@ -173,19 +171,19 @@ def simplify(values: Any) -> SimpleValues:
         raise SchemaError(NO_VALUES.format(type(values).__name__))
     if isinstance(values, (str, bytes, set, frozenset, Mapping)) or not isinstance(values, Iterable):
         raise SchemaError(f"the values of a column come as a sequence, not as {type(values).__name__}")
-    # What gives its values one by one may change the one it gave and give it again.
+    # An iterator may yield one mutable object repeatedly.
     return list(values) if isinstance(values, tuple) else snapshots(values)
 
 
 def _is_arrow_column(values: Any) -> bool:
-    """True for a column of another library that gives it to Arrow, of polars for one; what is missing in one of pandas, pandas knows best."""
+    """Return whether this is another library's column with Arrow's interface, such as polars'; pandas is excluded, for its missing values."""
     gives = hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__")
     is_table = hasattr(values, "column_names") or hasattr(values, "columns") or isinstance(values, pa.RecordBatchReader)
     return gives and not is_table and library_of(values) != "pandas"
 
 
 def _from_pandas(values: Any) -> Any:
-    """Use pandas' numpy values; extension types go through Arrow, which knows their missing values."""
+    """Return the numpy values of pandas; extension types go through Arrow, which knows their missing values."""
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype):
         if dtype.kind == "O":
@@ -197,13 +195,13 @@ def _from_pandas(values: Any) -> Any:
         return values.sparse.to_dense().to_numpy()
     if hasattr(values, "to_dense"):
         return values.to_dense()
-    # Arrow shares the memory of masked values and of date-times with a zone, which pandas changes in place.
+    # Without a copy, Arrow would share memory that pandas changes in place (masked values, zoned datetimes).
     try:
         converted = pa.array(values.copy(), from_pandas=True)
     except pa.ArrowInvalid:
         if getattr(dtype, "tz", None) is None:
             raise
-        # Arrow has no zones of a fixed offset with seconds.
+        # Arrow has no fixed-offset zones with seconds.
         return list(values)
     if type(dtype).__name__ in _INSTEAD:
         raise SchemaError(f"a column cannot hold pandas {dtype} values: {_INSTEAD[type(dtype).__name__]}")
@@ -211,7 +209,7 @@ def _from_pandas(values: Any) -> Any:
 
 
 def _from_objects(values: np.ndarray) -> list[Any]:
-    """The values of a column of Python's objects, where NaN is pandas' missing text, list or date; among numbers it is a number."""
+    """Return the values of an object column, where NaN is a missing string, list or date; in a column of numbers it is a number."""
     cells = list(values)
     families = families_of(cells)
     if FLOAT_KIND not in families or families <= NUMBERS:
@@ -262,20 +260,20 @@ def _from_numpy(values: np.ndarray) -> SimpleValues:
     raise SchemaError(f"a column cannot hold numpy {values.dtype} values")
 
 
-# Arrow data that others made, looked at before anything is computed of it: Arrow itself believes it.
+# Validation of Arrow data from outside before anything is computed from it: Arrow itself trusts it.
 
 EXTENSION_NAME = b"ARROW:extension:name"
-# Extensions whose values are what they are stored as, or are recognised by that.
+# Extensions whose values are those of their storage, or which are recognised by the storage type.
 STORED_AS_THEY_ARE = frozenset({"arrow.json", "arrow.bool8", "arrow.timestamp_with_offset", "arrow.parquet.variant"})
 
 
 def require_valid_arrow(values: pa.Array | pa.ChunkedArray) -> None:
-    """Refuse offsets outside the values and texts that are not UTF-8.
+    """Raise for offsets outside the values and strings that are not UTF-8.
 
     Raises
     ------
     InvalidArgumentError
-        If there are such.
+        If there are any.
 
     Examples
     --------
@@ -294,9 +292,9 @@ def require_valid_arrow(values: pa.Array | pa.ChunkedArray) -> None:
 
 
 def require_known_extensions(field: pa.Field) -> None:
-    """Refuse a column, or one with a part, whose values are of an extension of Arrow's types that nobody has registered in this process.
+    """Raise if a column, or a part of it, is of an Arrow extension that is not registered in this process.
 
-    pyarrow gives these as what they are stored as, so that geometries would be bytes, and months numbers; the field alone says what they are.
+    pyarrow returns the storage values of these, so that geometries would become bytes and months numbers; only the field says what they are.
 
     Raises
     ------

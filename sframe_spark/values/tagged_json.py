@@ -1,15 +1,15 @@
 """The two texts of a value: tagged JSON (stored in encoded columns) and display text (what a cast to str yields).
 
-Tagged JSON keeps everything: JSON scalars stand for themselves, a JSON list is a list, and
+Tagged JSON is lossless: JSON scalars stand for themselves, a JSON list is a list, and
 
 ==========================================  =====================================================
 ``{"$float": "nan" | "inf" | "-inf"}``      a float that JSON has no number for
 ``{"$dict": [[key, value], ...]}``          a dict, in its order
-``{"$datetime": microseconds, "offset": minutes | null}``  a date-time (microseconds in UTC)
+``{"$datetime": microseconds, "offset": minutes | null}``  a datetime (microseconds in UTC)
 ``{"$array": [...]}``                       an ``array.array('d')``
 ==========================================  =====================================================
 
-Values nest at most ``MAX_LEVELS`` deep: what is deeper is refused when it is written and when it is read.
+Values nest at most ``MAX_LEVELS`` deep; deeper ones are refused both on writing and on reading.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sframe_spark.errors import DamagedValueError, SchemaError
 from sframe_spark.values.datetimes import datetime_text, from_microseconds, to_microseconds
 
 MAX_LEVELS = 200
-"""Lists and dicts inside each other: few enough for Python's own limit of calls inside each other, in tasks too."""
+"""Nested lists and dicts: few enough for Python's recursion limit, in tasks too."""
 
 _BRACKETS_OF_A_LEVEL = 3
 _BRACKETS = str.maketrans("{}", "[]")
@@ -41,7 +41,7 @@ _SPECIAL_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def too_deep() -> SchemaError:
-    """The error about a value that has too many levels."""
+    """Return the error for a value that is nested too deep."""
     return SchemaError(
         f"a column cannot hold values with more than {MAX_LEVELS} lists and dicts inside each other: keep inner ones in columns of their own"
     )
@@ -63,12 +63,12 @@ def encode_value(value: Any) -> str:
     try:
         return _tagged(value, MAX_LEVELS)
     except RecursionError:
-        # Whoever calls is deep in calls already.
+        # The caller is near the recursion limit already.
         raise too_deep() from None
 
 
 def _tagged(value: Any, levels: int) -> str:
-    """The tagged JSON of a value that may have so many levels."""
+    """Return the tagged JSON of a value nested at most so many levels deep."""
     if isinstance(value, float):
         return float.__repr__(value) if math.isfinite(value) else f'{{"$float":"{float.__repr__(value)}"}}'
     if isinstance(value, array.array):
@@ -85,7 +85,7 @@ def _tagged(value: Any, levels: int) -> str:
 
 
 def _tagged_items(values: Collection[Any], levels: int) -> list[str]:
-    """The tagged JSON of items; a call for each that is a number or a text would take most of the time."""
+    """Return the tagged JSON of items; common scalars are inlined, as a call for each would take most of the time."""
     if not levels:
         raise too_deep()
     return [_SCALARS[type(value)](value) if type(value) in _SCALARS else _tagged(value, levels - 1) for value in values]
@@ -104,8 +104,8 @@ def decode_value(text: str) -> Any:
     >>> decode_value('{"$dict":[["a",[1,null]]]}')
     {'a': [1, None]}
     """
-    most = MAX_LEVELS * _BRACKETS_OF_A_LEVEL
-    if text.count("[") + text.count("{") > most and _levels(text) > most:
+    limit = MAX_LEVELS * _BRACKETS_OF_A_LEVEL
+    if text.count("[") + text.count("{") > limit and _levels(text) > limit:
         raise DamagedValueError(f"a stored value has more than {MAX_LEVELS} lists and dicts inside each other")
     try:
         return _DECODER.decode(text)
@@ -118,15 +118,15 @@ def decode_value(text: str) -> Any:
 
 
 def _levels(text: str) -> int:
-    """Most brackets that are open at one place of a JSON text."""
-    most = level = 0
+    """Return the maximum depth of brackets in JSON."""
+    deepest = level = 0
     for character in _TEXTS.sub("", text).translate(_BRACKETS):
         if character == "[":
             level += 1
-            most = max(most, level)
+            deepest = max(deepest, level)
         elif character == "]":
             level -= 1
-    return most
+    return deepest
 
 
 def _untagged(tagged: dict[str, Any]) -> Any:
@@ -192,7 +192,7 @@ def float_text(value: float) -> str:
 
 
 def exact_float_text(value: float) -> str:
-    """Write a float as a cast to str does where that is read as the same number, else with all its digits.
+    """Write a float as a cast to str does if that reads back as the same number, else with all its digits.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def display_text(value: Any) -> str:
 
 
 def _is_array_key(value: Any) -> bool:
-    """True for the tuple that an array becomes as a dict key."""
+    """Return whether a dict key is the tuple that an array becomes."""
     return isinstance(value, tuple) and len(value) > 0 and all(isinstance(item, float) for item in value)
 
 

@@ -1,4 +1,4 @@
-"""Texts that are no Unicode: bytes that do not decode, and Python's texts with half of a character."""
+"""Errors about values, with the column and the row they are in; in particular strings that are not valid Unicode."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sframe_spark.message_text import is_unicode
 
 @contextlib.contextmanager
 def naming_broken_string(values: Any) -> Iterator[None]:
-    """Name the row of the first text in a list that has no place in a column, where Python names a codec.
+    """Turn a Unicode error in the block into one that names the row of the first invalid string of a list.
 
     Raises
     ------
     InvalidArgumentError
-        If a text that is stored inside the block is none.
+        If a string stored inside the block is not valid Unicode.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def naming_broken_string(values: Any) -> Iterator[None]:
 
 
 def require_unicode_values(values: Iterable[Any]) -> None:
-    """Refuse texts that no column holds, also within lists and dicts.
+    """Raise if there are invalid strings, also within lists and dicts.
 
     Raises
     ------
@@ -62,13 +62,13 @@ def require_unicode_values(values: Iterable[Any]) -> None:
 
 
 def _are_whole_texts(values: Any) -> bool:
-    """True for numbers and for texts that a column holds, all of which are looked at at once; False may be said of others, too."""
+    """Return True if these are all numbers and valid strings, checked together; False may also mean "not known"."""
     if not isinstance(values, (list, tuple)):
         return False
     classes = set(map(type, values))
     if not classes <= _PLAIN_CLASSES:
         return False
-    # Halves of a character stay halves where two of them meet.
+    # Two lone surrogates that become adjacent stay invalid.
     return str not in classes or is_unicode("".join(values if len(classes) == 1 else [value for value in values if type(value) is str]))
 
 
@@ -76,7 +76,7 @@ _PLAIN_CLASSES = frozenset({str, int, float, bool, type(None)})
 
 
 def is_broken(value: Any) -> bool:
-    """True for a text, or bytes, that no column holds."""
+    """Return whether a value is a string, or bytes, that no column can hold."""
     if not isinstance(value, bytes):
         return isinstance(value, str) and not is_unicode(value)
     try:
@@ -87,19 +87,16 @@ def is_broken(value: Any) -> bool:
 
 
 def words_for(value: Any) -> str:
-    """What is wrong with a text, and what to do."""
+    """Return what is wrong with a string, and what to do."""
     if isinstance(value, bytes):
         return f"{value[:40]!r} is not UTF-8: decode it first, with the encoding that it has"
     named = f"the text {value[:40]!r}" if isinstance(value, str) else "a text in it"
     return f"{named} is not Unicode, it has half of a character: replace that first, as text.encode('utf-8', 'replace').decode() does"
 
 
-# Errors about the values of a column, with its name.
-
-
 @contextlib.contextmanager
 def column_named(name: str) -> Iterator[None]:
-    """Say in errors of the block which column they are about.
+    """Add the name of a column to errors of the block.
 
     Examples
     --------
@@ -112,6 +109,6 @@ def column_named(name: str) -> Iterator[None]:
     try:
         yield
     except (SchemaError, InvalidArgumentError, DateTimeRangeError) as error:
-        told, *rest = error.args
-        error.args = (f"column {name!r}: {told}", *rest)
+        message, *rest = error.args
+        error.args = (f"column {name!r}: {message}", *rest)
         raise

@@ -1,7 +1,7 @@
 """The value model: which Python classes a cell may hold, and the one plain form of each value.
 
-Plain values are None, ``int`` (64 bit), ``float``, ``str``, ``datetime``, ``array.array('d')``, ``list`` and ``dict``.
-A *family* groups the Python classes that end up as one plain class; it is looked up per class, not per value.
+Plain values are None, ``int`` (64 bit), ``float``, ``str``, ``datetime``, ``array.array('d')``, ``list`` and ``dict``. A *family* groups the Python
+classes that are stored as one plain class; it is looked up per class, not per value.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FAMILY_OF_CLASS: dict[type, str] = {}
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is an int or a float of Python or numpy, or a bool of Python.
+    """Return whether a value is an int or a float of Python or numpy, or a Python bool.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def is_number(value: Any) -> bool:
 
 
 def family_of(python_class: Any) -> str:
-    """Name the family of a class: a kind, or ``"missing"``; sequences and sets are of the list family.
+    """Return the family of a class: a kind, or ``"missing"``; sequences and sets are of the list family.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def _find_family(python_class: type) -> str:
             return family
     if issubclass(python_class, (collections.abc.Sequence, collections.abc.Set, collections.deque)):
         return LIST_KIND
-    # Numpy arrays, pandas series, views of dicts, SArrays. What the class inherits, not what it is: an Enum can be gone through, its members not.
+    # Numpy arrays, pandas series, dict views, SArrays. Inherited methods only: an Enum class is iterable (by its metaclass), its members are not.
     if all(any(name in vars(above) for above in python_class.__mro__) for name in ("__len__", "__iter__")):
         return LIST_KIND
     raise SchemaError(
@@ -88,12 +88,12 @@ def _find_family(python_class: type) -> str:
 
 
 def families_of(values: Any) -> set[str]:
-    """Collect the families of an iterable's values, without the missing one."""
+    """Return the families of an iterable's values, without the missing one."""
     return {family_of(python_class) for python_class in set(map(type, values))} - {MISSING}
 
 
 def one_value(value: Any) -> Any:
-    """What a numpy array without dimensions holds; everything else as it is.
+    """Return the value of a zero-dimensional numpy array; everything else unchanged.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def one_value(value: Any) -> Any:
 
 
 def require_items(value: Any) -> None:
-    """Refuse a numpy array without dimensions where a column would hold it: in a list of values it is not known for the number that it is.
+    """Raise for a zero-dimensional numpy array, which is not recognised as a number inside a list of values.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def require_items(value: Any) -> None:
 
 
 def int_equal_to(number: int | float) -> int | None:
-    """The int of 64 bits that equals a number, if there is one.
+    """Return the 64-bit int that equals a number, or None.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def int_equal_to(number: int | float) -> int | None:
 
 
 def plain_number(value: Any) -> int | float:
-    """Make an int or float of a value of a number family (integers beyond 64 bits become floats); digits that are lost are noted.
+    """Return an int or float for a value of a number family (ints beyond 64 bits become floats); lost digits are recorded.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _nearest_float(number: int) -> float:
 
 
 def float_of_number(value: Any) -> float:
-    """The nearest float of a value of a number family; digits that are lost are noted.
+    """Return the nearest float of a value of a number family; lost digits are recorded.
 
     Examples
     --------
@@ -180,17 +180,17 @@ def float_of_number(value: Any) -> float:
 
 
 def have_long_doubles(values: Iterable[Any]) -> bool:
-    """True where there are floats of numpy's with more digits than a float; Arrow takes them for floats. Few programs ever have one."""
+    """Return whether there are numpy floats longer than 64 bits, which Arrow would truncate; few programs ever have one."""
     return np.longdouble in _FAMILY_OF_CLASS and np.longdouble in set(map(type, values))
 
 
 def plain_text(value: Any) -> str:
-    """Make a str of a value of the str family; bytes are UTF-8."""
+    """Return a str for a value of the str family; bytes are UTF-8."""
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
 
 def plain_array(values: Any) -> array.array:
-    """Make an array of doubles of a sequence of numbers; missing elements become NaN.
+    """Return an array of doubles for a sequence of numbers; missing elements become NaN.
 
     Raises
     ------
@@ -204,12 +204,12 @@ def plain_array(values: Any) -> array.array:
 
 
 def plain_list(values: Any, levels: int = MAX_LEVELS) -> list[Any]:
-    """Make a list of plain values of any sequence or set.
+    """Return a list of plain values for any sequence or set.
 
     Raises
     ------
     SchemaError
-        If it has more levels than that, as a list has that holds itself.
+        If it is nested deeper than that, as a list that contains itself.
     """
     if not levels:
         raise too_deep()
@@ -221,7 +221,7 @@ def plain_list(values: Any, levels: int = MAX_LEVELS) -> list[Any]:
 
 
 def plain_key(value: Any, levels: int = MAX_LEVELS) -> Any:
-    """Make a hashable plain value for use as a dict key: arrays and lists become tuples."""
+    """Return a hashable plain value for use as a dict key: arrays and lists become tuples."""
     key = plain(value, levels)
     return _hashable(key) if isinstance(key, (list, array.array)) else key
 
@@ -233,12 +233,12 @@ def _hashable(value: Any) -> Any:
 
 
 def plain_dict(value: Any, levels: int = MAX_LEVELS) -> dict[Any, Any]:
-    """Make a dict with plain keys and values of any mapping, in its order.
+    """Return a dict with plain keys and values for any mapping, in its order.
 
     Raises
     ------
     SchemaError
-        If it has more levels than that.
+        If it is nested deeper than that.
     """
     if not levels:
         raise too_deep()
@@ -249,7 +249,7 @@ def plain_dict(value: Any, levels: int = MAX_LEVELS) -> dict[Any, Any]:
 
 
 def plain(value: Any, levels: int = MAX_LEVELS) -> Any:
-    """Make the plain value of any value a cell may hold; a non-empty sequence of numbers becomes an array.
+    """Return the plain value for any value a cell may hold; a non-empty sequence of numbers becomes an array.
 
     Examples
     --------
@@ -274,7 +274,7 @@ def plain(value: Any, levels: int = MAX_LEVELS) -> Any:
 
 
 def is_array_like(value: Any, family: str) -> bool:
-    """True for a sequence that is an array cell by itself: an ``array.array``, or non-empty and all numbers."""
+    """Return whether a sequence is an array cell by itself: an ``array.array``, or non-empty and all numbers."""
     if family == ARRAY_KIND:
         return True
     return len(value) > 0 and {family_of(python_class) for python_class in set(map(type, value))} <= NUMBERS

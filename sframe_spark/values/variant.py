@@ -1,8 +1,8 @@
-"""Spark's VARIANTs as Python values, from their bytes.
+"""Spark's VARIANTs as Python values, and Python values as the JSON that Spark makes VARIANTs of.
 
-The format is Parquet's (VariantEncoding.md): a value, and a list of the names of its fields. Spark's `to_json` would lose what `1.0` and `1`,
-`"NaN"` and NaN, a text and a time are. The bytes are data: every length in them is compared with what is there, and a value that is made of
-more bytes than there are, because parts of it stand for many, is refused.
+The format is Parquet's (VariantEncoding.md): a value, and a list of the names of its fields. Spark's `to_json` would lose the difference between
+`1.0` and `1`, `"NaN"` and NaN, a string and a time. The bytes are untrusted: every length in them is compared with what is there, and a value
+that overlaps others, so that it would expand to more bytes than there are, is refused.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from sframe_spark.values.tagged_json import MAX_LEVELS, too_deep
 
 MISSING_KIND = "missing"
 ZONED_KIND = "zoned"
-"""Date-times that are moments; others are of ``DATETIME_KIND``."""
+"""Datetimes that are instants; others are of ``DATETIME_KIND``."""
 DAMAGED_KIND = "damaged"
-"""No bytes: told by :func:`refuse_damaged` where the column is known."""
+"""No bytes: reported by :func:`refuse_damaged` where the column is known."""
 
-# Names of fields are kept once in a VARIANT, and stand in each dict of ours.
+# A VARIANT stores each field name once, but every decoded dict has its own.
 MAX_NAME_BYTES = 1 << 30
 
 _PRIMITIVE, _SHORT_TEXT, _OBJECT = 0, 1, 2
 _NULL, _TRUE, _FALSE, _DOUBLE, _DATE, _TIMESTAMP, _TIMESTAMP_NTZ, _FLOAT, _BINARY, _TEXT, _UUID = 0, 1, 2, 7, 11, 12, 13, 14, 15, 16, 20
 _INT_BYTES = {3: 1, 4: 2, 5: 4, 6: 8}
 _DECIMAL_BYTES = {8: 4, 9: 8, 10: 16}
-# Decimals of at most 18 digits; those of 16 bytes have more, and are floats as columns of them are.
+# Decimals of at most 18 digits; those of 16 bytes are longer, and become floats as in a column.
 _DECIMALS_OF_INTS = (8, 9)
 _MAX_SCALE = 38
 _KINDS = {
@@ -47,23 +47,23 @@ _KINDS = {
 
 
 class VariantType(pa.ExtensionType):
-    """The Arrow type of VARIANTs as Spark sends them; it is registered nowhere, so no table of others has it."""
+    """The Arrow type of VARIANTs as Spark sends them; it is not registered, so other tables never have it."""
 
     def __init__(self) -> None:
         super().__init__(pa.struct([("value", pa.binary()), ("metadata", pa.binary())]), "sframe_spark.variant")
 
     def __arrow_ext_serialize__(self) -> bytes:
-        """Nothing but the name tells what it is."""
+        """Return nothing: the name says it all."""
         return b""
 
     @classmethod
     def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> VariantType:
-        """As it was made."""
+        """Return the type."""
         return cls()
 
 
 def is_stored_variant(data_type: pa.DataType) -> bool:
-    """Say whether an Arrow struct is what Parquet files and Arrow tables have in place of VARIANTs, whose parts may be columns of their own.
+    """Return whether a struct is how Parquet and Arrow store VARIANTs, whose parts may be shredded into columns of their own.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def is_stored_variant(data_type: pa.DataType) -> bool:
 
 
 def variant_kind(start: bytes) -> str:
-    """The kind of a VARIANT whose value starts with these two bytes: of a column, "zoned", "missing", "damaged", or a number of another.
+    """Return the kind of a VARIANT from its first two bytes: of a column, "zoned", "missing", "damaged", or the number of an unknown one.
 
     Examples
     --------
@@ -98,15 +98,15 @@ def variant_kind(start: bytes) -> str:
 
 
 def variant_value(value: bytes, metadata: bytes) -> Any:
-    """Read a VARIANT: ints, floats, texts, date-times, lists and dicts of such; None for a null.
+    """Decode a VARIANT to ints, floats, strings, datetimes, lists and dicts; None for a null.
 
-    A decimal is the nearest float, or an int if it has no fraction and at most 18 digits. Keys of dicts are in the order in which their values
-    stand, which is that of the JSON that a VARIANT was made of.
+    A decimal becomes the nearest float, or an int if it has no fraction and at most 18 digits. Keys of dicts are in the order of their values in the
+    bytes, which is that of the JSON from which the VARIANT was made.
 
     Raises
     ------
     SchemaError
-        If the bytes are no VARIANT, of a kind that no column holds, nested too deep, or a binary value in them is no UTF-8.
+        If the bytes are not a VARIANT, of a kind that no column holds, nested too deep, or contain a binary value that is not UTF-8.
     DateTimeRangeError
         If a date-time is outside the years of Python's.
 
@@ -122,7 +122,7 @@ def variant_value(value: bytes, metadata: bytes) -> Any:
 
 
 def refuse_damaged(kinds: Collection[str]) -> None:
-    """Raise an error if some of these kinds of VARIANTs are those of none.
+    """Raise if one of these kinds is that of a damaged VARIANT.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def refuse_damaged(kinds: Collection[str]) -> None:
 
 
 def _split(header: int) -> tuple[int, int]:
-    """The form of a value, and what its header says beside that."""
+    """Return the form of a value, and the rest of its header."""
     return header & 3, header >> 2
 
 
@@ -151,7 +151,7 @@ class _Reader:
     value, metadata
         Its bytes.
     left
-        Bytes of it that no value was read from yet, if each is read once.
+        Bytes that remain if every byte belongs to one value only; negative if values overlap.
     """
 
     value: bytes
@@ -161,8 +161,8 @@ class _Reader:
     name_bytes: int = 0
 
     def at(self, place: int, levels: int) -> Any:
-        """The value that starts at a place, which may have so many levels."""
-        form, code = _split(self.taken(place, 1)[0])
+        """Read the value at a position, nested at most so many levels deep."""
+        form, code = _split(self.read_bytes(place, 1)[0])
         if form == _PRIMITIVE:
             return self.primitive(code, place + 1)
         if form == _SHORT_TEXT:
@@ -171,8 +171,8 @@ class _Reader:
             raise too_deep()
         return self.fields(code, place + 1, levels - 1) if form == _OBJECT else self.items(code, place + 1, levels - 1)
 
-    def taken(self, place: int, count: int) -> bytes:
-        """Bytes of the value, which nothing else is made of."""
+    def read_bytes(self, place: int, count: int) -> bytes:
+        """Read bytes, which may belong to no other value."""
         found = self.value[place : place + count]
         self.left -= count
         if len(found) < count:
@@ -182,11 +182,11 @@ class _Reader:
         return found
 
     def number(self, place: int, count: int, signed: bool = False) -> int:
-        """A whole number of so many bytes."""
-        return int.from_bytes(self.taken(place, count), "little", signed=signed)
+        """Read a whole number of so many bytes."""
+        return int.from_bytes(self.read_bytes(place, count), "little", signed=signed)
 
     def primitive(self, code: int, place: int) -> Any:
-        """A value without parts."""
+        """Read a value without parts."""
         if code in (_TEXT, _BINARY):
             return self.text(place + 4, self.number(place, 4), binary=code == _BINARY)
         if code in _INT_BYTES:
@@ -197,12 +197,12 @@ class _Reader:
             raise SchemaError(f"no column holds values of VARIANT's kind number {code}: cast them to another type before they become VARIANTs")
         count, read = _SCALARS[code]
         try:
-            return read(self.taken(place, count))
+            return read(self.read_bytes(place, count))
         except OverflowError as error:
             raise DateTimeRangeError(f"in a VARIANT, a date-time lies outside the years 1 to 9999, which is all that Python shows: {error}") from None
 
     def decimal(self, code: int, place: int) -> int | float:
-        """The nearest number of a decimal."""
+        """Read a decimal as the nearest number."""
         scale, unscaled = self.number(place, 1), self.number(place + 1, _DECIMAL_BYTES[code], signed=True)
         if scale > _MAX_SCALE:
             raise _damaged(f"a decimal of it has {scale} digits after the point")
@@ -211,16 +211,15 @@ class _Reader:
         return unscaled / 10**scale
 
     def text(self, place: int, count: int, binary: bool = False) -> str:
-        """A text."""
         try:
-            return self.taken(place, count).decode()
+            return self.read_bytes(place, count).decode()
         except UnicodeDecodeError:
             if binary:
                 raise SchemaError("in a VARIANT, texts are UTF-8: some binary values are not UTF-8") from None
             raise _damaged("a text of it is not UTF-8") from None
 
     def items(self, code: int, place: int, levels: int) -> list[Any]:
-        """A list: how many, where each starts, and where the last ends."""
+        """Read a list: the count, the start of each item, and the end of the last."""
         width, wide = 1 + (code & 3), 4 if code & 4 else 1
         count = self.number(place, wide)
         starts = self.numbers(place + wide, count + 1, width)
@@ -228,7 +227,7 @@ class _Reader:
         return [self.at(first + start, levels) for start in starts[:count]]
 
     def fields(self, code: int, place: int, levels: int) -> dict[str, Any]:
-        """A dict: how many fields, the numbers of their names, where each value starts, and where the last ends."""
+        """Read a dict: the count, the indices of the names, the start of each value, and the end of the last."""
         width, name_width, wide = 1 + (code & 3), 1 + (code >> 2 & 3), 4 if code & 16 else 1
         count = self.number(place, wide)
         names = self.numbers(place + wide, count, name_width)
@@ -241,14 +240,14 @@ class _Reader:
         return found
 
     def numbers(self, place: int, count: int, width: int) -> list[int]:
-        """Whole numbers beside each other."""
-        found = self.taken(place, count * width)
+        """Read adjacent whole numbers."""
+        found = self.read_bytes(place, count * width)
         if width == 1:
             return list(found)
         return [int.from_bytes(found[at : at + width], "little") for at in range(0, count * width, width)]
 
     def name(self, number: int) -> str:
-        """The name of a field."""
+        """Return the name of a field."""
         name = self.names.get(number)
         if name is None:
             name = self.names[number] = self.name_read(number)
@@ -259,7 +258,7 @@ class _Reader:
         return name
 
     def name_read(self, number: int) -> str:
-        """The name of a field, read for the first time."""
+        """Decode the name of a field from the metadata."""
         header = self.metadata[:1]
         if not header or header[0] & 15 != 1:
             raise _damaged("its list of names is of no version that is known")
@@ -299,10 +298,10 @@ _SCALARS: dict[int, tuple[int, Callable[[bytes], Any]]] = {
     _TIMESTAMP_NTZ: (8, lambda content: from_microseconds(_whole(content), None)),
     _UUID: (16, _uuid_text),
 }
-"""How many bytes values of a kind have, and what is made of them."""
+"""By kind: the number of bytes, and their decoder."""
 
 
-# Values as the JSON from which Spark's ``parse_json`` makes a VARIANT of the same values.
+# Encoding: JSON from which Spark's ``parse_json`` makes a VARIANT of the same values.
 
 # The words of Spark's own `to_json`; JSON has no number for them.
 _WORDS = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
@@ -311,12 +310,12 @@ _WORDS = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
 def variant_text(value: Any) -> str:
     """Write a plain value as JSON in which a float stays a float, even a whole one.
 
-    Date-times become ISO texts; NaN and the infinities texts, as Spark writes them; keys of dicts texts.
+    Datetimes become ISO strings, NaN and the infinities the strings that Spark writes for them, keys of dicts strings.
 
     Raises
     ------
     SchemaError
-        If two keys of a dict are one text.
+        If two keys of a dict become one string.
 
     Examples
     --------
@@ -339,7 +338,7 @@ def variant_text(value: Any) -> str:
 
 
 def _float(value: float) -> str:
-    """Spark takes digits with a point for a decimal, which is another type and loses the sign of zero; with an exponent for a double."""
+    """Write a float so that Spark reads a double: without an exponent it reads a decimal, which loses the sign of zero."""
     text = repr(value)
     if not math.isfinite(value):
         return _WORDS[text]

@@ -255,7 +255,7 @@ FAULTS = (
     Fault("cores-rounded-down", "session", "return -(-int(quota) // int(period))", "return int(quota) // int(period)"),
     Fault("cache-counts-as-used", "session", "- used + given_back)", "- used)"),
     Fault("sticky-ignored", "session", "bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX", "bool(mode & stat.S_IWOTH)"),
-    Fault("threads-without-room", "session", "return left is None or left.size >= MIN_ROOM", "return True"),
+    Fault("threads-without-room", "session", "return left is None or left.size >= MIN_MEMORY", "return True"),
     # explain
     Fault("boundary-unverified", "explain", "first = max(start - 1, 0)\n    found", "first = start\n    found"),
     Fault("minimum-above", "explain", "compare_scalars(found.minimum, claimed.minimum) < 0", "compare_scalars(found.minimum, claimed.minimum) > 0"),

@@ -14,7 +14,7 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.errors import CancelledError, NoMemoryError, TooLargeError
 from sframe_spark.process import memory
-from sframe_spark.process.memory import BYTES_OF_THREAD, MIN_ROOM, AvailableMemory, affordable_threads, require_memory_for_thread
+from sframe_spark.process.memory import BYTES_OF_THREAD, MIN_MEMORY, AvailableMemory, affordable_threads, require_memory_for_thread
 from sframe_spark.process.threads import ThreadPool, in_threads, in_threads_ahead, raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from tests.examples import square
@@ -73,7 +73,7 @@ def test_work_ends(left: int, when: str, tmp_path: Path) -> None:
 @pytest.fixture(params=[0, 1, 2])
 def room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """How many threads there is room for."""
-    left = AvailableMemory(MIN_ROOM + request.param * BYTES_OF_THREAD, "left to this process by its limit")
+    left = AvailableMemory(MIN_MEMORY + request.param * BYTES_OF_THREAD, "left to this process by its limit")
     monkeypatch.setattr(memory, "of_process", lambda: left)
     return request.param
 
@@ -88,7 +88,7 @@ def test_threads_are_as_many_as_there_is_room_for(room: int) -> None:
 
 
 def test_work_without_threads_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "of_process", lambda: AvailableMemory(MIN_ROOM, "left to this process by its limit"))
+    monkeypatch.setattr(memory, "of_process", lambda: AvailableMemory(MIN_MEMORY, "left to this process by its limit"))
     import signal
 
     def work(value: int) -> int:

@@ -185,7 +185,7 @@ def forms_of(node: PlannerNode) -> list[Form]:
         materialize(node)
         for chunk in iterate(columns_of(node, inspected)):
             for place, column in zip(inspected, chunk.columns, strict=True):
-                finders[place].look(column)
+                finders[place].add(column)
     return [finder.form() for finder in finders]
 
 
@@ -193,7 +193,7 @@ def form_of_arrays(arrays: Iterable[pa.Array], column_type: ColumnType) -> Form:
     """What a column in memory goes out as."""
     finder = FormFinder(column_type)
     for array in arrays:
-        finder.look(array)
+        finder.add(array)
     return finder.form()
 
 

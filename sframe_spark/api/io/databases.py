@@ -605,7 +605,7 @@ def read_sql(
         rounded = RoundedNumbers()
         float_hints = {name for place, name in enumerate(names) if dict(_hinted_types(hints, names)).get(place) == FLOAT}
         node = node_from_batches(_batches(chain(first, rows), names, types, rounded), types)
-        rounded.tell(but=float_hints)
+        rounded.warn(but=float_hints)
         return node, names
 
 

@@ -428,7 +428,7 @@ class PipelineRunner:
             try:
                 made = evaluate(rows)
             except ResultsTooLongError as cut:
-                rows = max(1, min(rows - 1, rows * cut.done // cut.asked))
+                rows = max(1, min(rows - 1, rows * cut.done // cut.requested))
             else:
                 self.measured.release()
                 return made, rows

@@ -250,7 +250,7 @@ def require_python() -> None:
 
 def check_python_once() -> None:
     """Ask executors, once in a session, what Python they run, and send them what is missing; a query may need no Python."""
-    if not get_packages().asked and not is_one_process(get_session()):
+    if not get_packages().checked and not is_one_process(get_session()):
         _ask_python()
 
 
@@ -262,7 +262,7 @@ def _ask_python() -> None:
             require_same_versions(answer)
     except NotSharedError as error:
         packages.trouble = str(error)
-    packages.asked = True
+    packages.checked = True
 
 
 def check_python_again(failure: str) -> None:
@@ -275,7 +275,7 @@ def check_python_again(failure: str) -> None:
     NotSharedError
         If they cannot run functions of ours.
     """
-    if any(word in failure for word in _OF_IMPORTS) and (get_packages().asked or is_one_process(get_session())):
+    if any(word in failure for word in _OF_IMPORTS) and (get_packages().checked or is_one_process(get_session())):
         get_packages().trouble = ""
         _ask_python()
         require_python()

@@ -171,7 +171,7 @@ def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:
         _exchange(place, above, advice)
     finally:
         remove_own(place)
-    get_packages().asked = True
+    get_packages().checked = True
     get_reached().update({(above, "written"), (above, "read")})
 
 
@@ -213,7 +213,7 @@ def _require_seen(file: str, above: str) -> None:
         expected = read()
     for answer in answers(read, None):
         _check(answer, expected, above)
-    get_packages().asked = True
+    get_packages().checked = True
     get_reached().add((above, "read"))
 
 
@@ -263,7 +263,7 @@ def _seen_otherwise(files: Mapping[str, str]) -> dict[str, str]:
             if there != here:
                 seen = f"does not see it ({there})" if isinstance(there, str) else "sees another file there"
                 found.setdefault(directory, f"Spark's executor on {answer.executor} {seen}: {visible(file)}, which is here on {this_host()}")
-    get_packages().asked = True
+    get_packages().checked = True
     return found
 
 

@@ -1,1 +1,1 @@
-"""Lists, arrays and dicts of numbers and texts, all of a batch at a time: what makes no Python object of each value."""
+"""Lists, dicts and arrays of a whole batch, parsed and written with Arrow and numpy kernels instead of value by value."""

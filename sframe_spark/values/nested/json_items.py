@@ -1,6 +1,6 @@
-"""The stored texts of lists and dicts (tagged JSON, see :mod:`sframe_spark.values.tagged_json`) as items, and items as such texts.
+"""Stored lists and dicts (tagged JSON, see :mod:`sframe_spark.values.tagged_json`) split into items, and items joined into them again.
 
-Items that hold others stay JSON, and so do all of several types; what is nested deeper is left to who goes value by value.
+Items that are nested, or of several types, stay JSON. Values nested too deep for the patterns are left to the caller, which goes value by value.
 """
 
 from __future__ import annotations
@@ -58,21 +58,19 @@ from sframe_spark.values.nested.text_spans import (
     texts_between,
 )
 
-# Values that are JSON each as a column of one type.
-
 NULL, POINT, EXPONENT, LOWER_CASE = b"n.e "
 KINDS = [frozenset(), *(frozenset([kind]) for kind in (INT_KIND, FLOAT_KIND, STR_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND, FLOAT_KIND, DATETIME_KIND))]
-"""Kinds of values: of missing ones none."""
+"""Kinds of values; a missing value has none."""
 MISSING, INTS, FLOATS, TEXTS, LISTS, DICTS, ARRAYS, SPECIAL_FLOATS, DATETIMES = range(len(KINDS))
-"""Places of the kinds."""
-# The second letters of "dict", "array", "float" and "datetime" tell these tags, which are after a brace, a quote and their sign.
+"""Positions in ``KINDS``."""
+# The tags "dict", "array", "float" and "datetime" differ in their second letter, which comes after a brace, a quote and a dollar sign.
 _PLACE_OF_TAG = len('{"$d')
 _BY_TAG = np.array([{"i": DICTS, "r": ARRAYS, "l": SPECIAL_FLOATS, "a": DATETIMES}.get(chr(byte), MISSING) for byte in range(256)], np.int8)
 _BY_FIRST = np.array([{NULL: MISSING, QUOTE: TEXTS, OPENING: LISTS}.get(byte, INTS) for byte in range(256)], np.int8)
 
 
 def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
-    """Items that are all ints, all floats or all texts, where they are not missing; None where they are of several types, or there are none.
+    """Return JSON items as a column if, missing ones aside, they are all ints, all floats or all strings; else None.
 
     Examples
     --------
@@ -102,7 +100,7 @@ def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
 
 
 def as_floats(texts: pa.Array) -> pa.Array | None:
-    """Numbers, whole or not, as floats; None where there is anything else."""
+    """Return JSON numbers as floats; None if there is anything else."""
     first = first_bytes(texts)
     special = first == BRACE
     numbers = without(texts, (first == NULL) | special)
@@ -117,7 +115,7 @@ def as_floats(texts: pa.Array) -> pa.Array | None:
 
 
 def without_quotes(texts: pa.Array) -> pa.Array:
-    """Texts of JSON texts; missing ones stay.
+    """Return the strings of JSON strings; missing ones stay.
 
     Examples
     --------
@@ -133,7 +131,7 @@ def without_quotes(texts: pa.Array) -> pa.Array:
 
 
 def kinds_of(texts: pa.Array) -> np.ndarray:
-    """Which of :data:`KINDS` each value is of, none of which is missing.
+    """Return for each value, none of which is missing, its position in :data:`KINDS`.
 
     Examples
     --------
@@ -152,26 +150,26 @@ def kinds_of(texts: pa.Array) -> np.ndarray:
 
 
 def _have_points(numbers: pa.Array) -> np.ndarray:
-    """Which numbers have a point or an exponent, by which a float is known."""
+    """Return which numbers have a point or an exponent, and so are floats."""
     data, bounds = bytes_of(numbers)
-    # Letters of both cases differ in one bit. A pattern takes four times as long.
+    # Upper and lower case differ in one bit. A pattern takes four times as long.
     found = (data == POINT) | (data | LOWER_CASE == EXPONENT)
     return np.logical_or.reduceat(found, bounds[:-1]) if len(numbers) else np.zeros(0, bool)
 
 
 def first_bytes(texts: pa.Array) -> np.ndarray:
-    """The first byte of each value, none of which is missing."""
+    """Return the first byte of each value, none of which is missing."""
     data, bounds = bytes_of(texts)
     return data[bounds[:-1]]
 
 
 def without(texts: pa.Array, absent: np.ndarray) -> pa.Array:
-    """Texts of which some are missing."""
+    """Return the strings with the absent ones missing."""
     return pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), texts) if absent.any() else texts
 
 
-# Values that hold others are cut by patterns of thousands of letters, which take as long to read as a thousand values; those of the most levels as
-# some thousands.
+# Nested values are recognised by patterns of thousands of letters, whose compilation costs as much as a thousand values, or some thousands for the
+# deepest ones.
 FEW_ROWS, MANY_ROWS = 1000, 8000
 STORED_LIST, STORED_DICT = ("[", ",", "]"), (BEFORE, ",", AFTER)
 NEEDS_ESCAPES = r'["\\\x00-\x1f]'
@@ -179,7 +177,7 @@ NEEDS_ESCAPES = r'["\\\x00-\x1f]'
 
 @attrs.frozen(eq=False)
 class FlatItems:
-    """Lists or dicts of a batch.
+    """Lists or dicts of a batch as flat arrays of all their items.
 
     Parameters
     ----------
@@ -190,7 +188,7 @@ class FlatItems:
     items
         The items of all rows, or the values of dicts: as JSON, or natively.
     keys
-        The keys of dicts, numbers or texts; None of lists.
+        The keys of dicts, numbers or strings; None for lists.
     """
 
     counts: np.ndarray
@@ -200,11 +198,11 @@ class FlatItems:
 
     @property
     def offsets(self) -> pa.Array:
-        """Where the items of each row begin and end, missing for a row that is."""
+        """The offsets of a list array, missing for a missing row."""
         return _offsets(self.counts, self.missing)
 
     def natively(self) -> tuple[pa.Array, ColumnType] | None:
-        """The same as an Arrow array of lists or maps; None where the items are of several types."""
+        """Return an Arrow array of lists or maps; None if the items are of several types."""
         found = typed_items(self.items)
         if found is None:
             return None
@@ -216,13 +214,13 @@ class FlatItems:
         return pa.MapArray.from_arrays(self.offsets, self.keys, items, type=column_type.physical), column_type
 
     def by_keys(self) -> tuple[pa.Array, ColumnType]:
-        """Dicts as an Arrow array of maps from their keys to their values as JSON."""
+        """Return dicts as an Arrow array of maps from their keys to their values as JSON."""
         assert self.keys is not None
         column_type = dict_of(INT if pa.types.is_int64(self.keys.type) else STR, STR)
         return pa.MapArray.from_arrays(self.offsets, self.keys, self.items, type=column_type.physical), column_type
 
     def stored(self) -> pa.Array:
-        """Their stored texts; the items are JSON."""
+        """Return the stored texts; the items are JSON."""
         entries = self.items
         if self.keys is not None:
             entries = pc.binary_join_element_wise("[", texts_of_items(self.keys), ",", self.items, "]", "")
@@ -230,7 +228,7 @@ class FlatItems:
 
 
 def in_brackets(counts: np.ndarray, items: pa.Array, brackets: tuple[str, str, str], missing: np.ndarray | None = None) -> pa.Array:
-    """The items of each row, which has so many of them, in one text: with what is before, between and after them; missing rows stay.
+    """Join the items of each row, given their counts, with the text before, between and after them; missing rows stay missing.
 
     Examples
     --------
@@ -247,14 +245,14 @@ def _offsets(counts: np.ndarray, missing: np.ndarray | None) -> pa.Array:
 
 
 def stored_by_keys(values: pa.Array) -> pa.Array:
-    """Stored texts of dicts, given as maps from their keys to their values as JSON."""
+    """Return stored texts of dicts, given as maps from their keys to their values as JSON."""
     found = items_of(values)
     assert found is not None
     return found.stored()
 
 
 def flat_items(texts: pa.Array, kind: str) -> FlatItems | None:
-    """The items of stored lists or dicts; None where these have others within.
+    """Return the items of stored lists or dicts; None if some are nested.
 
     Examples
     --------
@@ -266,7 +264,7 @@ def flat_items(texts: pa.Array, kind: str) -> FlatItems | None:
 
 
 def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
-    """The items of many stored lists or dicts, whatever they hold; None where that is nested deep, and where there are few rows.
+    """Return the items of many stored lists or dicts, nested ones too; None if they are nested deep, or nested and few.
 
     Examples
     --------
@@ -278,14 +276,14 @@ def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
 
 
 def is_known(texts: pa.Array, kind: str, many_rows: int = MANY_ROWS) -> bool:
-    """True for lists or dicts that are JSON as we write it, nested a little; a dict may have keys of both kinds.
+    """Return whether all values are lists or dicts as this package writes them and not nested deep; keys of a dict may be of both kinds.
 
     Parameters
     ----------
     texts, kind
         Stored lists or dicts.
     many_rows
-        Of so many one more level is looked for.
+        With so many rows, one more level of nesting is allowed.
 
     Examples
     --------
@@ -297,7 +295,7 @@ def is_known(texts: pa.Array, kind: str, many_rows: int = MANY_ROWS) -> bool:
 
 
 def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
-    """How many items each list or dict has that :func:`any_items` finds the items of; missing for missing ones.
+    """Return the number of items of each list or dict that :func:`any_items` handles; missing for missing ones.
 
     Examples
     --------
@@ -321,7 +319,7 @@ def _forms(texts: pa.Array, kind: str, keys: Sequence[str] = (TEXT, WHOLE), many
 
 
 def _flat_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tuple[str, bool]]:
-    """Patterns of flat values, and whether the keys of dicts are numbers there."""
+    """Yield patterns of flat values, and whether the keys of dicts are numbers there."""
     if kind == LIST_KIND:
         yield LIST_PATTERN, False
     else:
@@ -355,14 +353,14 @@ def _filled(texts: pa.Array, kind: str) -> pa.Array:
 
 
 def texts_of_items(items: pa.Array) -> pa.Array:
-    """Items of one type as JSON."""
+    """Return items of one type as JSON."""
     if pa.types.is_string(items.type):
         return json_strings(items).fill_null("null")
     return (stored_floats(items) if pa.types.is_floating(items.type) else items.cast(pa.string())).fill_null("null")
 
 
 def stored_floats(numbers: pa.Array) -> pa.Array:
-    """Stored texts of floats; missing ones stay.
+    """Return stored texts of floats; missing ones stay.
 
     Examples
     --------
@@ -399,7 +397,7 @@ def json_strings(texts: pa.Array, write: Callable[[str], str] = json.encoder.enc
 
 
 def items_of(values: pa.Array) -> FlatItems | None:
-    """The items of an Arrow array of lists or maps; None where a missing row has some."""
+    """Return the items of an Arrow array of lists or maps; None if a missing row has some."""
     if not len(values):
         empty = pa.nulls(0, pa.string())
         return FlatItems(np.empty(0, np.int64), np.empty(0, bool), empty, empty if pa.types.is_map(values.type) else None)
@@ -413,7 +411,7 @@ def items_of(values: pa.Array) -> FlatItems | None:
 
 
 def stored_lists(values: pa.Array) -> pa.Array | None:
-    """Stored texts of an Arrow array of lists or maps; None where a missing row has items.
+    """Return stored texts of an Arrow array of lists or maps; None if a missing row has items.
 
     Examples
     --------

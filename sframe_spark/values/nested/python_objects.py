@@ -1,4 +1,4 @@
-"""Python's lists and dicts as stored texts, all of a batch at once: one level of what they hold after the other."""
+"""Python's lists and dicts as stored texts and back, for a whole batch: level by level instead of value by value."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from sframe_spark.values.nested.text_spans import (
     cut_lists,
 )
 
-# Lists that hold themselves are told by who goes value by value; before that they would become as many items as nothing has room for.
+# A list that contains itself is detected only value by value; these limits stop it from filling the memory before that.
 MAX_LEVELS_AT_ONCE, MAX_ITEMS_AT_ONCE = 8, 1 << 24
-# Numbers come first.
+# Codes of classes; numbers come first.
 _INT, _LIKE_INT, _FLOAT, _TEXT, _MISSING, _DATETIME, _LIST, _DICT, _ARRAY, _NUMPY = range(10)
 _PLAIN_CODES: dict[type, int] = {
     int: _INT,
@@ -49,25 +49,25 @@ _PLAIN_CODES: dict[type, int] = {
     dict: _DICT,
     array.array: _ARRAY,
 }
-# What users' values hold besides, and are stored as one of these.
+# Further classes in users' values, which are stored as one of these.
 _CODES = {**_PLAIN_CODES, bool: _LIKE_INT, np.int64: _LIKE_INT, np.float64: _FLOAT, tuple: _LIST, np.ndarray: _NUMPY}
-# Ints from there on may be rounded.
+# Ints from here on may be rounded.
 _FIRST_ROUNDED = 2.0**53
 _STORED_ARRAY = (EMPTY_ARRAY[:-2], ",", EMPTY_ARRAY[-2:])
 Writer = Callable[[list[Any]], pa.Array | None]
 
 
 def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.Array | None:
-    """Stored texts of Python lists or dicts; None where they hold what takes a closer look.
+    """Return stored texts of Python lists or dicts; None if they contain anything that needs to be handled value by value.
 
     Parameters
     ----------
     cells
         All lists or all dicts, or None.
     kind
-        Which of both.
+        ``"list"`` or ``"dict"``.
     are_plain
-        What is in them is stored as it is; otherwise lists of numbers within become arrays, and other classes those that columns hold.
+        Whether items are stored as they are; otherwise nested lists of numbers become arrays, and other classes become those that columns hold.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.
     try:
         found = _lists(present, MAX_LEVELS_AT_ONCE, True, are_plain) if kind == LIST_KIND else _dicts(present, MAX_LEVELS_AT_ONCE, are_plain)
     except (OverflowError, UnicodeError, pa.ArrowInvalid, pa.ArrowCapacityError, TooLargeError):
-        # Ints have 64 bits, texts are UTF-8, and an array has 2 GiB of them.
+        # An int beyond 64 bits, invalid UTF-8, or more than 2 GiB of strings.
         return None
     if found is None or len(present) == len(cells):
         return found
@@ -91,7 +91,7 @@ def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.
 
 
 def _codes_of(values: list[Any], are_plain: bool) -> np.ndarray | None:
-    """What each value is; None where one is of another class."""
+    """Return the code of each value's class; None if one is of another class."""
     try:
         return np.fromiter(map((_PLAIN_CODES if are_plain else _CODES).__getitem__, map(type, values)), np.int8, len(values))
     except KeyError:
@@ -99,7 +99,7 @@ def _codes_of(values: list[Any], are_plain: bool) -> np.ndarray | None:
 
 
 def _json(values: list[Any], codes: np.ndarray, levels: int, are_plain: bool) -> pa.Array | None:
-    """Each value as JSON, with at most so many lists and dicts inside each other; None where there is anything else."""
+    """Return each value as JSON, with at most so many nested levels; None if that is not possible."""
     if not len(values):
         return pa.array([], pa.string())
     if not levels and (codes >= _LIST).any():
@@ -113,7 +113,7 @@ def _json(values: list[Any], codes: np.ndarray, levels: int, are_plain: bool) ->
 
 
 def _by_codes(values: list[Any], codes: np.ndarray, writers: dict[int, Writer]) -> pa.Array | None:
-    """Values of different codes, each written with others of its own."""
+    """Write the values of each code with the writer for it."""
     return by_codes(codes, lambda code, chosen: writers[code](values if chosen.all() else [*compress(values, chosen.tolist())]))
 
 
@@ -156,7 +156,7 @@ def _arrays(arrays: list[Any]) -> pa.Array | None:
 
 
 def _numpy_arrays(arrays: list[np.ndarray]) -> pa.Array | None:
-    """Arrays of numbers with one dimension; empty ones are lists, and those of more are lists of arrays."""
+    """Write one-dimensional arrays of numbers; None for others: empty ones are lists, those of more dimensions lists of arrays."""
     if not all(one.ndim == 1 and one.size and one.dtype.kind in "biuf" and one.dtype.itemsize <= 8 for one in arrays):
         return None
     counts = np.fromiter(map(len, arrays), np.int64, len(arrays))
@@ -181,7 +181,7 @@ def _dicts(dicts: list[dict[Any, Any]], levels: int, are_plain: bool) -> pa.Arra
 
 
 def _before_values(keys: list[Any]) -> pa.Array | None:
-    """What stands before the values of entries with some keys, most of which repeat; None for other keys than texts and ints."""
+    """Return the JSON before the value of each entry, for keys that are strings or ints, most of which repeat; else None."""
     codes = _codes_of(keys, are_plain=True)
     if codes is None or not np.isin(codes, (_INT, _TEXT)).all():
         return None
@@ -203,11 +203,8 @@ _SCALARS: dict[int, Writer] = {
 }
 
 
-# Rows as dicts.
-
-
 def named_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Rows as dicts, one after the other, each a new one; a row has as many values as there are names.
+    """Yield rows as new dicts; a row has as many values as there are names.
 
     Examples
     --------
@@ -218,7 +215,7 @@ def named_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[
     return map(dict, map(zip, itertools.repeat(names), rows)) if written is None else written(rows, *names)
 
 
-# A dict that is written out is made in a fifth of the time that one of pairs takes, which is most of the time of a short function.
+# A dict display takes a fifth of the time of dict(pairs), which would be most of the time of a short user function.
 _WRITTEN: dict[int, Callable[..., Iterator[dict[str, Any]]]] = {
     1: lambda rows, a: ({a: v} for (v,) in rows),
     2: lambda rows, a, b: ({a: v, b: w} for v, w in rows),
@@ -228,13 +225,13 @@ _WRITTEN: dict[int, Callable[..., Iterator[dict[str, Any]]]] = {
 }
 
 
-# Stored texts as Python's lists and dicts, all of a batch at once: one level of what they hold after the other.
+# Decoding.
 
 _PLAIN, _LIST_TEXT, _DICT_TEXT, _ARRAY_TEXT, _DATETIME_TEXT, _OTHER = range(6)
 
 
 def python_values(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    """Values of some texts, none of which is missing and all of which are known to be JSON as we write it; what is rare is read one by one.
+    """Return the values of stored texts, none missing, all known to be as this package writes them; rare forms are read one by one.
 
     Raises
     ------
@@ -255,14 +252,14 @@ def python_values(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     codes[(codes == _OTHER) & (first == OPENING)] = _LIST_TEXT
     for code, start in ((_DICT_TEXT, BEFORE), (_ARRAY_TEXT, EMPTY_ARRAY[:-2]), (_DATETIME_TEXT, BEFORE_DATETIME)):
         codes[pc.starts_with(texts, start).to_numpy(zero_copy_only=False)] = code
-    found = np.unique(codes).tolist()
-    if len(found) == 1:
-        return _READERS[found[0]](texts, read)
+    present = np.unique(codes).tolist()
+    if len(present) == 1:
+        return _READERS[present[0]](texts, read)
     values = np.empty(len(texts), object)
-    for code in found:
+    for code in present:
         chosen = codes == code
         values[chosen] = np.fromiter(_READERS[code](texts.filter(pa.array(chosen)), read), object, int(chosen.sum()))
-    # The values themselves, which are no arrays.
+    # The values themselves, not numpy scalars.
     return values.tolist()
 
 
@@ -284,7 +281,7 @@ def _python_dicts(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
     known, places = _plain(names.dictionary, read), names.indices.to_numpy()
     count = int(counts[0])
     if count and (counts == count).all() and (places.reshape(-1, count) == places[:count]).all():
-        # The usual dicts: all have the same keys.
+        # The common case: all have the same keys.
         same = [known[place] for place in places[:count].tolist()]
         return [*named_rows(same, zip(*[iter(values)] * count, strict=True))]
     entries = zip(map(known.__getitem__, places.tolist()), values, strict=True)

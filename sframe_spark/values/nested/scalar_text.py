@@ -1,4 +1,4 @@
-"""Floats as texts, all of a batch at once."""
+"""Floats and datetimes as text, for a whole batch."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import pyarrow.compute as pc
 from sframe_spark.values.datetimes import MINUTE, SECOND, all_in_years_of_python, format_datetimes, to_microseconds
 from sframe_spark.values.nested.text_spans import BEFORE_DATETIME, map_distinct, seem_repeated
 
-# Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
+# Between these, Arrow writes floats as Python does, with the fewest digits that read back the same.
 MIN_LIKE_PYTHON, MAX_LIKE_PYTHON = 1e-4, 1e9
-# From here on a whole number of few digits is written with an exponent.
+# From here on a whole number with few significant digits is written with an exponent.
 MIN_WITH_EXPONENT = 1e6
-# Whole numbers below have no more digits than are shown; all below the other are ints.
+# Whole numbers below the first have at most six digits; all below the second fit an int.
 SIX_DIGIT_LIMIT, LARGEST_WHOLE = 1e6, 2.0**63
 _NOT_FINITE, _IN_JSON = pa.array(["nan", "inf", "-inf"]), pa.array(["NaN", "Infinity", "-Infinity"])
 Writer = Callable[[list[float]], list[str]]
 
 
 def display_floats(values: pa.Array) -> pa.Array:
-    """Floats with six significant digits, as casts to str write them; missing ones stay.
+    """Write floats with six significant digits, as casts to str do; missing ones stay.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def display_floats(values: pa.Array) -> pa.Array:
 
 
 def compared_floats(values: pa.Array) -> pa.Array:
-    """Floats as equal values have equal texts: whole ones as ints.
+    """Write floats so that equal numbers have equal texts: whole ones as ints.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def compared_floats(values: pa.Array) -> pa.Array:
 
 
 def exact_floats(values: pa.Array) -> pa.Array:
-    """Floats as Python's ``repr`` writes them, with all their digits; missing ones stay.
+    """Write floats as Python's ``repr`` does, with all their digits; missing ones stay.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def exact_floats(values: pa.Array) -> pa.Array:
 
 
 def brief_floats(values: pa.Array) -> pa.Array:
-    """Floats as briefly as they are read as the same ones, as :func:`~sframe_spark.values.tagged_json.exact_float_text` writes each.
+    """Write floats with the fewest digits that read back the same, as :func:`~sframe_spark.values.tagged_json.exact_float_text` does.
 
     Missing values stay missing.
 
@@ -69,14 +69,14 @@ def brief_floats(values: pa.Array) -> pa.Array:
     >>> brief_floats(pa.array([0.1, 2.0, 1e16, float("nan"), None])).to_pylist()
     ['0.1', '2', '1e+16', 'nan', None]
     """
-    # As bits: a negative zero is another text than zero.
+    # As bits: a negative zero has another text than zero.
     bits = values.view(pa.int64())
     return map_distinct(bits, lambda bits: _brief(bits.view(pa.float64()))) if seem_repeated(bits) else _brief(values)
 
 
 def _brief(values: pa.Array) -> pa.Array:
     numbers = values.fill_null(0.5).to_numpy(zero_copy_only=False)
-    # NaN of some bits is told as invalid.
+    # Some NaNs make numpy warn of an invalid value.
     with np.errstate(invalid="ignore"):
         size = np.abs(numbers)
         is_other = (numbers == np.floor(numbers)) | ~((size >= MIN_LIKE_PYTHON) & (size < MAX_LIKE_PYTHON))
@@ -87,12 +87,12 @@ def _brief(values: pa.Array) -> pa.Array:
 
 
 def _brief_irregular(numbers: np.ndarray) -> pa.Array:
-    """Whole numbers, and those that Arrow writes otherwise than Python."""
+    """Write whole numbers, and those that Arrow writes differently from Python."""
     with np.errstate(invalid="ignore"):
         size = np.abs(numbers)
         is_int = (numbers == np.floor(numbers)) & (size < MAX_LIKE_PYTHON) & ~((numbers == 0) & np.signbit(numbers))
         is_long = is_int & (size >= MIN_WITH_EXPONENT)
-        # Of six digits no long one ends in another digit than zero.
+        # A long number with six significant digits ends in zero.
         is_int &= ~is_long | (numbers != np.floor(numbers / 10) * 10)
     texts = pa.array(np.where(is_int, numbers, 0).astype(np.int64)).cast(pa.string())
     if is_long.any():
@@ -101,7 +101,7 @@ def _brief_irregular(numbers: np.ndarray) -> pa.Array:
 
 
 def signed_floats(values: pa.Array) -> pa.Array:
-    """The same with a point in a negative zero, which without one would be read as an int, that has no sign.
+    """Write floats as :func:`brief_floats` does, but a negative zero with a point, as ``-0`` would be read as an int without a sign.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def signed_floats(values: pa.Array) -> pa.Array:
 
 
 def json_floats(values: pa.Array) -> pa.Array:
-    """The same as :func:`signed_floats`, but for the words that stand in JSON for what it has no number for.
+    """Write floats as :func:`signed_floats` does, but with JSON's words for infinities and NaN.
 
     Examples
     --------
@@ -126,25 +126,22 @@ def json_floats(values: pa.Array) -> pa.Array:
 
 
 def write_six_digits(numbers: list[float]) -> list[str]:
-    """Each with six digits."""
     return (" ".join(["%g"] * len(numbers)) % tuple(numbers)).split(" ") if numbers else []
 
 
 def write_exact(numbers: list[float]) -> list[str]:
-    """Each with all its digits."""
     return list(map(float.__repr__, numbers))
 
 
 def write_brief(numbers: list[float]) -> list[str]:
-    """Each with as many digits as tell it from others."""
     pairs = zip(write_six_digits(numbers), numbers, strict=True)
     return [short if float(short) == number or number != number else float.__repr__(number) for short, number in pairs]
 
 
-def _texts(values: pa.Array, most: float, write: Writer, keeps_sign: bool) -> pa.Array:
+def _texts(values: pa.Array, limit: float, write: Writer, keeps_sign: bool) -> pa.Array:
     numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
     with np.errstate(invalid="ignore"):
-        whole = (np.rint(numbers) == numbers) & (np.abs(numbers) < most)
+        whole = (np.rint(numbers) == numbers) & (np.abs(numbers) < limit)
     if keeps_sign:
         whole &= (numbers != 0) | ~np.signbit(numbers)
     texts = pa.array(np.where(whole, numbers, 0.0).astype(np.int64)).cast(pa.string())
@@ -155,7 +152,7 @@ def _texts(values: pa.Array, most: float, write: Writer, keeps_sign: bool) -> pa
 
 
 def _distinct(values: pa.Array, write: Writer) -> pa.Array:
-    """The texts of floats, each of which is written once where they repeat."""
+    """Write floats, repeated ones once only."""
     encoded = values.dictionary_encode()
     if 2 * len(encoded.dictionary) <= len(values):
         return pa.array(write(encoded.dictionary.to_pylist()), pa.string()).take(encoded.indices)
@@ -163,15 +160,15 @@ def _distinct(values: pa.Array, write: Writer) -> pa.Array:
     return pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
 
 
-# Date-times amid stored lists and dicts, all of a batch at once.
+# Datetimes inside stored lists and dicts.
 
 _PARTS = r'^\{"\$datetime":(?P<instant>-?[0-9]+),"offset":(?P<offset>-?[0-9]+|null)\}$'
-# The clock that Python shows is less than a day ahead of UTC or behind.
+# Python's offsets are less than a day.
 _MAX_MINUTES = 24 * 60 - 1
 
 
 def instants_and_offsets(texts: pa.Array) -> tuple[pa.Array, pa.Array] | None:
-    """Microseconds in UTC and minutes east of it of stored date-times, none of which is missing; None where Python has none such.
+    """Parse stored datetimes, none missing, into microseconds in UTC and minutes east of it; None if one is out of Python's range.
 
     Examples
     --------
@@ -187,53 +184,53 @@ def instants_and_offsets(texts: pa.Array) -> tuple[pa.Array, pa.Array] | None:
 
 
 def format_stored_datetimes(texts: pa.Array, form: str, offset_form: str) -> pa.Array | None:
-    """Stored date-times in a format, with one for the offset where there is one; None where Python has none such.
+    """Format stored datetimes, and the offset of those that have one; None if one is out of Python's range.
 
     Examples
     --------
     >>> format_stored_datetimes(pa.array(['{"$datetime":5,"offset":null}', '{"$datetime":0,"offset":60}']), "%H:%M:%S%F", "%z").to_pylist()
     ['00:00:00.000005', '01:00:00+0100']
     """
-    found = instants_and_offsets(texts)
-    if found is None:
+    parsed = instants_and_offsets(texts)
+    if parsed is None:
         return None
-    wall, offsets = _wall(*found), found[1]
+    wall, offsets = _wall(*parsed), parsed[1]
     cells = format_datetimes(wall, offsets, form)
     return pc.if_else(offsets.is_valid(), format_datetimes(wall, offsets, form + offset_form), cells) if offset_form else cells
 
 
-def stored_datetimes(moments: Sequence[datetime.datetime]) -> pa.Array:
-    """Stored texts of date-times.
+def stored_datetimes(values: Sequence[datetime.datetime]) -> pa.Array:
+    """Return stored texts of datetimes.
 
     Examples
     --------
     >>> stored_datetimes([datetime.datetime(1970, 1, 1, 0, 0, 1)]).to_pylist()
     ['{"$datetime":1000000,"offset":null}']
     """
-    if all(moment.tzinfo is None for moment in moments):
-        instants, offset = pa.array(moments, pa.timestamp("us")).cast(pa.int64()), pa.scalar("null")
+    if all(value.tzinfo is None for value in values):
+        instants, offset = pa.array(values, pa.timestamp("us")).cast(pa.int64()), pa.scalar("null")
     else:
-        split = [to_microseconds(moment) for moment in moments]
+        split = [to_microseconds(value) for value in values]
         instants = pa.array([instant for instant, _ in split], pa.int64())
         offset = pa.array([minutes for _, minutes in split], pa.int32()).cast(pa.string()).fill_null("null")
     return pc.binary_join_element_wise(BEFORE_DATETIME, instants.cast(pa.string()), ',"offset":', offset, "}", "")
 
 
 def _wall(instants: pa.Array, offsets: pa.Array) -> pa.Array:
-    """What the clock on the wall shows."""
+    """Return the wall clock time."""
     return pc.add(instants, pc.multiply(offsets.fill_null(0).cast(pa.int64()), MINUTE)).cast(pa.timestamp("us"))
 
 
-# Date-times without an offset as compact texts, all of a batch at once.
+# Datetimes without an offset as compact text.
 
-# Of `2011-01-02 03:04:05.000006`, as Arrow writes it, and of `20110102T030405.000006`: how long they are, and where parts of so many digits start.
+# The layouts of `2011-01-02 03:04:05.000006`, as Arrow writes it, and of `20110102T030405.000006`: their widths, and the start of each part.
 _ARROW_WIDTH, _WIDTH, _WHOLE_WIDTH = 26, 22, 15
 _DIGITS = {"year": 4, "month": 2, "day": 2, "hour": 2, "minute": 2, "second": 2, "point": 1, "micros": 6}
 _ARROW_STARTS, _STARTS = (0, 5, 8, 11, 14, 17, 19, 20), (0, 4, 6, 9, 11, 13, 15, 16)
 
 
 def compact_datetimes(values: pa.Array, start: str = "", end: str = "") -> pa.Array:
-    """Date-times of the years 1 to 9999 as texts, with microseconds only where there are any, with an ASCII text before and after each.
+    """Write datetimes of the years 1 to 9999, with microseconds only where there are any, between two ASCII strings.
 
     Examples
     --------
@@ -252,7 +249,7 @@ def compact_datetimes(values: pa.Array, start: str = "", end: str = "") -> pa.Ar
 
 
 def _compact_strings(cells: np.ndarray, width: int, start: str, end: str) -> pa.Array:
-    """Texts of one width, with what stands before and after them."""
+    """Return strings of one width, with the text before and after them."""
     one = f"{start}{'T':>9}{'':{width - 9}}{end}".encode()
     lines = np.full(len(cells), one, f"V{len(one)}")
     within = [at for at in _STARTS if at < width]

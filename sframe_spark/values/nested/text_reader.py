@@ -1,4 +1,4 @@
-"""Values that are JSON each as a column of the type wanted, where each of them is of its kind."""
+"""Lists, dicts and arrays read from text, for a whole batch: stored items as a column of a given type, and users' strings."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from sframe_spark.values.nested.text_spans import (
 from sframe_spark.values.nested.text_writer import display_strings
 
 
-def column_of(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
-    """What is stored for the values, none of which is missing, in a column; None where one of them takes a conversion.
+def column_of(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
+    """Return stored values, none missing, as a column of a type; None if one of them needs a conversion.
 
     Examples
     --------
@@ -38,47 +38,47 @@ def column_of(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
     ([1, None], ['["a",[]]'])
     """
     if (first_bytes(texts) == NULL).all():
-        return pa.nulls(len(texts), wanted.physical)
-    reader = _READERS.get(wanted.kind)
-    return None if reader is None else reader(texts, wanted)
+        return pa.nulls(len(texts), column_type.physical)
+    reader = _READERS.get(column_type.kind)
+    return None if reader is None else reader(texts, column_type)
 
 
-def _scalars(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
+def _scalars(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
     found = typed_items(texts)
-    return found[0] if found is not None and found[1] == wanted else None
+    return found[0] if found is not None and found[1] == column_type else None
 
 
-def _texts(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
-    found = _scalars(texts, wanted)
+def _texts(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
+    found = _scalars(texts, column_type)
     return display_strings(texts) if found is None else found
 
 
-def _floats(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
+def _floats(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
     first = first_bytes(texts)
     return as_floats(texts) if not (first == OPENING).any() else None
 
 
-def _arrays(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
+def _arrays(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
     if not all_match(texts, f"^(?:{ARRAY_ITEM}|null)$"):
         return None
     absent = first_bytes(texts) == NULL
     counts, items = cut_arrays(without(texts, absent).fill_null(EMPTY_ARRAY))
     numbers = as_floats(items)
     found = FlatItems(counts, absent, items)
-    return None if numbers is None else pa.ListArray.from_arrays(found.offsets, numbers, type=wanted.physical)
+    return None if numbers is None else pa.ListArray.from_arrays(found.offsets, numbers, type=column_type.physical)
 
 
-def _nested(texts: pa.Array, wanted: ColumnType) -> pa.Array | None:
+def _nested(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
     absent = first_bytes(texts) == NULL
-    opening = "[" if wanted.kind == LIST_KIND else BEFORE
+    opening = "[" if column_type.kind == LIST_KIND else BEFORE
     values = without(texts, absent)
     if pc.all(pc.starts_with(values, opening)).as_py() is False:
         return None
-    if not wanted.is_encoded:
-        found = flat_items(values, wanted.kind)
+    if not column_type.is_encoded:
+        found = flat_items(values, column_type.kind)
         native = None if found is None else found.natively()
-        return native[0] if native is not None and native[1] == wanted else None
-    is_same = wanted.kind == LIST_KIND and all_match(values, LIST_PATTERN)
+        return native[0] if native is not None and native[1] == column_type else None
+    is_same = column_type.kind == LIST_KIND and all_match(values, LIST_PATTERN)
     return values if is_same or not has_lists_of_numbers(values) else None
 
 
@@ -92,10 +92,10 @@ _READERS: dict[str, Callable[[pa.Array, ColumnType], pa.Array | None]] = {
 }
 
 
-# Lists, dicts and arrays in users' texts that are written as most are, all of a batch at once.
+# Lists, dicts and arrays in users' strings, in their common spellings.
 
 TEXT = r'"[^"\\\x00-\x1f]*"'
-# As JSON writes numbers, and not so large that they are others than ours. What is replaced is the first alternative that fits, so floats come first.
+# Numbers of JSON that are in range. The first alternative that matches is replaced, so floats come before ints.
 _WHOLE, _EXPONENT = "(?:0|[1-9][0-9]{0,17})", "[eE][-+]?[0-9]{1,2}"
 NUMBER = rf"(?:-?{_WHOLE}\.[0-9]{{1,20}}(?:{_EXPONENT})?|-?{_WHOLE}{_EXPONENT}|0|-?[1-9][0-9]{{0,17}})"
 ITEM = f"(?:{TEXT}|{NUMBER})"
@@ -106,7 +106,7 @@ ARRAYS = rf"^\[(?:{_DECIMAL}(?:(?: |[,;] ?){_DECIMAL})*)?\]$"
 
 
 def read_stored(texts: pa.Array, kind: str) -> tuple[pa.Array, pa.Array]:
-    """Stored texts of the lists or dicts in some texts, and which of them were read; the others are missing, and not read is not wrong.
+    """Return the stored texts of lists or dicts in strings, and which strings were read; the others are missing, but may be valid.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def read_stored(texts: pa.Array, kind: str) -> tuple[pa.Array, pa.Array]:
     >>> stored.to_pylist(), known.to_pylist()
     (['{"$dict":[["a",1]]}', None], [True, False])
     """
-    # As Python shows them; a text that has both kinds of quotes is left alone.
+    # Python's quotes; a string with both kinds of quotes is not read here.
     single = pc.and_not(pc.match_substring(texts, "'"), pc.match_substring(texts, '"')).fill_null(False)
     if pc.any(single).as_py():
         texts = pc.if_else(single, pc.replace_substring(texts, "'", '"'), texts)
@@ -130,13 +130,13 @@ def read_stored(texts: pa.Array, kind: str) -> tuple[pa.Array, pa.Array]:
 
 
 def are_distinct(found: FlatItems) -> bool:
-    """True when no dict has a key twice."""
+    """Return whether no dict has a key twice."""
     assert found.keys is not None
     return not has_duplicates(found.counts, found.keys.dictionary_encode().indices.to_numpy())
 
 
 def read_arrays(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The arrays in some texts, and which of them were read.
+    """Return the arrays in strings, and which strings were read.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Parts of the texts of a batch, found in their bytes."""
+"""Slices of the strings of a batch, found in their bytes: patterns and structure of stored texts, and kernels by code or for repeated values."""
 
 from __future__ import annotations
 
@@ -8,41 +8,40 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# How stored texts (tagged JSON, see :mod:`sframe_spark.values.tagged_json`) look: what is found by a pattern needs no reader of JSON.
+# Patterns of stored texts (tagged JSON, see :mod:`sframe_spark.values.tagged_json`): a text that matches needs no JSON parser.
 
-# Escapes are those that are written, one for each character, so that equal texts are written equally.
+# Only the escapes that are written, one for each character, so that equal strings have equal texts.
 TEXT = r'"(?:[^"\\\x00-\x1f]|\\["\\nrtbf]|\\u00(?:0[0-7bef]|1[0-9a-f]))*"'
 WHOLE = "-?[0-9]{1,18}"
-# None is beyond the largest float.
+# None of these is beyond the largest float.
 NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{1,20})?(?:[eE][-+]?(?:[0-9]{1,2}|[12][0-8][0-9]))?"
 ITEM = f"(?:{TEXT}|{NUMBER}|null)"
 LIST_PATTERN = rf"^\[(?:{ITEM}(?:,{ITEM})*)?\]$"
-# What a stored text of a dict has around its entries, and that of a float that JSON has no number for around its name.
+# The text around the entries of a stored dict, and around the name of a float that JSON has no number for.
 BEFORE, AFTER = '{"$dict":[', "]}"
 EMPTY_ARRAY, BEFORE_FLOAT, AFTER_FLOAT, BEFORE_DATETIME = '{"$array":[]}', '{"$float":"', '"}', '{"$datetime":'
 SPECIAL_FLOAT = r'\{"\$float":"(?:nan|inf|-inf)"\}'
-# A number of any size: what is nested is looked at more closely by who reads it.
+# A number of any size, which the reader of nested values checks.
 _ANY_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _ELEMENT = f"(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})"
 ARRAY_ITEM = rf'\{{"\$array":\[(?:{_ELEMENT}(?:,{_ELEMENT})*)?\]\}}'
 _DATETIME = r'\{"\$datetime":-?(?:0|[1-9][0-9]{0,17}),"offset":(?:-?(?:0|[1-9][0-9]{0,4})|null)\}'
 _SCALAR = f"{TEXT}|{_ANY_NUMBER}|null|{SPECIAL_FLOAT}|{ARRAY_ITEM}|{_DATETIME}"
-# Lists of numbers alone within others, but for those of an array; the entries of dicts whose keys and values are numbers look the same.
+# Nested lists of only numbers, except those of arrays; entries of dicts whose keys and values are numbers match too.
 _LIST_OF_NUMBERS = rf"[^:]\[(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})(?:,(?:{_ANY_NUMBER}|{SPECIAL_FLOAT}))*\]"
 KEY = f"(?:{TEXT}|{WHOLE})"
-# How many lists and dicts may be inside each other for a pattern to be of use, one more where values are many: each level makes it four times as
-# long.
+# The deepest nesting for which a pattern pays, one more with many values: each level makes the pattern four times as long.
 MAX_PATTERN_LEVELS = 3
 
 
 def dicts(key: str, item: str) -> str:
-    """Stored dicts with keys and values that look so."""
+    """Return the pattern of stored dicts with such keys and values."""
     entry = rf"\[{key},{item}\]"
     return rf'\{{"\$dict":\[(?:{entry}(?:,{entry})*)?\]\}}'
 
 
 def nested(levels: int) -> str:
-    """Values of any kind, with at most so many lists and dicts inside each other.
+    """Return the pattern of values of any kind, nested at most so many levels deep.
 
     Examples
     --------
@@ -57,13 +56,13 @@ def nested(levels: int) -> str:
 
 
 def all_match(texts: pa.Array, pattern: str) -> bool:
-    """True if no text, but for missing ones, fails to match."""
-    # Most texts that do not match are told by the first ones.
+    """Return whether all strings match, missing ones aside."""
+    # If any do not match, some of the first mostly do not.
     return all(pc.all(pc.match_substring_regex(part, pattern)).as_py() is not False for part in (texts[:16], texts))
 
 
 def has_lists_of_numbers(texts: pa.Array) -> bool:
-    """True where lists or dicts may hold a list of numbers, which becomes an array where columns are made.
+    """Return whether lists or dicts may contain a list of numbers, which becomes an array when a column is made.
 
     Examples
     --------
@@ -74,17 +73,17 @@ def has_lists_of_numbers(texts: pa.Array) -> bool:
 
 
 def is_flat(texts: pa.Array) -> bool:
-    """True for numbers and texts as JSON, and missing ones."""
+    """Return whether these are JSON numbers and strings, missing ones aside."""
     return all_match(texts, f"^{ITEM}$")
 
 
 QUOTE, COMMA, OPENING, CLOSING, BACKSLASH, BRACE, CLOSING_BRACE = b'",[]\\{}'
-# What stays in the cache of a core while it is looked at.
+# Bytes that fit a core's cache.
 BLOCK = 1 << 16
 
 
 def bytes_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of texts, none of which is missing, and where each begins and the last one ends.
+    """Return the bytes of strings, none missing, and the offsets of each of them.
 
     Examples
     --------
@@ -101,7 +100,7 @@ def bytes_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def texts_between(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa.Array:
-    """The texts of some bytes between places, which ascend.
+    """Return the strings between positions, which ascend, of some bytes.
 
     Examples
     --------
@@ -110,7 +109,7 @@ def texts_between(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa
     """
     if not len(starts):
         return pa.array([], pa.string())
-    # Arrow copies every second one of texts that lie in the same bytes, which takes a tenth of the time of an index of each byte.
+    # Strings and gaps in one array, of which Arrow takes every second: ten times as fast as an index of each byte.
     bounds = np.empty(2 * len(starts), np.int32)
     bounds[0::2], bounds[1::2] = starts, stops
     texts = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds), pa.py_buffer(data))
@@ -118,7 +117,9 @@ def texts_between(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa
 
 
 def between_commas(data: np.ndarray, bounds: np.ndarray, commas: np.ndarray, before: int, after: int) -> tuple[np.ndarray, pa.Array]:
-    """How many items each text has, and all items: what is between its commas, but for so many bytes before the first and after the last one.
+    """Split texts at their commas; return the number of items of each, and all items.
+
+    ``before`` bytes at the start of each text, and ``after`` at its end, are left out.
 
     Examples
     --------
@@ -139,12 +140,12 @@ def between_commas(data: np.ndarray, bounds: np.ndarray, commas: np.ndarray, bef
 
 
 def outside_quotes(data: np.ndarray) -> np.ndarray:
-    """Which bytes are in no quotes, where no quoted text has a quote or a backslash."""
+    """Return which bytes are outside quotes, for strings without escaped quotes or backslashes."""
     return ~np.bitwise_xor.accumulate((data == QUOTE).view(np.uint8)).view(bool)
 
 
 def escaped(data: np.ndarray) -> np.ndarray:
-    """Places of the bytes that a backslash stands for another one with.
+    """Return the positions of the bytes that a backslash escapes.
 
     Examples
     --------
@@ -154,21 +155,21 @@ def escaped(data: np.ndarray) -> np.ndarray:
     places = np.flatnonzero(data == BACKSLASH)
     if not len(places):
         return places
-    # Of several that follow each other each second one is escaped itself.
+    # In a run of backslashes every second one is escaped itself.
     begins = np.concatenate([[True], np.diff(places) != 1])
     within = np.arange(len(places)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
     return places[within % 2 == 0] + 1
 
 
-def positions_at(data: np.ndarray, *wanted: tuple[int, int]) -> list[np.ndarray]:
-    """Where bytes are, each inside so many brackets, its own among them; what is in quotes does not count.
+def positions_at(data: np.ndarray, *targets: tuple[int, int]) -> list[np.ndarray]:
+    """Return the positions of given bytes at given depths of brackets, their own included; quoted bytes do not count.
 
     Examples
     --------
     >>> [places.tolist() for places in positions_at(np.frombuffer(b'[1,[2,3]][","]', np.uint8), (COMMA, 1), (COMMA, 2))]
     [[2], [5]]
     """
-    found: list[list[np.ndarray]] = [[] for _ in wanted]
+    found: list[list[np.ndarray]] = [[] for _ in targets]
     literal = escaped(data)
     quoted, depth = np.zeros(1, np.uint8), np.zeros(1, np.int8)
     for start in range(0, len(data), BLOCK):
@@ -177,40 +178,40 @@ def positions_at(data: np.ndarray, *wanted: tuple[int, int]) -> list[np.ndarray]
         if len(literal):
             quotes[literal[slice(*np.searchsorted(literal, (start, start + len(part))))] - start] = 0
         quoted = np.bitwise_xor.accumulate(quotes) ^ quoted[-1]
-        # Both kinds of brackets differ in one bit.
+        # Square and curly brackets differ in one bit.
         brackets = part | (BRACE ^ OPENING)
         steps = (brackets == BRACE).view(np.int8) - (brackets == CLOSING_BRACE).view(np.int8)
         outside = quoted == 0
-        # Sums of bytes without a sign take numpy four times as long.
+        # Sums of unsigned bytes take numpy four times as long.
         depth = np.cumsum(steps & -outside.view(np.int8), dtype=np.int8) + depth[-1]
-        for places, (byte, level) in zip(found, wanted, strict=True):
+        for places, (byte, level) in zip(found, targets, strict=True):
             places.append(np.flatnonzero((part == byte) & (depth == level) & outside) + start)
     return [np.concatenate(places) if places else np.empty(0, np.int64) for places in found]
 
 
 def has_duplicates(counts: np.ndarray, codes: np.ndarray) -> bool:
-    """True if a row has a code twice; the rows have so many of them, one after the other.
+    """Return whether a row has a code twice; ``counts`` says how many consecutive codes each row has.
 
     Examples
     --------
     >>> has_duplicates(np.array([2, 1]), np.array([0, 1, 1])), has_duplicates(np.array([1, 2]), np.array([0, 1, 1]))
     (False, True)
     """
-    # Much faster than numpy's search for unique numbers, which hashes them.
+    # Much faster than numpy.unique, which hashes.
     pairs = np.sort(np.repeat(np.arange(len(counts)), counts) * (int(codes.max(initial=0)) + 1) + codes)
     return bool((pairs[1:] == pairs[:-1]).any())
 
 
 def counts_within(places: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """How many of some places, which ascend, lie in each text."""
+    """Return how many of the ascending positions lie in each text."""
     return np.diff(np.searchsorted(places, bounds))
 
 
-# Stored lists, dicts and arrays of a batch, none of which is missing, cut into the JSON of what they hold.
+# Stored lists, dicts and arrays, none missing, split into the JSON of their items.
 
 
 def cut_lists(texts: pa.Array) -> tuple[np.ndarray, pa.Array]:
-    """How many items each list has, and all items.
+    """Return the number of items of each list, and all items.
 
     Examples
     --------
@@ -224,7 +225,7 @@ def cut_lists(texts: pa.Array) -> tuple[np.ndarray, pa.Array]:
 
 
 def cut_dicts(texts: pa.Array) -> tuple[np.ndarray, pa.Array, pa.Array]:
-    """How many entries each dict has, and the keys and values of all.
+    """Return the number of entries of each dict, and the keys and values of all.
 
     Examples
     --------
@@ -233,13 +234,13 @@ def cut_dicts(texts: pa.Array) -> tuple[np.ndarray, pa.Array, pa.Array]:
     ([2], ['"a"', '"b"'], ['[1]', '2'])
     """
     data, bounds = bytes_of(texts)
-    # The brackets of a dict, of all its entries and of each.
+    # Depth 3 is inside an entry: within the braces of the dict and the brackets around all entries.
     opened, middle, closed = positions_at(data, (OPENING, 3), (COMMA, 3), (CLOSING, 2))
     return counts_within(opened, bounds), texts_between(data, opened + 1, middle), texts_between(data, middle + 1, closed)
 
 
 def cut_arrays(texts: pa.Array) -> tuple[np.ndarray, pa.Array]:
-    """How many numbers each array has, and all numbers.
+    """Return the number of items of each array, and all items.
 
     Examples
     --------
@@ -248,22 +249,19 @@ def cut_arrays(texts: pa.Array) -> tuple[np.ndarray, pa.Array]:
     ([2, 0], ['1.5', '2.0'])
     """
     data, bounds = bytes_of(texts)
-    # Nothing else in them has commas.
+    # Arrays have no other commas.
     return between_commas(data, bounds, np.flatnonzero(data == COMMA), EMPTY_ARRAY.index("[") + 1, len("]}"))
 
 
-# Values of a batch that are worked on by what they are.
-
-
 def by_codes(codes: np.ndarray, write: Callable[[int, np.ndarray], pa.Array | None]) -> pa.Array | None:
-    """One array of what becomes of the values of each code, in the order of the values; None where one of them takes a closer look.
+    """Write the values of each code together; return the results in the order of the values, or None if one part cannot be written.
 
     Parameters
     ----------
     codes
-        What each value is, which are some.
+        The code of each value, at least one.
     write
-        Takes a code and which values have it.
+        Takes a code and a mask of the values that have it; may return None.
 
     Examples
     --------
@@ -282,16 +280,16 @@ def by_codes(codes: np.ndarray, write: Callable[[int, np.ndarray], pa.Array | No
     return found[0] if len(found) == 1 else pa.concat_arrays(found).take(pa.array(order))
 
 
-# Values that repeat: what is made of each is made once.
+# Repeated values are converted once.
 
-# Of so many values, that many are looked at; where of ten one was there before, there are some thousand different ones of any number.
+# The size of the sample, the rows needed for each sampled one, and the share of distinct values in it below which values count as repeated.
 _SAMPLED, _ROWS_FOR_EACH, _MAX_DIFFERENT = 4096, 8, 0.9
-# Of ints, that many for each between the least and the largest: of fewer, writing all of these would take as long.
+# Rows needed for each int between the smallest and the largest, for a table of all of them to pay.
 _INTS_FOR_EACH = 4
 
 
 def seem_repeated(values: pa.Array) -> bool:
-    """True if it seems that most values are there several times, by a look at some of them.
+    """Return whether most values seem to occur several times, judged by a sample.
 
     Examples
     --------
@@ -305,7 +303,7 @@ def seem_repeated(values: pa.Array) -> bool:
 
 
 def map_distinct(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """What is made of each of some values, of the different ones of which it is made; of missing ones, missing ones.
+    """Apply a function to the distinct values; missing ones stay missing.
 
     Examples
     --------
@@ -317,7 +315,7 @@ def map_distinct(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.A
 
 
 def int_texts(values: pa.Array) -> pa.Array:
-    """Ints as texts; missing ones stay. Where few lie between the least and the largest, each of these is written once.
+    """Write ints; missing ones stay. If few numbers lie between the smallest and the largest, each is written once.
 
     Examples
     --------
@@ -325,8 +323,8 @@ def int_texts(values: pa.Array) -> pa.Array:
     ['3', None, '-1']
     """
     limits = pc.min_max(values).as_py()
-    least, count = limits["min"], 0 if limits["min"] is None else limits["max"] - limits["min"] + 1
+    minimum, count = limits["min"], 0 if limits["min"] is None else limits["max"] - limits["min"] + 1
     if not 0 < count * _INTS_FOR_EACH <= len(values):
         return values.cast(pa.string())
-    texts = pa.array(np.arange(count) + least).cast(pa.string())
-    return texts.take(pc.subtract(values, least) if least else values)
+    texts = pa.array(np.arange(count) + minimum).cast(pa.string())
+    return texts.take(pc.subtract(values, minimum) if minimum else values)

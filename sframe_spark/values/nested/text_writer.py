@@ -1,4 +1,4 @@
-"""Lists, arrays and dicts of a batch as texts: those that a cast shows, and those that are equal where values are."""
+"""Lists, arrays and dicts as text in several forms (display, canonical, CSV, JSON), for a whole batch."""
 
 from __future__ import annotations
 
@@ -43,34 +43,34 @@ from sframe_spark.values.nested.text_spans import QUOTE, by_codes, cut_arrays, c
 
 Brackets = tuple[str, str, str]
 Writer = Callable[[pa.Array], pa.Array | None]
-# Of 64 bits, with a sign.
+# Characters of a 64-bit int with a sign.
 LONGEST_INT = 20
 
 
 @attrs.frozen
 class TextForm:
-    """How values are written.
+    """A form in which values are written.
 
     Parameters
     ----------
     floats, texts
-        Write numbers and texts.
+        Write numbers and strings.
     moments
-        Writes stored date-times; None where Python has none such.
+        Writes stored datetimes; returns None if one is out of Python's range.
     missing
-        What a missing item is.
+        The text of a missing item.
     array, list, dict
-        What is before, between and after items.
+        The text before, between and after items.
     array_within
-        The same of arrays within others.
+        The same for arrays inside lists and dicts.
     rewritten
         Stored strings that contain this are written anew by ``texts``; the others stay as they are stored.
     is_sorted
-        Entries of dicts are in the order of their texts.
+        Whether entries of dicts are sorted by their texts.
     quotes_keys
-        Keys that are numbers are in quotes, too.
+        Whether keys that are numbers are quoted, too.
     floats_of_arrays
-        Writes numbers in arrays that are cells; None: as others.
+        Writes numbers of arrays that are cells; None for the same as other numbers.
     """
 
     floats: Callable[[pa.Array], pa.Array]
@@ -88,22 +88,22 @@ class TextForm:
 
 
 def in_quotes(texts: pa.Array) -> pa.Array:
-    """Texts in quotes, whatever they hold."""
+    """Return strings in quotes, without any escapes."""
     return pc.binary_join_element_wise('"', texts, '"', "")
 
 
 def _instants(texts: pa.Array) -> pa.Array | None:
-    found = instants_and_offsets(texts)
-    return None if found is None else pc.binary_join_element_wise("@", found[0].cast(pa.string()), "")
+    parsed = instants_and_offsets(texts)
+    return None if parsed is None else pc.binary_join_element_wise("@", parsed[0].cast(pa.string()), "")
 
 
 def _json_datetimes(texts: pa.Array) -> pa.Array | None:
-    found = format_stored_datetimes(texts, "%Y-%m-%dT%H:%M:%S%F", "%Q")
-    return None if found is None else in_quotes(found)
+    iso = format_stored_datetimes(texts, "%Y-%m-%dT%H:%M:%S%F", "%Q")
+    return None if iso is None else in_quotes(iso)
 
 
 def csv_string(value: str) -> str:
-    r"""Return a string inside a list or dict as CSV has it: JSON, but ``\u000c`` for a form feed, as the reader knows no ``\f``.
+    r"""Return a string inside a list or dict as CSV has it: JSON, but ``\u000c`` for a form feed, as readers of CSV do not know ``\f``.
 
     Examples
     --------
@@ -163,7 +163,7 @@ IN_JSON = TextForm(
 
 
 def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Array | None:
-    """Each value as a text; None where one of them takes a closer look.
+    """Write each value; None if one of them has to be written value by value.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
 
 
 def display_strings(texts: pa.Array) -> pa.Array | None:
-    """Values that are JSON each, none of which is missing, as construction with ``str`` makes texts of them; None where one takes a closer look.
+    """Convert JSON values, none missing, to strings as construction with ``str`` does; None if one has to be converted alone.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def display_strings(texts: pa.Array) -> pa.Array | None:
     def write(kind: int, chosen: np.ndarray) -> pa.Array | None:
         part = texts.filter(pa.array(chosen))
         if kind in _NESTED:
-            # Lists of numbers in these are arrays then, which are shown in another way.
+            # Nested lists of numbers would become arrays, which are displayed differently.
             return None if has_lists_of_numbers(part) else written(part, _NESTED[kind], DISPLAY)
         return without_quotes(part) if kind == TEXTS else pa.nulls(len(part), pa.string()) if kind == MISSING else _WRITERS[kind](part, DISPLAY)
 
@@ -219,7 +219,7 @@ def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
 
 
 def _written(texts: pa.Array, form: TextForm) -> pa.Array | None:
-    """Values that are JSON as we write it, of any kind and level."""
+    """Write stored JSON values of any kind, nested ones too."""
     if not len(texts):
         return texts
     kinds = kinds_of(texts)
@@ -231,7 +231,7 @@ def _missing(texts: pa.Array, form: TextForm) -> pa.Array:
 
 
 def _ints(texts: pa.Array, form: TextForm) -> pa.Array | None:
-    """They are as they are stored; a zero with a sign is none that we write."""
+    """Return ints as they are stored; ``-0`` is written ``0``."""
     if pc.max(pc.binary_length(texts)).as_py() > LONGEST_INT:
         return None
     return pc.if_else(pc.equal(texts, "-0"), "0", texts)
@@ -239,7 +239,7 @@ def _ints(texts: pa.Array, form: TextForm) -> pa.Array | None:
 
 def _floats(texts: pa.Array, form: TextForm) -> pa.Array:
     numbers = as_floats(texts)
-    # Numbers of many digits are read by Python.
+    # Python parses numbers of many digits.
     return form.floats(pa.array(map(float, texts.to_pylist()), pa.float64()) if numbers is None else numbers)
 
 
@@ -269,7 +269,7 @@ def _dicts(texts: pa.Array, form: TextForm) -> pa.Array | None:
 
 
 def _keys(counts: np.ndarray, keys: pa.Array, form: TextForm) -> pa.Array | None:
-    """Keys, which are texts or ints; None where two of a dict become one."""
+    """Write keys, which are strings or ints; None if two keys of a dict become one string."""
     are_texts = pa.array(first_bytes(keys) == QUOTE)
     if not form.quotes_keys or are_texts.true_count == len(keys):
         return _texts(keys, form)
@@ -283,7 +283,7 @@ def _entries(counts: np.ndarray, keys: pa.Array, items: pa.Array, form: TextForm
 
 
 def _sorted_within(entries: pa.Array, counts: np.ndarray) -> pa.Array:
-    """The entries of each row in the order of their texts."""
+    """Sort the entries of each row by their texts."""
     rows = np.repeat(np.arange(len(counts)), counts)
     if len(entries) < 2:
         return entries

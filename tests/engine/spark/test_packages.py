@@ -77,7 +77,7 @@ def test_the_package_is_sent_once_where_only_it_is_missing(missing: str, state: 
     sent = let_answer(monkeypatch, state, [GOOD, attrs.evolve(BARE, missing=missing)], [GOOD, GOOD])
     require_python()
     require_python()
-    assert len(sent) == 1 and sent[0].startswith("sframe_spark-") and (state.asked, state.trouble) == (True, "")
+    assert len(sent) == 1 and sent[0].startswith("sframe_spark-") and (state.checked, state.trouble) == (True, "")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_package_is_sent_once_where_only_it_is_missing(missing: str, state: 
 def test_nothing_is_sent_where_versions_differ(other: Answer, told: str, state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = let_answer(monkeypatch, state, [BARE, other], [BARE, other])
     check_python_once()
-    assert sent == [] and state.asked
+    assert sent == [] and state.checked
     with pytest.raises(NotSharedError, match=told) as raised:
         require_python()
     assert "\n" not in str(raised.value) and "install the same versions" in str(raised.value)

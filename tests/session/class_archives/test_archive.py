@@ -341,7 +341,7 @@ from sframe_spark.session import class_data_sharing
 from sframe_spark.session.class_data_sharing import JvmStart
 from sframe_spark.session.java import find_java
 class_data_sharing_writer.write_classes = lambda file, use_spark, lower: file.write_text("classes")
-here = JvmStart.here(find_java())
+here = JvmStart.of_this_process(find_java())
 class_data_sharing_writer.keep_archive(here, None)
 assert class_data_sharing.find_archive(here) is not None
 try:

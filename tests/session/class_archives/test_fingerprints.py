@@ -72,5 +72,5 @@ def test_settings_of_spark_itself_prevent_it(tmp_path: Path) -> None:
 
 def test_the_start_of_this_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SFRAME_SPARK_JVM_OPTIONS", "-Dmine=1")
-    start = JvmStart.here(JavaRuntime(tmp_path, 17, "made up", tmp_path))
+    start = JvmStart.of_this_process(JavaRuntime(tmp_path, 17, "made up", tmp_path))
     assert start.options == "-Dmine=1" and any(name.startswith("spark-core") for name in os.listdir(start.spark_home / "jars"))
