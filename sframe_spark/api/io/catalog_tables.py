@@ -1,4 +1,4 @@
-"""Tables of the catalogs that the user's Spark session knows, and the column that keeps the order of a frame's rows in them.
+"""Reads and writes tables of the catalogs of the user's Spark session, with a column that keeps the order of rows.
 
 See docs/decisions/022-catalog-tables.md.
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 
-# Where tables of a catalog have their files: tasks write them there, and the process that has started Spark publishes them.
+# The directory of a table must be shared: tasks write files there, and the driver publishes them.
 
 SHARED_WAREHOUSE = (
     "set spark.sql.warehouse.dir before Spark starts to a directory that this machine and all of Spark's share, or write into a database "
@@ -58,7 +58,7 @@ _OWN_CATALOG = "spark_catalog"
 
 
 def require_shared_place(user: SparkSession, table: str, database: str, is_there: bool) -> None:
-    """Make sure that a cluster's executors see the directory of a table as this process does: rows that they write elsewhere would be lost.
+    """Check that a cluster's executors share the directory of a table with this process; rows written to any other place would be lost.
 
     Parameters
     ----------
@@ -67,37 +67,37 @@ def require_shared_place(user: SparkSession, table: str, database: str, is_there
     table
         The name of the table, in quotes.
     database
-        What stands before its own name there; empty where it is in the current database.
+        The part before its own name; empty for the current database.
     is_there
-        Whether there is such a table, which may have its files outside of its database.
+        Whether the table exists; it may have its files outside of its database.
 
     Raises
     ------
     NotSharedError
-        If they do not, naming a machine, the directory and the setting.
+        If they do not, with a machine, the directory and the setting.
     """
-    # A server of Spark Connect publishes tables itself, and this process need not see them.
+    # A Spark Connect server publishes tables itself, so this process need not see them.
     if is_remote(user) or is_one_process(user):
         return
     place = _place_of_table(user, table) if is_there else _place_of_database(user, database)
     if not place.startswith("file:"):
         return
     directory = "/" + place.removeprefix("file:").strip("/")
-    # Spark makes the directory of its own database when the first table comes.
+    # Spark creates the directory of its default database with the first table.
     with translate_os_errors("create", directory):
         os.makedirs(directory, exist_ok=True)
     require_writable(join(directory, "table"), SHARED_WAREHOUSE)
 
 
 def _place_of_table(user: SparkSession, table: str) -> str:
-    """The directory of its database where it is one of the catalog's own, which stand side by side; else its own, above which nobody need write."""
+    """Return the parent directory of a managed table, in which its siblings are; for an external table its own directory."""
     said = {row[0]: row[1] for row in user.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
     own = (said.get(_LOCATION) or "").rstrip("/")
     return own if said.get(_TYPE) == "EXTERNAL" else os.path.dirname(own)
 
 
 def _place_of_database(user: SparkSession, database: str) -> str:
-    """Its directory; Spark's own catalog tells a URI, in which a space is ``%20``, where of a table it tells a path."""
+    """Return the directory of a database; Spark's own catalog gives it as a URI, unlike the path of a table."""
     described = user.catalog.getDatabase(database or user.catalog.currentDatabase())
     place = described.locationUri or ""
     return unquote(place) if described.catalog == _OWN_CATALOG else place
@@ -105,7 +105,7 @@ def _place_of_database(user: SparkSession, database: str) -> str:
 
 ORDER_COLUMN = "_sframe_row"
 FORMATS = ("delta", "iceberg", "parquet")
-# Whose writers replace what a table holds at one stroke.
+# Formats whose writers replace the rows of a table atomically.
 _ATOMIC = ("delta", "iceberg")
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.\s\0]+)")
 _NO_SOURCE = re.compile(r"Failed to find the data source: (?:\w+\.)*(\w+)")
@@ -117,14 +117,14 @@ _PACKAGES = {
 
 @attrs.frozen
 class OrderedTable:
-    """Rows of a table.
+    """The rows of a table, and the column that keeps their order.
 
     Parameters
     ----------
     node, names
         The rows, in no order, and the names of their columns.
     place
-        Where the column with the order of rows stands; None where there is none.
+        Index of the column that keeps the order of rows; None if there is none.
     """
 
     node: PlannerNode
@@ -133,12 +133,12 @@ class OrderedTable:
 
 
 def read_table(name: Any, version: Any, ordered: bool) -> OrderedTable:
-    """The rows of a table or view; that its order column tells their order is looked at first, where the user names no other order.
+    """Return the rows of a table or view; its order column is verified first, unless the user requests another order.
 
     Raises
     ------
     SchemaError, InvalidArgumentError
-        If the name or the version is none.
+        If the name or the version is invalid.
     ExecutionError, UnsupportedOperationError
         If Spark knows no such table or version, or lacks what reads it.
     StorageError
@@ -157,16 +157,16 @@ def read_table(name: Any, version: Any, ordered: bool) -> OrderedTable:
 
 
 def write_table(node: PlannerNode, names: Sequence[str], name: Any, format: Any, mode: Any, keep_order: bool) -> None:
-    """Write all rows, and a column that numbers them; the rows are computed before anything is changed, and counted after.
+    """Write all rows, and a column that numbers them; they are computed before anything is changed, and counted afterwards.
 
     Raises
     ------
     SchemaError, InvalidArgumentError, TakenNameError
-        If an argument or the name of a column is none that a table can have.
+        If an argument is invalid, or a table cannot have the name of a column.
     ExecutionError, UnsupportedOperationError
         If Spark refuses to write, or lacks what writes the format.
     StorageError
-        If the table has other rows after it than it should have.
+        If the table has an unexpected number of rows afterwards.
     """
     parts = parts_of(name)
     _require_choice("format", format, FORMATS)
@@ -191,7 +191,7 @@ def write_table(node: PlannerNode, names: Sequence[str], name: Any, format: Any,
 
 @attrs.frozen
 class _Writing:
-    """Rows on their way into a table.
+    """Writes rows into a table.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class _Writing:
     parts
         The parts of the table's name.
     format
-        What the table is.
+        The format of the table.
     keep_order
         Whether rows are numbered.
     """
@@ -211,7 +211,7 @@ class _Writing:
     keep_order: bool
 
     def write(self, node: PlannerNode, names: list[str], mode: str) -> None:
-        """Write rows in a mode of Spark's."""
+        """Write rows in one of Spark's modes."""
         if mode == "overwrite" and self.format not in _ATOMIC:
             self._replace(node, names)
             return
@@ -219,7 +219,7 @@ class _Writing:
         self._save(node, names, mode, self.parts, start)
 
     def _next_number(self, names: list[str]) -> int:
-        """The number of the first row that is appended."""
+        """Return the number of the first row to append."""
         from pyspark.sql import functions as F
 
         name = ".".join(self.parts)
@@ -237,7 +237,7 @@ class _Writing:
         return 0 if largest is None else int(largest) + 1
 
     def _save(self, node: PlannerNode, names: list[str], mode: str, parts: Sequence[str], start: int) -> None:
-        """Write all rows into a table of a name, numbered from ``start``, and look that they are there."""
+        """Write all rows into a table, numbered from ``start``, and verify their number."""
         from pyspark.sql import functions as F
 
         name = ".".join(parts)
@@ -254,14 +254,14 @@ class _Writing:
             if self.keep_order:
                 written = written.where(F.col(ORDER_COLUMN).between(start, start + rows - 1))
             elif mode == "append":
-                # Which of the rows are those of this call nobody can tell.
+                # The rows of this call cannot be distinguished from others.
                 return
             written_rows = run_spark(written.count, f"counting the rows of table {name}")
         if written_rows != rows:
             raise StorageError(_other_count(name, written_rows, rows))
 
     def _replace(self, node: PlannerNode, names: list[str]) -> None:
-        """Write the rows beside a table, and let them take its name when they are there and counted: Spark would delete the old ones first."""
+        """Write the rows into a new table, and rename it once they are counted: Spark would delete the old rows first."""
         name, above = ".".join(self.parts), self.parts[:-1]
         with errors_of_catalog(name):
             kind = self.user.catalog.getTable(_joined(self.parts)).tableType
@@ -300,14 +300,14 @@ class _Writing:
 
 
 def parts_of(name: Any) -> tuple[str, ...]:
-    """The parts of a table's name, as Spark takes them.
+    """Return the parts of a table's name, as Spark splits it.
 
     Raises
     ------
     SchemaError
         If it is no text.
     InvalidArgumentError
-        If it is the name of no table.
+        If it is no valid name of a table.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def _quoted(part: str) -> str:
 
 
 def _options_of(version: Any) -> dict[str, str]:
-    """What Spark's reader takes for a version: a number or the name of a branch or tag, or a time."""
+    """Return the options of Spark's reader for a version: a number, the name of a branch or tag, or a time."""
     if version is None:
         return {}
     if isinstance(version, datetime.datetime):
@@ -356,7 +356,7 @@ def _require_choice(name: str, choice: Any, allowed: Sequence[str]) -> None:
 
 
 def _require_same_columns(name: str, there: Sequence[str], names: Sequence[str]) -> None:
-    """Spark would say of some other columns only how many there are."""
+    """Refuse rows with other columns than the table; Spark's message would only give their number."""
     missing, more = [column for column in there if column not in names], [column for column in names if column not in there]
     if missing or more:
         differences = [f"the frame has no {visible(repr(column))}" for column in missing]
@@ -366,7 +366,7 @@ def _require_same_columns(name: str, there: Sequence[str], names: Sequence[str])
 
 
 def _verified_length(df: DataFrame, name: str) -> Length:
-    """How many rows there are, each of which has a number of its own.
+    """Return the number of rows, after verifying that each has a distinct row number.
 
     Raises
     ------
@@ -385,11 +385,11 @@ def _verified_length(df: DataFrame, name: str) -> Length:
     if not rows:
         return Length.exactly(0)
     if last - first + 1 == rows:
-        # Of as many numbers as there can be, each is there an odd number of times, so once.
+        # As many rows as possible numbers, and equal XORs of hashes: each number occurs an odd number of times, so once.
         ids = df.sparkSession.range(first, last + 1).agg(F.bit_xor(F.xxhash64(F.col("id"))))
         distinct = run_spark(ids.collect, f"looking at the order of table {name}")[0][0] == mixed
     else:
-        # Rows were deleted, or stand there twice.
+        # Some rows were deleted or are duplicates.
         distinct = run_spark(df.select(ORDER_COLUMN).distinct().count, f"looking at the order of table {name}") == rows
     if not distinct:
         raise StorageError(
@@ -409,7 +409,7 @@ def _other_count(name: str, written: int, rows: int) -> str:
 
 @contextlib.contextmanager
 def errors_of_catalog(name: str) -> Iterator[None]:
-    """Tell what Spark says of a table in one line, and which package it lacks.
+    """Translate Spark's errors about a table to one line, and name a missing package.
 
     Raises
     ------

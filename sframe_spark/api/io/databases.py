@@ -1,9 +1,4 @@
-"""One transaction on a connection of any library of Python's DB-API, whatever the connection does with statements outside of one.
-
-Most libraries begin a transaction with the first statement and wait for a commit. A connection that commits each
-statement (autocommit) has to be told to begin one, in a way that each library has of its own. A transaction that the
-user has begun there stays open: a savepoint undoes what is ours.
-"""
+"""Reads and writes databases: over JDBC with Spark, and over connections of any library that follows Python's DB-API."""
 
 from __future__ import annotations
 
@@ -49,23 +44,23 @@ from sframe_spark.values.inexact_numbers import RoundedNumbers, may_be_rounded
 from sframe_spark.values.infer import column_type_for, infer_type
 from sframe_spark.values.value_errors import column_named
 
-# Tables of databases over JDBC, which Spark reads and writes in parallel.
+# JDBC, which Spark reads and writes in parallel
 
 MODES = ("error", "append", "overwrite", "ignore")
-# What has a parameter of its own.
+# Options that have parameters of their own.
 _RESERVED = ("url", "dbtable", "query")
 _RESERVED_FOR_READING = (*_RESERVED, "partitioncolumn", "lowerbound", "upperbound", "numpartitions")
-# Drivers that are not told so may fetch all rows of a query at once, and a time without an offset is none of the session's zone.
+# Without a fetch size, drivers may fetch all rows at once; times without an offset must not be taken in the session's time zone.
 _DEFAULTS = {"fetchsize": "10000", "preferTimestampNTZ": "true"}
 _NO_DRIVER = ("No suitable driver", "ClassNotFoundException", "ClassNotFound")
 _HIDDEN = "..."
-# Spark puts names of columns between these as they are.
+# Spark quotes column names with these, without escaping.
 _QUOTES = '"`[]'
 
 
 @attrs.frozen
 class JdbcRequest:
-    """What is read, by the names that PySpark has for it.
+    """A request to read over JDBC, with PySpark's parameter names.
 
     Parameters
     ----------
@@ -91,12 +86,12 @@ class JdbcRequest:
 
 
 def read_jdbc(request: JdbcRequest) -> tuple[PlannerNode, list[str]]:
-    """The rows of a table, in no order, and the names of its columns.
+    """Return the rows of a table, in no order, and its column names.
 
     Raises
     ------
     SchemaError, InvalidArgumentError
-        If the request is none that a database can be asked.
+        If the request is invalid.
     ExecutionError
         If the database, or Spark, refuses it.
     """
@@ -115,7 +110,7 @@ def read_jdbc(request: JdbcRequest) -> tuple[PlannerNode, list[str]]:
 
 
 def write_jdbc(node: PlannerNode, names: Sequence[str], url: Any, table: Any, mode: Any, properties: Any) -> None:
-    """Write all rows into a table, several tasks at a time, each in a transaction of its own.
+    """Write all rows into a table, with several parallel tasks, each in its own transaction.
 
     Raises
     ------
@@ -139,12 +134,12 @@ def write_jdbc(node: PlannerNode, names: Sequence[str], url: Any, table: Any, mo
 
 
 def options_of(url: Any, properties: Any, reserved: Sequence[str] = _RESERVED) -> dict[str, str]:
-    """The options that a user gives, as Spark takes them.
+    """Return the user's options as Spark takes them.
 
     Raises
     ------
     SchemaError
-        If they are no texts.
+        If they are no texts or numbers.
     InvalidArgumentError
         If the address is none of JDBC, or an option has a parameter of its own.
 
@@ -169,7 +164,7 @@ def options_of(url: Any, properties: Any, reserved: Sequence[str] = _RESERVED) -
 
 
 def _source(request: JdbcRequest) -> str:
-    """What stands behind FROM."""
+    """Return the table or subquery after FROM."""
     named = {name: value for name, value in (("table", request.table), ("query", request.query)) if value is not None}
     if len(named) != 1:
         raise InvalidArgumentError("give the name of a table, or query=: one of them")
@@ -210,12 +205,12 @@ def _require_text(name: str, value: Any) -> None:
 
 @contextlib.contextmanager
 def errors_of_database(url: str, options: Mapping[str, str]) -> Iterator[None]:
-    """Tell what Spark or a driver says in one line, without passwords.
+    """Translate errors of Spark or a driver to one line, without passwords.
 
     Raises
     ------
     ExecutionError
-        Where one of them refuses what is asked.
+        If one of them refuses the request.
     """
     try:
         yield
@@ -232,16 +227,16 @@ def errors_of_database(url: str, options: Mapping[str, str]) -> Iterator[None]:
         raise ExecutionError(f"the database cannot be used: {message}{advice if any(word in text for word in _NO_DRIVER) else ''}") from None
 
 
-# Connections of Python's DB-API: what is one, of which library it is, and its cursors.
+# Connections of the DB-API, their modules and cursors
 
-# How values are marked in statements, by the styles of the standard.
+# Placeholders of values in statements, by the parameter styles of the standard.
 MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}", "named": ":p{}"}
-# Where wrappers have the connection of the library: SQLAlchemy and others.
+# Attributes in which wrappers, such as SQLAlchemy's, hold the connection of the library.
 _WRAPPED = ("driver_connection", "dbapi_connection")
 
 
 def require_connection(conn: Any) -> None:
-    """Refuse what is no connection, and say what to give instead.
+    """Refuse what is no connection, with advice on what to pass instead.
 
     Raises
     ------
@@ -261,7 +256,7 @@ def _asynchronous(conn: Any) -> NoAttributeError:
 
 
 def bare_connection(conn: Any) -> Any:
-    """Return the connection of the library, which pools and others wrap.
+    """Return the connection of the library, which pools and other wrappers hold.
 
     Raises
     ------
@@ -289,7 +284,7 @@ def _instead_of(conn: Any) -> str:
 
 @contextlib.contextmanager
 def opened_cursor(conn: Any) -> Iterator[Any]:
-    """A cursor, which is closed when the block ends; the connection itself, where cursors would be others that do not see its transaction.
+    """Open a cursor until the block ends; give the connection itself if its cursors would not see its transaction.
 
     Raises
     ------
@@ -310,12 +305,12 @@ def opened_cursor(conn: Any) -> Iterator[Any]:
 
 
 def require_answer(conn: Any, answer: Any) -> None:
-    """Refuse a connection that answers later.
+    """Refuse an asynchronous connection.
 
     Raises
     ------
     NoAttributeError
-        If what it gave is to be awaited.
+        If its answer has to be awaited.
     """
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
@@ -324,12 +319,12 @@ def require_answer(conn: Any, answer: Any) -> None:
 
 
 def module_of(conn: Any, module: Any) -> ModuleType:
-    """The DB-API module that a connection comes from.
+    """Return the DB-API module of a connection.
 
     Raises
     ------
     NoAttributeError
-        If its module does not tell how marks are written.
+        If its module has no parameter style.
     """
     candidates: list[ModuleType | None] = [module] if module is not None else _modules_of(conn)
     for candidate in candidates:
@@ -339,7 +334,7 @@ def module_of(conn: Any, module: Any) -> ModuleType:
 
 
 def _modules_of(conn: Any) -> list[ModuleType | None]:
-    """The modules of the classes of a connection, of which a user may have made the last, and the packages that these are in."""
+    """Return the modules of a connection's class and base classes, as it may be a user's subclass, and the packages that contain them."""
     names = [kind.__module__.split(".") for kind in type(conn).__mro__]
     # An extension module begins with an underscore where its package does not.
     candidates = [".".join(parts[:count]) for parts in names for count in range(1, len(parts) + 1)]
@@ -347,9 +342,9 @@ def _modules_of(conn: Any) -> list[ModuleType | None]:
 
 
 _SAVEPOINT = "sframe_rows"
-# As the protocol of MySQL tells it.
+# A status flag of MySQL's protocol.
 _MYSQL_IN_TRANSACTION = 1
-# As libpq tells it: a command is active, waits in a transaction, or waits in one that failed.
+# Transaction states of libpq: active, in a transaction, in a failed transaction.
 _POSTGRES_OPEN = (1, 2, 3)
 
 
@@ -362,12 +357,12 @@ def one_transaction(conn: Any, cursor: Any) -> Iterator[None]:
     conn
         The connection of the library.
     cursor
-        A cursor of it, or for libraries whose cursors are connections the connection itself.
+        A cursor of it, or the connection itself for libraries whose cursors are connections.
 
     Raises
     ------
     UnsupportedOperationError
-        If each statement is committed at once, and nothing tells how a transaction begins.
+        If each statement is committed at once, and there is no known way to begin a transaction.
     """
     transaction = _transaction_of(conn, cursor)
     try:
@@ -375,7 +370,7 @@ def one_transaction(conn: Any, cursor: Any) -> Iterator[None]:
         yield
         transaction.commit()
     except BaseException as error:
-        # What went wrong is raised, and not what goes wrong after it.
+        # The original error is raised, even if undoing fails.
         try:
             transaction.undo()
             transaction.end()
@@ -392,7 +387,7 @@ def _transaction_of(conn: Any, cursor: Any) -> _Transaction:
     is_autocommit, is_open = _is_autocommit(conn, cursor), _is_open(conn, cursor)
     has_savepoints = not _is_duckdb(conn)
     if is_autocommit:
-        # Who has begun a transaction on such a connection says when it ends.
+        # A transaction that the user has begun is ended by the user.
         return _NestedTransaction(conn, cursor, has_savepoints) if is_open else _explicit_transaction(conn, cursor)
     return _SavepointTransaction(conn, cursor, bool(is_open) and has_savepoints)
 
@@ -406,23 +401,23 @@ def _is_sqlite(conn: Any) -> bool:
 
 
 def _is_autocommit(conn: Any, cursor: Any) -> bool | None:
-    """Whether each statement is committed at once; None where nothing tells."""
+    """Return whether each statement is committed at once; None if this is unknown."""
     if _is_duckdb(conn):
         return True
     said = getattr(conn, "autocommit", None)
     if isinstance(said, bool):
         return said
     if _is_sqlite(conn):
-        # In the way of before Python 3.12 no isolation level means that nothing is begun.
+        # In the legacy mode, no isolation level means autocommit.
         return conn.isolation_level is None
     get_autocommit = getattr(conn, "get_autocommit", None)
     return bool(get_autocommit()) if callable(get_autocommit) else None
 
 
 def _is_open(conn: Any, cursor: Any) -> bool | None:
-    """Whether a transaction is open; None where nothing tells."""
+    """Return whether a transaction is open; None if this is unknown."""
     if _is_duckdb(conn):
-        # Numbers of transactions: two statements have one where they are in one. To begin a second one would end the first.
+        # Two statements have the same transaction id only in one transaction. Beginning another would end an open one.
         first, second = (cursor.execute("SELECT txid_current()").fetchall() for _ in range(2))
         return bool(first == second)
     said = getattr(conn, "in_transaction", None)
@@ -436,7 +431,7 @@ def _is_open(conn: Any, cursor: Any) -> bool | None:
 
 
 def _explicit_transaction(conn: Any, cursor: Any) -> _Transaction:
-    """A transaction on a connection that commits each statement: by its own member, by its switch, or by the statement.
+    """Return a transaction on an autocommit connection: by its autocommit attribute, a method, or a statement.
 
     Raises
     ------
@@ -456,7 +451,7 @@ def _explicit_transaction(conn: Any, cursor: Any) -> _Transaction:
 
 
 class _Transaction:
-    """A transaction that the library begins by itself, and that is committed or rolled back as a whole.
+    """A transaction that the library begins implicitly, committed or rolled back as a whole.
 
     Parameters
     ----------
@@ -474,27 +469,27 @@ class _Transaction:
         self._is_begun = True
 
     def commit(self) -> None:
-        """Make what was done last."""
+        """Commit."""
         self._conn.commit()
 
     def undo(self) -> None:
-        """Take back what was done since it was begun."""
+        """Roll back what was done since it began."""
         if self._is_begun:
             self._conn.rollback()
 
     def end(self) -> None:
-        """Leave the connection, on which nothing of ours waits, as it was."""
+        """Restore the connection, on which no statement is pending any more."""
 
 
 class _SavepointTransaction(_Transaction):
-    """On a connection that waits for a commit: of earlier statements that wait, too, none is taken back.
+    """A transaction after pending statements of the user, which a savepoint keeps from being rolled back.
 
     Parameters
     ----------
     conn, cursor
         As for :func:`one_transaction`.
     has_earlier
-        Whether it is known that there are such, and that the database has savepoints.
+        Whether there are known to be pending statements, and the database has savepoints.
     """
 
     def __init__(self, conn: Any, cursor: Any, has_earlier: bool) -> None:
@@ -502,13 +497,13 @@ class _SavepointTransaction(_Transaction):
         self._has_earlier = has_earlier
 
     def begin(self) -> None:
-        """Remember where ours begins."""
+        """Set a savepoint."""
         if self._has_earlier:
             self._cursor.execute(f"SAVEPOINT {_SAVEPOINT}")
         super().begin()
 
     def undo(self) -> None:
-        """Take ours back."""
+        """Roll back to the savepoint."""
         if self._has_earlier and self._is_begun:
             self._cursor.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
         else:
@@ -516,28 +511,28 @@ class _SavepointTransaction(_Transaction):
 
 
 class _NestedTransaction(_SavepointTransaction):
-    """Within a transaction that the user has begun, and ends."""
+    """Statements within a transaction that the user has begun and will end."""
 
     @property
     def rolls_back_more(self) -> bool:  # type: ignore[override]
-        """Whether earlier statements of the user are taken back with ours."""
+        """Whether earlier statements of the user are rolled back as well."""
         return self._is_begun and not self._has_earlier
 
     def commit(self) -> None:
-        """Leave it to the user."""
+        """Leave the commit to the user."""
         if self._has_earlier:
             self._cursor.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
 
 
 class _ExplicitTransaction(_Transaction):
-    """On a connection that commits each statement, and knows how a transaction begins.
+    """A transaction on an autocommit connection that can begin one explicitly.
 
     Parameters
     ----------
     conn, cursor
         As for :func:`one_transaction`.
     begin
-        Begins it.
+        Begins the transaction.
     """
 
     def __init__(self, conn: Any, cursor: Any, begin: Callable[[], Any]) -> None:
@@ -551,30 +546,30 @@ class _ExplicitTransaction(_Transaction):
 
 
 class _AutocommitTransaction(_Transaction):
-    """On a connection that commits each statement as long as it is switched so."""
+    """A transaction on a connection whose autocommit attribute is switched off meanwhile."""
 
     def begin(self) -> None:
-        """Let it wait for a commit."""
+        """Switch autocommit off."""
         self._conn.autocommit = False
         super().begin()
 
     def end(self) -> None:
-        """Switch it back: what waits would be committed by that."""
+        """Switch autocommit on again, which would commit pending statements."""
         self._conn.autocommit = True
 
 
-# Rows from and to databases, over connections of any library that follows Python's DB-API.
+# Rows from and to DB-API connections
 
 ROWS_PER_INSERT = 1000
 _SPECIFIERS = {"int": "%d", "float": "%f"}
-# Databases whose names stand in other quotes than those of the standard.
+# Databases that quote names with backticks instead of the standard's quotes.
 _BACKTICKS = ("mysql", "maria")
 
 
 def read_sql(
     conn: Any, statement: Any, params: Any, inference_rows: Any, module: Any, hints: Any, rows_at_once: Any
 ) -> tuple[PlannerNode, list[str]]:
-    """Rows of a query as a source, and the names of its columns; some rows at a time are in memory.
+    """Return the rows of a query as a source, fetched in batches, and its column names.
 
     Raises
     ------
@@ -610,16 +605,16 @@ def read_sql(
 
 
 def _all_rows(cursor: Any, size: int, names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    # Not all cursors have a size of their own, nor do all take one.
+    # Some cursors have no arraysize, others do not let it be set.
     fetch = cursor.fetchmany if getattr(cursor, "arraysize", None) == size else partial(cursor.fetchmany, size)
     while batch := fetch():
         for row in batch:
-            # Some libraries give rows as dicts where they are told so: what they iterate over is names.
+            # Some libraries can give rows as dicts, which iterate over names.
             yield [row[name] for name in names] if isinstance(row, Mapping) else row
 
 
 def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers) -> Iterator[list[pa.Array]]:
-    """Rows as columns, some at a time; numbers that are rounded are noted."""
+    """Yield batches of rows as columns; rounded numbers are recorded."""
     numbered = enumerate(rows)
     while some := list(islice(numbered, node_values.ROWS_PER_BATCH)):
         first, batch = some[0][0], [row for _, row in some]
@@ -635,7 +630,7 @@ def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequenc
 
 
 def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any) -> list[ColumnType]:
-    """The types asked for, else those of the first values that there are; text where there is none."""
+    """Return the requested types, else those of the first present values; text for columns without any."""
     hinted = dict(_hinted_types(hints, names))
     types = []
     for place, name in enumerate(names):
@@ -704,7 +699,7 @@ def _named(row: Sequence[Any]) -> dict[str, Any]:
 
 
 def _insert(library: ModuleType, names: Sequence[str], types: Sequence[ColumnType], table: str, specifiers: bool, exact_names: bool) -> str:
-    """The statement, with a mark for each value: what the database is told of names is quoted."""
+    """Return the INSERT statement, with a placeholder for each value and quoted names."""
     style = library.paramstyle
     marks = [MARKS[style].format(place) for place in range(1, len(names) + 1)]
     if specifiers and style in ("format", "pyformat"):
@@ -716,7 +711,7 @@ def _insert(library: ModuleType, names: Sequence[str], types: Sequence[ColumnTyp
 
 
 def quoted(name: str, quote: str = '"', style: str = "qmark") -> str:
-    """A name as it stands in a statement, whatever is in it.
+    """Return a name quoted for a statement.
 
     Raises
     ------
@@ -731,5 +726,5 @@ def quoted(name: str, quote: str = '"', style: str = "qmark") -> str:
     if "\0" in name:
         raise InvalidArgumentError(f"the name {visible(repr(name))} has a NUL, which no database takes: rename it first")
     text = name.replace(quote, quote * 2)
-    # Drivers of these styles take a percent sign for the start of a mark.
+    # In these styles a percent sign starts a placeholder.
     return f"{quote}{text.replace('%', '%%') if style in ('format', 'pyformat') else text}{quote}"

@@ -1,4 +1,4 @@
-"""Paths that users give."""
+"""Validates paths given by users."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 
 
 def path_text(path: str | os.PathLike[str]) -> str:
-    """A path as text.
+    """Return a path as text.
 
     Raises
     ------
@@ -20,7 +20,7 @@ def path_text(path: str | os.PathLike[str]) -> str:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise SchemaError(f"a path is a str, got {type(path).__name__}")
-    # What os.fspath gives may be bytes.
+    # A path-like object may give bytes.
     text = os.fsdecode(path)
     if not text:
         raise InvalidArgumentError("the path is empty: give the place to save to or to load from")
@@ -28,12 +28,12 @@ def path_text(path: str | os.PathLike[str]) -> str:
 
 
 def file_path_text(path: str | os.PathLike[str]) -> str:
-    """A path that names a file to write, as text; see :func:`path_text`.
+    """Return the path of a file to write as text; see :func:`path_text`.
 
     Raises
     ------
     StorageError
-        If it names a directory: the file would be a hidden one in it, ``.csv``, or one beside it.
+        If it names a directory: the file would become a hidden one in it, ``.csv``, or one next to it.
     """
     text = path_text(path)
     if os.path.basename(text) in ("", os.curdir, os.pardir):

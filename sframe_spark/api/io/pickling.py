@@ -1,4 +1,4 @@
-"""Frames and columns in pickles: their rows are saved in a directory that the user names, and the pickle says under which name."""
+"""Pickling of frames and columns: their rows are saved in a directory chosen by the user, and the pickle holds their name there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 _NAME = re.compile(r"[0-9a-f]{32}")
-# What the saved rows tell, or what is known of them in this process only.
+# Attributes that the saved rows restore, or that mean something in this process only.
 _SAVED = ("_node", "_names", "_recent")
 
 
@@ -80,21 +80,21 @@ def get_serialization_directory() -> str | None:
 
 
 class Pickled:
-    """What frames and columns are in pickles."""
+    """Mixin: how frames and columns are pickled."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_packing():
-            # A function that uses them goes to tasks of this process, which read its files.
+            # A function that uses them is sent to tasks of this process, which read its files.
             return super().__reduce_ex__(protocol)
         state = {name: value for name, value in vars(self).items() if name not in _SAVED}
-        # Our own classes go by words: their modules may have other names one day.
+        # The package's own classes are stored by keyword, as their modules may be renamed.
         words: dict[type, str] = {ClassRegistry.frame: SFRAME, ClassRegistry.array: SARRAY}
         kind = words.get(type(self), type(self))
         return restored, (kind, _saved_rows(self)), state
 
 
 class NeverPickled:
-    """What lives with its process: in a pickle it would refer to files that are gone with it."""
+    """Mixin: an object that cannot be pickled, as it refers to files that disappear with its process."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_packing():
@@ -121,12 +121,12 @@ def _place(name: str) -> str:
 
 
 def restored(kind: Any, name: Any) -> Any:
-    """A frame or column whose rows are in the serialization directory under a name; nothing else is read.
+    """Return the frame or column whose rows are in the serialization directory under a name; nothing else is read.
 
     Raises
     ------
     TypeError
-        If there is no such directory, or what is asked for is no frame, column or name.
+        If there is no such directory, or the arguments are no class of frames or columns and no valid name.
     OSError
         If its rows are not there, or damaged.
     """
@@ -146,7 +146,7 @@ def restored(kind: Any, name: Any) -> Any:
     return made
 
 
-# Pickles are read by later versions, in which it may stand elsewhere.
+# Pickles are read by later versions, where it may be in another module.
 restored.__module__ = "sframe_spark.data_structures.serialization"
 
 

@@ -1,4 +1,4 @@
-"""Saving frames and columns, and loading them again."""
+"""Saves frames and columns, and loads them again; also loads Turi Create's archives."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ from sframe_spark.storage.filesystem.remote_files import WEB, Download
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import OWN, SARRAY, SFRAME, DatasetElsewhere, Elsewhere, Manifest
 
-# Archives of Turi Create that users name: directories and index files of this machine, or elsewhere. What reads them is an optional part.
+# Turi Create's archives, local or remote, read by an optional part
 
-# Texts of an archive that are not UTF-8 are refused.
+# Refuse texts of an archive that are not UTF-8.
 STRICT = "strict"
 
 
 def load_archive(
     path: str | os.PathLike[str], references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT, verify: bool = False
 ) -> tuple[PlannerNode, list[str]] | None:
-    """Node and column names of the archive at a path; None where there is something else, or nothing.
+    """Return the node and column names of the archive at a path; None if there is none.
 
     Raises
     ------
     StorageError
-        If it is damaged, or leads elsewhere.
+        If it is damaged, or refers to files outside of it.
     """
     text = path_text(path)
     places = reference_paths(references)
@@ -79,7 +79,7 @@ def load_archive(
         if not is_archive(location):
             return None
     else:
-        # All its files are fetched, and only these may be read.
+        # All its files are downloaded, and no others may be read.
         places, download = [], Download()
         fetched = download.fetch_directory(text, ARCHIVE_FILE)
         if fetched is None:
@@ -90,7 +90,7 @@ def load_archive(
 
 
 def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
-    """``sframe`` or ``sarray``, whichever the archive at a path holds; None where there is something else, or nothing.
+    """Return what the archive at a path holds, ``sframe`` or ``sarray``; None if there is no archive.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
 
 
 def reference_paths(references: Any) -> list[str]:
-    """Directories that an archive may refer to, as text.
+    """Return the directories that an archive may refer to, as text.
 
     Raises
     ------
@@ -121,11 +121,11 @@ def reference_paths(references: Any) -> list[str]:
     return [path_text(place) for place in references]
 
 
-# Frames saved by reference: columns that are in saved frames stay there, only the others are written.
+# Frames saved by reference to columns of other datasets
 
 
 def stored_columns(node: PlannerNode) -> dict[int, tuple[SegmentSource, int]]:
-    """The columns of a node that are columns of datasets, row by row: by position, the rows of which dataset, and the position there."""
+    """Return which columns of a node are columns of saved datasets: by position, the source and the position in the dataset."""
     with GRAPH_LOCK:
         plan = optimize(node)
     columns = {}
@@ -137,7 +137,7 @@ def stored_columns(node: PlannerNode) -> dict[int, tuple[SegmentSource, int]]:
 
 
 def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) -> Elsewhere | None:
-    """What a frame saved at ``target`` can refer to; None where that is nothing."""
+    """Return the columns of other datasets that a frame saved at ``target`` can refer to; None if there are none."""
     datasets: dict[DatasetElsewhere, int] = {}
     digests: dict[tuple[object, ...], str | None] = {}
     places: dict[int, tuple[int, int]] = {}
@@ -156,17 +156,17 @@ def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) ->
 
 
 def own_columns(external: Elsewhere) -> list[int]:
-    """Places of the columns that are in no other dataset."""
+    """Return the indices of the columns that are in no other dataset."""
     return [place for place, (dataset, _) in enumerate(external.columns) if dataset == OWN]
 
 
 def with_external_columns(own: Manifest, external: Elsewhere) -> Manifest:
-    """Return the manifest of a frame of which some columns are in other datasets, and the others in its own files.
+    """Return the manifest of a frame with some columns in other datasets, and the others in its own files.
 
     Raises
     ------
     PlanInvariantError
-        If its own columns are not as long as the others.
+        If its own columns have another length.
     """
     try:
         external.check_own(len(own.types), own.rows)
@@ -176,12 +176,12 @@ def with_external_columns(own: Manifest, external: Elsewhere) -> Manifest:
 
 
 def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]:
-    """Node and column names of a frame of which some columns are elsewhere.
+    """Return the node and column names of a frame with some columns in other datasets.
 
     Raises
     ------
     StorageError
-        If these cannot be had.
+        If one of them cannot be read.
     """
     external = manifest.elsewhere
     assert external is not None
@@ -208,17 +208,17 @@ _CSV, _JSON, _LINES = ".csv", ".json", ".txt"
 
 
 def saving(target: str) -> AbstractContextManager[PendingSave]:
-    """A save to a local directory, which takes its name when the block ends, or to a remote one, where the commit makes a version."""
+    """Begin a save to a local directory, which is renamed when the block ends, or to a remote one, where the commit creates a version."""
     return saving_version(target) if is_remote_location(target) else saving_directory(target)
 
 
 def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> Manifest:
-    """Save all rows; what was saved at ``path`` before stays readable until they are complete.
+    """Save all rows; a frame saved at ``path`` before stays readable until they are complete.
 
     Returns
     -------
     Manifest
-        Of the dataset as it was written, which may have been in a directory of another name then.
+        The manifest as it was written, possibly in a directory that had another name then.
     """
     target = location_of(path_text(path))
     require_unicode(names)
@@ -243,14 +243,14 @@ def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, exte
 
 
 def _brought(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
-    """Bring the rows of a plan into a new directory, local or remote: files that exist are taken over, pages of columns are copied."""
+    """Write the rows of a plan into a new directory, local or remote; existing files and pages of columns are copied where possible."""
     source = plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
         return copied_dataset(source.manifest, directory)
     if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and may_copy_columns(source.manifest, source.positions):
         return copied_columns(source.manifest, source.positions, directory)
     if is_private(directory):
-        # What tasks write into their memory would stay there.
+        # Tasks cannot write into this process's memory.
         holder = temporary_store().new_dataset()
         return copied_dataset(_written(action, plan, holder.directory), directory)
     return _written(action, plan, directory)
@@ -263,12 +263,12 @@ def _written(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
 
 
 def compact_dataset(path: str | os.PathLike[str]) -> int:
-    """Make few files of the short ones of a saved frame or column, and tell how many it has then; rows and their order stay.
+    """Merge the short files of a saved frame or column, and return its number of files; rows and their order stay.
 
     Raises
     ------
     StorageError
-        If nothing is saved there, or files are not its own.
+        If nothing is saved there, or it refers to files of other frames.
     """
     target = location_of(path_text(path))
     node, names = load_frame(path)
@@ -283,11 +283,11 @@ def compact_dataset(path: str | os.PathLike[str]) -> int:
 
 
 def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:
-    """Save a frame, as :func:`save_node` does, but for columns of saved frames: these stay where they are, and are read from there."""
+    """Save a frame like :func:`save_node`, but refer to columns of saved frames instead of copying them."""
     target = location_of(path_text(path))
     require_unicode(names)
     if is_remote_location(target):
-        # Who reads it there need not reach what is here.
+        # Readers of a remote frame may have no access to this machine.
         save_node(node, target, names)
         return
     check_replaceable(target)
@@ -305,7 +305,7 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
-    """Save a frame as a directory of segments, as CSV, in a file named so, or as JSON; the name tells which, where nothing else does."""
+    """Save a frame as a directory of segments, as CSV or as JSON, by the format or else by the file name."""
     from sframe_spark.api.io.csv.writer import write_csv
     from sframe_spark.api.io.json.writer import RECORDS, write_json
 
@@ -349,7 +349,7 @@ def load_frame(
     own_files_only: bool = False,
     version: int | None = None,
 ) -> tuple[PlannerNode, list[str]]:
-    """Node and column names of a saved frame, or of an archive of Turi Create.
+    """Return the node and column names of a saved frame, or of an archive of Turi Create.
 
     Parameters
     ----------
@@ -358,13 +358,13 @@ def load_frame(
     verify
         Whether to read every byte and compare all check sums first.
     references
-        Directories in which an archive may have rows besides its own.
+        Further directories in which an archive may have rows.
     encoding_errors
-        What is done about texts of an archive that are not UTF-8.
+        How texts of an archive that are not UTF-8 are handled.
     own_files_only
-        Whether to refuse a frame that refers to columns of others.
+        Whether to refuse a frame that refers to columns of other frames.
     version
-        Which version of a frame that is saved elsewhere; None: the newest.
+        The version of a frame in remote storage; None: the newest.
 
     Raises
     ------
@@ -404,7 +404,7 @@ def _frame_of(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]
 
 
 def may_have_versions(path: str | os.PathLike[str]) -> bool:
-    """Say whether a path is a URI under which versions of a frame may be."""
+    """Return whether a path is a URI under which there may be versions of a frame."""
     scheme = scheme_of(path_text(path))
     return scheme is not None and scheme.lower() not in WEB and is_remote_location(location_of(path_text(path)))
 
@@ -416,7 +416,7 @@ def load_column(
     encoding_errors: str = STRICT,
     version: int | None = None,
 ) -> PlannerNode:
-    """Node of a saved column, or of one in an archive of Turi Create; ``verify`` reads every byte first.
+    """Return the node of a saved column, or of one in an archive of Turi Create; ``verify`` reads every byte first.
 
     Raises
     ------
@@ -429,16 +429,16 @@ def load_column(
     return node
 
 
-# Rows that are saved while the program goes on: what was built on them reads them where they are saved.
+# Checkpoints
 
 
 def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> None:
-    """Save all rows, and let the node be a source over what was saved; every graph that holds the node sees it from then on.
+    """Save all rows, and replace the node by a source over them in every graph that contains it.
 
     Raises
     ------
     ConcurrentSaveError
-        If somebody else saved to the same place meanwhile; the node stays what it was.
+        If another program saved to the same path meanwhile; the node is unchanged then.
     """
     if is_decoded_on_read(node):
         # Archives are saved with the types that all their values have, where nobody has seen the node's yet.
@@ -459,11 +459,11 @@ def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequ
 
 
 def _identity(manifest: Manifest) -> tuple[object, ...]:
-    """What tells a save from others: names that no other gives to its files; without rows there are none, and one of the same types is as good."""
+    """Return what identifies a save: the random names of its files; without rows there are no files, and any save of the same types is as good."""
     return (*manifest.types, *(entry.file for entry in manifest.segments if entry.rows))
 
 
-# What is saved under a path, here or by Turi Create.
+# Types of what is saved under a path
 
 
 @call_hint

@@ -1,4 +1,4 @@
-"""Text in any encoding as UTF-8, block by block, and where a byte stands that is no text in it."""
+"""Reads text in any encoding as UTF-8, block by block, and locates bytes that are no text in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINE_END = re.compile("\r\n|\n|\r")
 
 
 def text_encoding(name: Any) -> str:
-    """Return the usual name of an encoding of texts.
+    """Return the standard name of a text encoding.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def text_encoding(name: Any) -> str:
 
 
 def open_utf8(path: str, encoding: str = "utf-8", state: FileState | None = None) -> Any:
-    """A stream of a file's text in UTF-8, decompressed if its name says that it is compressed; ``state`` as for :func:`open_unpacked`."""
+    """Open a file's text as a stream in UTF-8, decompressed if its name says so; ``state`` is as for :func:`open_unpacked`."""
     with translate_os_errors("read", path):
         stream = open_unpacked(path, state)
     return stream if encoding in UTF_8 else _InUtf8(path, stream, encoding, state)
@@ -61,7 +61,7 @@ class _InUtf8:
         self._decoder, self._is_first = codecs.getincrementaldecoder(encoding)(), True
 
     def read(self, size: int) -> bytes:
-        """Some text, about as long; nothing at the end."""
+        """Return about ``size`` bytes of text; nothing at the end."""
         while True:
             data = self._stream.read(size)
             if self._is_first:
@@ -75,15 +75,15 @@ class _InUtf8:
                 return text
 
     def _require_text(self, start: bytes) -> None:
-        """Refuse a file that is something else, as many encodings take any bytes for text.
+        """Refuse a file that is something else, as many encodings accept any bytes.
 
         Raises
         ------
         CsvEncodingError
-            If it is.
+            If it is something else.
         """
         kind = kind_of(start)
-        # Such text starts with a mark, which stands for letters in other encodings; the zeros behind it are no text there.
+        # Such text starts with a byte order mark, which means letters in other encodings; the zeros after it are no text there.
         is_wide = kind == UTF_16 and (self._encoding.startswith(("utf-16", "utf-32")) or b"\0" not in start)
         if kind is not None and kind != TEXT and not is_wide:
             raise CsvEncodingError(f"{visible(self._path)} is not text in {self._encoding}: it is {kind.name}; {kind.advice}")
@@ -97,7 +97,7 @@ class _InUtf8:
 
 @attrs.define
 class _Place:
-    """A place in a text."""
+    """A line and column in a text."""
 
     line: int = 1
     column: int = 1
@@ -106,7 +106,7 @@ class _Place:
     def go_behind(self, text: str) -> None:
         """Move behind some text."""
         if self.after_return and text.startswith("\n"):
-            # The other half of an end of a line.
+            # The line feed of a line end that began before.
             text = text[1:]
         ends = list(_LINE_END.finditer(text))
         self.line += len(ends)
@@ -115,7 +115,7 @@ class _Place:
 
 
 def encoding_error(path: str, encoding: str, state: FileState | None = None) -> CsvEncodingError:
-    """Return the error about the first bytes of a file that are no text in an encoding: it is read once more to find them."""
+    """Return the error about the first bytes of a file that are no text in an encoding; the file is read again to locate them."""
     decoder, place = codecs.getincrementaldecoder(encoding)(), _Place()
     encoding_name = "UTF-8" if encoding in UTF_8 else encoding
     start = b""
@@ -129,7 +129,7 @@ def encoding_error(path: str, encoding: str, state: FileState | None = None) -> 
                 text.encode()
             except UnicodeDecodeError as error:
                 decoder.setstate(before)
-                # What came before may have ended amid a character.
+                # The previous block may have ended inside a character.
                 place.go_behind(decoder.decode(data[: max(0, error.start - len(before[0]))]))
                 what = "bytes" if error.end - error.start > 1 else "byte"
                 byte_text = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : error.end])

@@ -1,4 +1,4 @@
-"""Columns of text files: a value on each line, or the elements of one JSON array."""
+"""Columns read from text files: a value on each line, or the elements of one JSON array."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def column_from_path(
     encoding_errors: str = STRICT,
     version: int | None = None,
 ) -> PlannerNode:
-    """The column saved under a path, here or by Turi Create, or the lines of the text files there.
+    """Return the column saved under a path, by this package or Turi Create, or the lines of the text files there.
 
     Raises
     ------
     StorageError
         If there is neither.
     CsvLineError
-        If a line is no value of the class asked for.
+        If a line is no value of the requested class.
     """
     if verify or version is not None or not is_text(path):
         try:
@@ -55,14 +55,14 @@ def _is_remote_file(path: str) -> bool:
 
 
 def is_text(path: str) -> bool:
-    """Whether a path names files, compressed or not, and no saved column; of a URI, only if it can be nothing else."""
+    """Return whether a path names text files and not a saved column; for a URI, only if it can be nothing else."""
     if any(sign in path for sign in PATTERN) or (scheme_of(path) or "").lower() in WEB:
         return True
     return scheme_of(path) is None and not path.endswith(ARCHIVE_INDEXES) and os.path.isfile(normalised(path))
 
 
 def read_lines(url: Any, dtype: Any = None) -> PlannerNode:
-    """A value of each line of text files: texts, if no class is asked for; blank lines are missing values of other classes."""
+    """Return the values on the lines of text files, as texts unless a class is requested; in other classes blank lines are missing values."""
     request = CsvRequest(
         url,
         delimiter="\n",
@@ -80,12 +80,12 @@ def read_lines(url: Any, dtype: Any = None) -> PlannerNode:
             raise
         advice = "leave dtype out to read texts, and use astype(..., undefined_on_failure=True)"
         raise UnsupportedOperationError(f"{visible(str(url))}: a line is no {getattr(dtype, '__name__', dtype)}: {advice}") from error
-    # A file without any line tells no column.
+    # A file without lines has no column.
     return node if node.schema else node_from_values([], str if dtype is None else dtype)
 
 
 def read_json_column(url: Any, encoding: str = "utf-8") -> PlannerNode:
-    """The elements of the JSON array in each file.
+    """Return the elements of the JSON array in each file as a column.
 
     Raises
     ------

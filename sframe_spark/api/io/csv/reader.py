@@ -1,4 +1,4 @@
-"""CSV files: read block by block, types from all values of the file, so that no value is ever corrupted."""
+"""Reads CSV files: in one process block by block, or in parts by threads and tasks; types are inferred from all values of the files."""
 
 from __future__ import annotations
 
@@ -51,25 +51,25 @@ from sframe_spark.storage.filesystem.compression import packing_of
 from sframe_spark.storage.filesystem.path_resolution import resolve
 from sframe_spark.storage.segments.partition_columns import partition_columns
 
-# Parts of CSV files as works that do not depend on each other: of each the rows are written as a segment.
+# Tasks that each read one part of the files
 
 
 @attrs.frozen(eq=False)
 class CsvPlan(Shared):
-    """What all works have in common.
+    """What all tasks share.
 
     Parameters
     ----------
     files
-        How the files are read; of them the first one.
+        How the files are read; of the files themselves it holds the first one.
     forms
-        What is known of the fields, whose types are those of the segments.
+        The forms known so far, which give the types of the segments.
     directory
-        Where segments go.
+        The directory of the segments.
     room
-        Bytes in which a work keeps lines that are no rows.
+        Bytes in which a task retains lines that are no rows.
     memory
-        Room for rows that stay in this process; None: all are written.
+        Memory reservation for rows that stay in this process; None: all are written.
     """
 
     files: CsvFiles
@@ -81,22 +81,22 @@ class CsvPlan(Shared):
 
 @attrs.frozen(eq=False)
 class CsvPart:
-    """What was read of a part.
+    """The result of reading a part.
 
     Parameters
     ----------
     start
-        Where its first line starts.
+        Offset of its first line.
     end
-        Where the next line after its last one starts.
+        Offset of the line after its last one.
     forms
-        Of its fields, and of all that were known before.
+        Forms of its fields, combined with those known before.
     rows
-        Its rows, as they were written or in memory; None where a value is none of the types that were known.
+        Its rows, written or in memory; None if a value did not fit the known types.
     left_out
         Lines that are no rows, by file.
     failed
-        Whether something is wrong with it, if its start is right.
+        Whether reading failed, which is an error if its start was right.
     """
 
     start: int
@@ -109,7 +109,7 @@ class CsvPart:
 
 @attrs.define(eq=False)
 class _Reading:
-    """FrameFiles that are read from one place to another."""
+    """Ranges of files that are being read, with the offsets of the first line and of the end."""
 
     files: CsvFiles
     places: Sequence[FileRange]
@@ -118,7 +118,7 @@ class _Reading:
     end: int = 0
 
     def blocks(self) -> Iterator[ArrowLines | TextBlock]:
-        """Their lines."""
+        """Yield their lines."""
         for place in self.places:
             with open_csv_range(place, self.files.options, self.reports_position) as text:
                 if not place.start:
@@ -137,11 +137,11 @@ class CsvTask:
     Parameters
     ----------
     plan
-        How.
+        What all tasks share.
     places
-        What.
+        The ranges to read.
     number
-        That of its segment.
+        The number of its segment.
     """
 
     plan: CsvPlan
@@ -150,21 +150,21 @@ class CsvTask:
 
     @property
     def is_continued(self) -> bool:
-        """Whether another part of the file comes before."""
+        """Whether it starts in the middle of a file."""
         return self.places[0].start > 0
 
     def begins_before(self, place: int) -> bool:
-        """Whether a line that starts at a place in its file is one of the part, or of one before."""
+        """Return whether a line that starts at an offset belongs to this part or an earlier one."""
         part = self.places[0]
         assert part.state is not None
         return place < (part.state.size if part.stop is None else part.stop)
 
     def from_line(self, start: int) -> CsvTask:
-        """The same part where it is known at which place its first line starts."""
+        """Return the same part, starting at a known line start."""
         return attrs.evolve(self, places=(attrs.evolve(self.places[0], start=start, is_line=True),)) if self.is_continued else self
 
     def __call__(self) -> CsvPart:
-        """Read and write the rows; what is wrong with them is not told yet."""
+        """Read and write the rows; a failure is recorded, not raised, as the guessed start may be wrong."""
         reading = self._reading(reports_position=False)
         try:
             return self._written(reading)
@@ -172,7 +172,7 @@ class CsvTask:
             return CsvPart(reading.start, reading.end, failed=True)
 
     def read_or_raise(self) -> CsvPart:
-        """The same, of a part that begins with a line.
+        """Read a part that certainly begins with a line, raising its errors.
 
         Raises
         ------
@@ -199,24 +199,24 @@ class CsvTask:
             runs = files.fitting(blocks, forms)
             rows = buffered_or_written(runs, (*types, *files.types_of_directories), self.plan.memory, self.plan.directory, self.number)
         except MisfitError:
-            # The types of the others are found, too: all is read once more then.
+            # Learn the types of the rest as well: everything is read again then.
             files.learn_rest(forms, blocks)
         return CsvPart(reading.start, reading.end, forms, rows, files.bad_lines)
 
 
-# Large CSV files elsewhere, that a cluster shares, or whose rows are written, read in parts at once: rows are those that one reader finds.
+# Parallel reading of large files in parts, with the same rows as a single reader
 
-# So little is not worth to be written by several threads.
+# Up to this size a single reader is preferred, as several writers do not pay.
 SINGLE_READER_BYTES = 128 << 20
-# Rows of text take so many times its bytes in memory, or less.
+# Memory of text rows is at most this multiple of their bytes in the file.
 BYTES_OF_CHARACTER = 2
-# What tells the types of files here; where the rest tells others, it is read twice.
+# Bytes of local files from which the first types are inferred; if later rows do not fit them, everything is read twice.
 TYPES_BYTES = 1 << 20
 _RunTasks = Callable[[Sequence[CsvTask]], list[CsvPart]]
 
 
 class _OtherFormsError(Exception):
-    """Fields have other types than those that parts were written with; it tells the parts and the forms of all fields."""
+    """Raised if fields do not fit the types of the written parts; it carries the parts and the forms of all fields."""
 
     def __init__(self, parts: list[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> None:
         super().__init__("parts have other types")
@@ -224,7 +224,7 @@ class _OtherFormsError(Exception):
 
 
 def split_rows(files: CsvFiles) -> PlannerNode | None:
-    """A source of all rows, with the types that all their fields have; None where files are not read in parts, or rows are counted."""
+    """Return a source of all rows, read in parts; None if the files are not read in parts, or the number of rows is limited."""
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
@@ -232,7 +232,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     if placed is None:
         return None
     files.files = placed
-    # As text, which takes four times as long; elsewhere a request for more takes as long as one for little.
+    # The first block is parsed as text, which is four times slower; for remote files a larger request costs nothing.
     files.first_bytes = None if is_remote_location(placed[0].path) else TYPES_BYTES
     forms = files.no_forms()
     files.first_rows(forms, files.blocks())
@@ -242,16 +242,16 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
         try:
             return _written(files, whole, parts, forms)
         except _OtherFormsError as found:
-            # Rare: once more, with the types that are known now.
+            # Rare: read again with the types known now.
             parts, forms = found.parts, found.forms
 
 
 def _fits_one_reader(size: int) -> bool:
-    """Whether one reader takes so many bytes of this machine from the first line to the last, whose blocks threads read: rows that stay in memory.
+    """Return whether local files of that size are left to a single reader, whose blocks threads parse, as their rows stay in memory.
 
-    Others are written, which several threads do for a part each.
+    Rows of larger files are written, by several threads for one part each.
     """
-    # What there is room for is asked of the system.
+    # Available memory is requested from the system.
     return size <= SINGLE_READER_BYTES or (not is_spark_requested() and size <= result_memory_left() // BYTES_OF_CHARACTER)
 
 
@@ -281,11 +281,11 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
 
 
 def in_order(tasks: Sequence[CsvTask], run: _RunTasks) -> list[CsvPart]:
-    """What is in parts of files, each of which begins where the one before it ends; one without any line has no forms."""
+    """Run tasks until each part begins where the previous one ends; a part without any line has no forms."""
     done = run(tasks)
     again = [number for number, work in enumerate(tasks) if work.is_continued and _is_misaligned(work, done[number], done[number - 1])]
     if again:
-        # Nearly all of these are right then. The end of a part that began amid a field may still be that of another one.
+        # Nearly all parts are aligned now. A part that began inside a field may still have ended at a wrong line.
         for number, part in zip(again, run([tasks[number].from_line(done[number - 1].end) for number in again]), strict=True):
             done[number] = part
     for number, work in enumerate(tasks):
@@ -295,23 +295,23 @@ def in_order(tasks: Sequence[CsvTask], run: _RunTasks) -> list[CsvPart]:
         elif work.is_continued and done[number].start != place:
             done[number] = run([work.from_line(place)])[0]
         if done[number].failed:
-            # Its start is right, so there is something to tell.
+            # Its start is right, so the failure is an error.
             done[number] = work.from_line(place).read_or_raise()
     return done
 
 
 def _is_misaligned(work: CsvTask, part: CsvPart, before: CsvPart) -> bool:
-    """Whether a part has lines, and begins elsewhere than the one before it ends; of one that failed nobody knows where it does."""
+    """Return whether a part has lines but does not begin where the previous one ends, which is unknown if that one failed."""
     return not before.failed and part.start != before.end and work.begins_before(before.end)
 
 
 LOG = logging.getLogger("sframe_spark")
-# To start threads takes as long as to read a fifth of that.
+# Starting threads takes as long as reading a fifth of this.
 BYTES_FOR_THREADS = 1 << 20
 
 
 def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
-    """Rows of CSV files as a source; each column gets the narrowest type that all its values have.
+    """Return the rows of CSV files as a source, and their names; each column gets the narrowest type that holds all its values.
 
     Rows stay in memory while there is room; otherwise blocks of the file go to segments one after the other, so that a file
     may be larger than memory, or parts of it, which threads or tasks read. Lines that are no rows are left out and logged.
@@ -319,7 +319,7 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
     Parameters
     ----------
     request
-        The files, how they are written, and which of their rows and columns are wanted.
+        The files, their dialect, and which rows and columns are requested.
 
     Raises
     ------
@@ -341,7 +341,7 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
 
 
 def warn_of_header_number(header: Any) -> None:
-    """Warn who names the line of the header by its number, as pandas has it: here 0 is False, and every other number True, as in the reference."""
+    """Warn if the header is given as a line number, as in pandas: here 0 is False and any other number True, as in the reference."""
     if isinstance(header, int) and not isinstance(header, bool):
         meaning = "the first line holds the names of columns" if header else "no line holds the names of columns"
         LOG.warning(
@@ -353,13 +353,13 @@ def warn_of_header_number(header: Any) -> None:
 
 
 def _other_delimiter(names: Sequence[str], delimiter: str) -> str:
-    """What to try where the whole header is one name and has another usual delimiter in it; else nothing."""
+    """Return advice if the whole header is one name that contains another common delimiter; else nothing."""
     candidates = [other for other in (";", "\t", ",", "|") if other != delimiter and len(names) == 1 and other in names[0]]
     return f"; the header is one name with {candidates[0]!r} in it: is delimiter={candidates[0]!r} meant?" if candidates else ""
 
 
 def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:
-    """Rows of CSV files as :func:`read_csv` gives them, and the lines that are no rows, by file: as many as the memory budget allows."""
+    """Return what :func:`read_csv` does, and the lines that are no rows, by file, as far as the memory budget allows."""
     node, files = _read(request, keeps_bad_lines=True)
     for path, left_out in files.bad_lines.items():
         if len(left_out.lines) < left_out.number:
@@ -388,20 +388,20 @@ def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvF
 
 
 def _loggable(url: Any) -> str:
-    """What was read, as it can be logged."""
+    """Return the files as text for the log, without secrets."""
     return str([_loggable(one) for one in url]) if isinstance(url, (list, tuple)) else without_secrets(os.fsdecode(url))
 
 
 @attrs.define(eq=False)
 class _Reader:
-    """Reads the files from the first line to the last, blocks of them by threads: into memory if there is room, else into segments.
+    """Reads the files in order, their blocks on several threads: into memory if they fit, else into segments.
 
     Parameters
     ----------
     files
         The files.
     rows_to_infer
-        How many of their rows tell the types at least.
+        The minimum number of rows from which types are inferred.
     """
 
     files: CsvFiles
@@ -409,10 +409,10 @@ class _Reader:
 
     @memory_for_batches()
     def read(self) -> PlannerNode:
-        """A source of all rows."""
+        """Return a source of all rows."""
         forms, size = self.files.no_forms(), self.files.size_of_first()
         self.files.first_bytes = first_block_bytes(size)
-        # Elsewhere a request for little takes as long as one for much.
+        # For remote files a small request takes as long as a large one.
         threads = 1 if self._is_little(size) else threads_that_read()
         self.files.later_bytes = None if is_remote_location(self.files.files[0].path) else block_bytes_for(size, threads)
         for block in self._more_rows():
@@ -423,29 +423,29 @@ class _Reader:
                 try:
                     return self._source(self.files.fitting(values, forms), forms)
                 except MisfitError:
-                    # Rare: read on to learn the types, and once more with these.
+                    # Rare: read on to learn the types, then read again.
                     self.files.learn_rest(forms, values)
         with closing(self.files.blocks()) as blocks, closing(self._values_of(blocks, forms, threads)) as values:
             return self._source(self.files.fitting(values, forms), forms)
 
     def _is_little(self, size: int) -> bool:
-        """Whether all is in one file of so few bytes that one thread reads them sooner than others start."""
+        """Return whether there is one file that is so small that a thread reads it faster than others start."""
         return size < BYTES_FOR_THREADS and len(self.files.files) == 1 and packing_of(self.files.files[0].path) is None
 
     def _more_rows(self) -> Iterator[ArrowLines | TextBlock]:
-        """The rows that tell the types where fewer of them are read: the types are then those of the files, not of a few rows."""
+        """Yield further rows for type inference if fewer rows are requested than types should be inferred from."""
         options = self.files.options
         if options.nrows is not None and options.nrows < self.rows_to_infer:
             more = attrs.evolve(options, nrows=self.rows_to_infer)
             yield from attrs.evolve(self.files, options=more, error_bad_lines=False, keeps_bad_lines=False).blocks()
 
     def _values_of(self, blocks: Iterator[ArrowLines | TextBlock], forms: Sequence[CsvForm | None], threads: int) -> Generator[ValueBlock]:
-        """The rows of blocks as values of the types of some forms, as they are now; so many threads make them."""
+        """Convert blocks on a number of threads to the types of the current forms."""
         known, types = list(forms), self.files.types_of(forms)
         return in_threads_ahead(lambda block: self.files.read(block, known, types), blocks, threads)
 
     def _source(self, runs: Iterator[list[pa.Array]], forms: Sequence[CsvForm | None]) -> PlannerNode:
-        """A source of rows: few are one array for each column."""
+        """Return a source of rows: one array for each column if they are few, else segments."""
         types = (*self.files.types_of(forms), *self.files.types_of_directories)
         first: list[list[pa.Array]] = []
         rows = size = 0
@@ -459,7 +459,7 @@ class _Reader:
 
 
 def _chained(first: list[list[pa.Array]], rest: Iterator[list[pa.Array]]) -> Iterator[list[pa.Array]]:
-    """The rows read already, each let go as it is passed on, then the others."""
+    """Yield the rows read already, releasing each, then the others."""
     while first:
         yield first.pop(0)
     yield from rest

@@ -23,14 +23,14 @@ from sframe_spark.storage.filesystem.path_resolution import DataFile
 from sframe_spark.storage.segments.partition_columns import PartitionColumn, repeated
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 
-# What a line takes in memory besides its characters.
+# Memory overhead of a retained line, beyond its characters.
 BYTES_A_LINE = 64
 HEADER_BYTES = 64 << 10
 
 
 @attrs.define(eq=False)
 class CsvFiles:
-    """FrameFiles with the same columns, to be read any number of times.
+    """CSV files with the same columns, which can be read any number of times.
 
     Parameters
     ----------
@@ -47,27 +47,27 @@ class CsvFiles:
     named_by
         That file.
     wanted
-        Places of the columns to read.
+        Indices of the columns to read.
     hinted
-        Types asked for, for each of these.
+        The requested type of each of these; None where it is inferred.
     bad_lines
-        Lines left out, by file; filled while reading.
+        Lines that were left out, by file; filled while reading.
     room
-        Bytes that are left for keeping such lines; the first of each file is kept in any case.
+        Bytes left for retaining such lines; the first of each file is always retained.
     watched
-        Makes sure that all readings of a file are of one content.
+        Checks that a file does not change between readings.
     partitions
-        Columns that the directories of the files name; of those the wanted ones once names were read.
+        Partition columns named by the directories of the files; only the requested ones once names were read.
     order
-        Places, in what is asked for, of the columns read: those of the files, then those of directories.
+        For each requested column, its index among the columns read: those of the files, then those of directories.
     numbers
-        The number of each file, once a column of directories was asked for.
+        The number of each file, filled when a partition column is needed.
     known
-        Columns that are numbers as far as is known.
+        Columns that are numeric as far as is known.
     first_bytes
-        How many bytes of the first file are read before its first rows are passed on.
+        Size of the first block of the first file.
     later_bytes
-        How many are read at a time behind these, and of the other files; None: as many as is usual.
+        Size of all other blocks; None: the default.
     """
 
     files: Sequence[DataFile]
@@ -114,12 +114,12 @@ class CsvFiles:
         self._choose(usecols)
 
     def _choose(self, usecols: Any) -> None:
-        """Choose among the columns of the files and those of directories, which count where both have a name."""
+        """Choose among the columns of the files and partition columns, which take precedence where both have a name."""
         named = {column.name: column for column in self.partitions}
         places = [place for place, name in enumerate(self.names) if name not in named]
         names = [*(self.names[place] for place in places), *named] if self.names else []
         chosen = chosen_columns(names, usecols)
-        # Rows are counted by a column of theirs.
+        # At least one column of the file is needed to count its rows.
         self.selected = [places[place] for place in chosen if place < len(places)] or ([0] if named and self.names else [])
         self.partitions = [named[names[place]] for place in chosen if place >= len(places)]
         read = [*(self.names[place] for place in self.selected), *(column.name for column in self.partitions)]
@@ -128,7 +128,7 @@ class CsvFiles:
         self.order = [(of_files if place < len(places) else of_directories)[names[place]] for place in chosen]
 
     def size_of_first(self) -> int:
-        """Bytes of the first file, as it was found."""
+        """Return the size of the first file when it was listed."""
         first = self.files[0]
         return (first.state or self.watched.seen(first.path)).size
 
@@ -139,24 +139,24 @@ class CsvFiles:
 
     @property
     def chosen_names(self) -> list[str]:
-        """Names of the columns asked for."""
+        """Names of the requested columns."""
         read = [*self.selected_names, *(column.name for column in self.partitions)]
         return [read[place] for place in self.order]
 
     def of_directories(self, path: str, rows: int) -> list[pa.Array]:
-        """The columns that directories name, for so many rows of a file."""
+        """Return the partition columns for a number of rows of a file."""
         if self.partitions and not self.numbers:
-            # A look through the list for each block is work by the square of the number of files.
+            # Searching the list for each block would take time quadratic in the number of files.
             self.numbers = {file.path: number for number, file in enumerate(self.files)}
         return [repeated(column.values[self.numbers[path]], column.type, rows) for column in self.partitions]
 
     def _names(self, fields: list[str]) -> list[str]:
-        """Column names for the fields of the first line."""
+        """Return column names for the fields of the first line."""
         numbered = [f"X{i + 1}" for i in range(len(fields))]
         return unique_names([name or number for name, number in zip(fields, numbered, strict=True)]) if self.options.header else numbered
 
     def blocks(self) -> Generator[ArrowLines | TextBlock]:
-        """The lines of all files, a block at a time, up to the last row that is wanted."""
+        """Yield the lines of all files, block by block, up to the last requested row."""
         left = self.options.nrows
         self.bad_lines, self.room = {}, config.memory_budget if self.keeps_bad_lines else 0
         for file in self.files:
@@ -171,7 +171,7 @@ class CsvFiles:
                     return
 
     def _first_of(self, block: TextBlock, limit: int) -> tuple[TextBlock, int]:
-        """A block up to its last row that is wanted, and how many of its rows count: not those that have a value of another type than asked for."""
+        """Return a block up to its last requested row, and how many of its rows count: rows with a value of another type than requested do not."""
         bad = misfits(block.columns, self.hinted, self.values)
         good = range(block.rows) if bad is None else np.flatnonzero(~bad.to_numpy(zero_copy_only=False))
         rows = block.rows if limit > len(good) else int(good[limit - 1]) + 1 if limit else 0
@@ -186,33 +186,33 @@ class CsvFiles:
         self.watched.require_unchanged(file.path)
 
     def begin(self, text: CsvText) -> None:
-        """Go behind the header of a file, which has the same columns as the first."""
+        """Skip the header of a file, which must have the same columns as the first one."""
         text.start()
         fields = text.header()
-        # Other columns than before are told as what they are where the file was changed since.
+        # If the file was changed meanwhile, report that instead of different columns.
         self.watched.require_unchanged(text.path)
         self._require_same_columns(text.path, fields)
 
     def is_arrow_safe(self) -> bool:
-        """Whether Arrow reads the first rows of the first file."""
+        """Return whether Arrow can parse the first rows of the first file."""
         with open_csv(self.files[0].path, self.options, self.files[0].state, HEADER_BYTES) as text:
             self.begin(text)
             return text.is_arrow_safe(len(self.names))
 
     def blocks_from(self, text: CsvText) -> Iterator[ArrowLines | TextBlock]:
-        """The lines of a file from one on, a block at a time."""
+        """Yield the remaining lines of a file, block by block."""
         for block in text.blocks(len(self.names), self.selected):
             raise_if_cancelled()
             yield block
 
     def know(self, types: Sequence[ColumnType]) -> None:
-        """Let columns of numbers be read as such, where no field may have to be told as it stands in the file, or stands for another one."""
+        """Let numeric columns be parsed as numbers, unless the text of a field may be needed in a message or stands for another value."""
         values, plain = self.values, {INT: pa.int64(), FLOAT: pa.float64()}
         if self.options.nrows is None and not (values.true_values or values.false_values) and {*self.hinted} <= {None, INT, FLOAT, STR}:
             self.known = NumberColumns(tuple(map(plain.get, types)), values.missing)
 
     def _require_same_columns(self, path: str, fields: list[str]) -> None:
-        """Values go to columns by their place, so each file must have the same ones; the first line is lost where it is taken for a header.
+        """Refuse a file with other columns: values are assigned by position, and a first line that is no header would be lost.
 
         Raises
         ------
@@ -229,7 +229,7 @@ class CsvFiles:
             )
 
     def left_out(self, path: str, lines: Sequence[str], reason: str) -> None:
-        """Remember lines that are no rows, or refuse the first; those that begin with ``#`` are comments where nobody said how these begin.
+        """Record lines that are no rows, or refuse the first; lines that begin with ``#`` are comments unless another sign was requested.
 
         Raises
         ------
@@ -245,7 +245,7 @@ class CsvFiles:
         self.keep(path, lines, len(lines))
 
     def keep(self, path: str, lines: Sequence[str], number: int) -> None:
-        """Remember lines that are no rows: the first ones of some number, as far as there is room; none after one that was not kept."""
+        """Retain the first of some lines that are no rows as far as memory allows; once a line was not retained, no later one is."""
         kept = self.bad_lines.setdefault(path, LeftOut(0, [lines[0]]))
         for line in lines[0 if kept.number else 1 :]:
             self.room -= len(line.encode()) + BYTES_A_LINE
@@ -257,17 +257,17 @@ class CsvFiles:
         kept.number += number
 
     def no_forms(self) -> list[CsvForm | None]:
-        """The forms of the columns where nothing was read of them."""
+        """Return the forms of columns of which nothing was read yet."""
         return [None] * len(self.hinted)
 
     def learn(self, forms: list[CsvForm | None], block: TextBlock) -> None:
-        """Let the forms of the columns whose type is not asked for be those of a block's fields too."""
+        """Widen the forms of the columns without a requested type to those of the fields of a block."""
         for place, column in enumerate(() if block.is_learned else block.columns):
             if self.hinted[place] is None and forms[place] != CsvForm.TEXT and pa.types.is_string(column.type):
                 forms[place] = wider(forms[place], narrowest(column, self.values))
 
     def first_rows(self, forms: list[CsvForm | None], blocks: Iterator[ArrowLines | TextBlock]) -> list[TextBlock]:
-        """The blocks up to the first that has rows, and let forms be those of its fields; the numbers among them are known from then on."""
+        """Return the blocks up to the first with rows, whose fields initialize the forms and the known numeric columns."""
         read: list[TextBlock] = []
         for block in blocks:
             text = block.read(NO_NUMBERS)
@@ -279,7 +279,7 @@ class CsvFiles:
         return read
 
     def read(self, block: ArrowLines | TextBlock, forms: Sequence[CsvForm | None], types: Sequence[ColumnType]) -> ValueBlock:
-        """A block as values of some types, where its fields and those of some forms have these; any thread may do it, and nobody is told."""
+        """Convert a block to some types, if its fields fit them; safe to call on any thread, as nothing is recorded."""
         text, own = block.read(self.known), list(forms)
         self.learn(own, text)
         left_out = [(text.bad_lines, f"has another number of fields than {len(self.names)}")]
@@ -289,12 +289,12 @@ class CsvFiles:
         return ValueBlock(text.path, own, values, [*left_out, (misfit, "holds a value of another type")])
 
     def fitting(self, blocks: Iterator[ValueBlock], forms: list[CsvForm | None]) -> Iterator[list[pa.Array]]:
-        """The values of blocks, as long as all have the types that they were read with; of each what is left out is told.
+        """Yield the values of blocks as long as all fit the types that they were read with, and record the lines that are left out.
 
         Raises
         ------
         MisfitError
-            If they have not.
+            If a block does not fit.
         """
         for block in blocks:
             for lines, reason in block.left_out:
@@ -305,24 +305,24 @@ class CsvFiles:
             yield block.values
 
     def learn_rest(self, forms: list[CsvForm | None], blocks: Iterator[ValueBlock]) -> None:
-        """Learn of all other blocks, of which one was found not to fit."""
+        """Widen the forms by all remaining blocks, after one that did not fit."""
         self.know(self.types_of(forms))
         for block in blocks:
             forms[:] = map(wider, forms, block.forms)
-            # What is a number in all that was read is read as one in what comes.
+            # Columns that were numeric so far are parsed as numbers from now on.
             self.know(self.types_of(forms))
 
     def types_of(self, forms: Sequence[CsvForm | None]) -> list[ColumnType]:
-        """The types of the columns of the files: those asked for, else those of their forms; a column without any value is one of text."""
+        """Return the types of the file columns: the requested ones, else those of their forms; a column without values is text."""
         return [hint or (STR if form is None else form.type) for hint, form in zip(self.hinted, forms, strict=True)]
 
     @property
     def types_of_directories(self) -> list[ColumnType]:
-        """The types of the columns that directories name."""
+        """The types of the partition columns."""
         return [column.type for column in self.partitions]
 
     def _values_of(self, block: TextBlock, types: Sequence[ColumnType]) -> tuple[list[pa.Array], list[str]]:
-        """The rows of a block as values, with those of directories, and lines that are left out: with a value that is not of the type asked for."""
+        """Return the values of a block, with partition columns, and the lines left out for a value that does not have its requested type."""
         cells = [
             converted(column, kind, self.values, hint is not None) if pa.types.is_string(column.type) else Converted(column)
             for column, kind, hint in zip(block.columns, types, self.hinted, strict=True)

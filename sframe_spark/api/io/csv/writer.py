@@ -1,4 +1,4 @@
-"""How rows are written as CSV: fields of values, in quotes where they would not be read back without."""
+"""Writes rows as CSV, so that ``read_csv`` gives every value back: fields are quoted where they would be read differently without quotes."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ QUOTE_ALL, QUOTE_NONE = 1, 3
 BYTE_ORDER_MARK = "\ufeff"
 UNUSUAL_STARTS = frozenset("[{" + BYTE_ORDER_MARK)
 ESCAPE_LETTERS = {"\n": "n", "\t": "t", "\r": "r"}
-# What numbers are written with, nan and inf among them.
+# Characters of written numbers, including nan and inf.
 NUMBER_CHARACTERS = frozenset("0123456789.+-einfa")
 
 
 def _option_text(value: Any) -> Any:
-    """A text that is written; that of a number, and none for None, as in the reference."""
+    """Return an option as text: that of a number, and an empty one for None, as in the reference."""
     if value is None:
         return ""
     return display_text(plain_number(value)) if is_number(value) and not isinstance(value, bool) else value
@@ -50,10 +50,10 @@ def _option_text(value: Any) -> Any:
 
 @attrs.frozen
 class CsvFormat:
-    """How a CSV file is written, in the order of the reference's arguments.
+    """The format of a written CSV file, in the order of the reference's arguments.
 
-    Whatever a field holds, a number too, is in quotes where it would not be read back without them. What cannot be read back then is refused,
-    but where there are no quotes: with ``quote_level=3`` or without a ``quote_char``, or where quotes in a text are neither doubled nor escaped.
+    A field, even a number, is quoted if it would be read differently without quotes. A format that cannot be read back is refused, unless there are
+    no quotes: with ``quote_level=3``, without a ``quote_char``, or if quotes in a text are neither doubled nor escaped.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class CsvFormat:
                 CsvOptions(self.delimiter, True, "", self.escape_char, self.double_quote, self.quote_char, self.line_terminator)
 
     def _require_distinguishable(self) -> None:
-        """Refuse what the reader could not tell from each other.
+        """Refuse marks that the reader could not distinguish.
 
         Raises
         ------
@@ -148,14 +148,14 @@ class CsvFormat:
             raise InvalidArgumentError(f"with {self.delimiter!r} as delimiter each line would be read as one field: take another for several columns")
 
     def field(self, text: str) -> str:
-        """A text as a field: in quotes where it would not be read as it is; without any, still on one line."""
+        """Return a text as a field: quoted if it would be read differently without; a format without quotes still keeps it on one line."""
         if self.quote_level == QUOTE_NONE:
             quote = self.quote_char
             return self._escaped(text).replace(quote, quote * 2) if quote and self.double_quote else self._escaped(text)
         return self.quoted(text) if self.quote_level == QUOTE_ALL or self._needs_quotes(text) else text
 
     def quoted(self, text: str) -> str:
-        """A text in quotes."""
+        """Return a text in quotes."""
         if self.quote_level == QUOTE_NONE:
             return text
         escape, quote = self.escape_char, self.quote_char
@@ -164,7 +164,7 @@ class CsvFormat:
         return f"{quote}{text}{quote}"
 
     def _escaped(self, text: str) -> str:
-        """A text on one line, if there is an escape character."""
+        """Return a text on one line, if there is an escape character."""
         escape = self.escape_char
         if escape:
             text = text.replace(escape, escape * 2)
@@ -178,40 +178,40 @@ class CsvFormat:
         return self._is_divided(text) or any(mark in text for mark in ("\t", "\\", self.escape_char) if mark)
 
     def _is_divided(self, text: str) -> bool:
-        """True if a text that is not in quotes is not one field to the reader, or holds quotes."""
+        """Return whether an unquoted text would not be read as one field, or contains quotes."""
         if text[:1] in UNUSUAL_STARTS and (text[0] == BYTE_ORDER_MARK or _is_open_bracket(text)):
             return True
-        # Of one character, a mark is never there in part.
+        # Only marks of several characters can be completed by the text around them.
         if (len(self.delimiter) > 1 or len(self.line_terminator) > 1) and self._ends_early(text):
             return True
         return any(mark in text for mark in (self.delimiter, self.quote_char, self.line_terminator, "\n", "\r") if mark)
 
     def _ends_early(self, text: str) -> bool:
-        """True if the end of a text and the start of what is written after it are read as what may be written after it."""
+        """Return whether the end of a text together with the delimiter or line end after it contains an earlier delimiter or line end."""
         marks = (self.delimiter, self.line_terminator)
         return any(len(mark) > 1 and 0 <= (text + after).find(mark) < len(text) for mark in marks for after in marks)
 
     @property
     def _blanks_vanish(self) -> bool:
-        """True if the reader takes what ends an empty field for white space before the next one."""
-        # Before a field it leaves out no tab where tabs are the delimiter.
+        """Whether the reader takes the end of an empty field for white space before the next one."""
+        # The reader skips no tabs before a field if the delimiter is a tab.
         return self.line_terminator[0] in SPACE or (self.delimiter[0] in SPACE and self.delimiter != "\t")
 
     def plain(self, text: str) -> str:
-        """A text as a field, as it is unless it would be read as something else."""
+        """Return a text as a field, quoted only if it would be read as something else."""
         return self.quoted(text) if self.quote_level == QUOTE_ALL or self._is_divided(text) else text
 
     def _number_writer(self) -> Callable[[str], str]:
-        """The function from the text of a number to its field."""
+        """Return the function from the text of a number to its field."""
         return (lambda text: text) if self.has_plain_numbers else self.plain
 
     @property
     def has_plain_numbers(self) -> bool:
-        """True if the text of any number is its field."""
+        """Whether the text of any number is its field."""
         return self.quote_level != QUOTE_ALL and not NUMBER_CHARACTERS & {*self.delimiter, *self.line_terminator, *self.quote_char}
 
     def writer_of(self, kind: str, is_alone: bool = False) -> Callable[[Any], str]:
-        """The function from a value of a kind of column to its field; of an only column, an empty text is never a blank line."""
+        """Return the function from a value of a kind to its field; the empty text of an only column is quoted, so that no line is blank."""
         vanishes, number = self._blanks_vanish, self._number_writer()
         empty = self.quote_char * 2 if is_alone or vanishes else ""
         texts: dict[str, Callable[[Any], str]] = {
@@ -226,26 +226,26 @@ class CsvFormat:
         return lambda value: missing if value is None else write(value)
 
     def missing_field(self, is_alone: bool = False) -> str:
-        """The field of a missing value; of an only column an empty line, as in the reference, unless there is a text for it."""
+        """Return the field of a missing value; for a single column this is an empty line, as in the reference, unless ``na_rep`` is given."""
         is_lost = not self.na_rep.strip(SPACE) and (self._blanks_vanish or (is_alone and self.na_rep != ""))
         return self.quoted(self.na_rep) if is_lost else self.plain(self.na_rep)
 
 
 def _is_open_bracket(text: str) -> bool:
-    """True if the list or dict that a text starts may end in a later field, so that the reader would take all up to there for one."""
+    """Return whether the list or dict that a text starts may end in a later field, so that the reader would take everything up to there as one."""
     closing = closing_bracket(text, 0)
     # A later field may also close a quote in this one.
     return not closing or any(closing_bracket(text + quote, 0) != closing for quote in "'\"")
 
 
 def _nested_number(value: float) -> str:
-    """A float amid other values, where numbers without a point are read as integers, which have no negative zero."""
+    """Return a float inside a list or dict, where numbers without a point are read as ints, which have no negative zero."""
     text = exact_float_text(value)
     return "-0.0" if text == "-0" else text
 
 
 def nested_text(value: Any) -> str:
-    """A list, dict or array as ``read_csv`` reads it; a list of one missing element, for which there is no text, reads as empty.
+    """Return a list, dict or array as ``read_csv`` reads it; a list of one missing element has no text of its own and is read as empty.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def nested_text(value: Any) -> str:
 
 
 def instant_text(value: datetime.datetime) -> str:
-    """A date and time with its offset from UTC, if it has one.
+    """Return a date and time with its offset from UTC, if it has one.
 
     Examples
     --------
@@ -278,7 +278,7 @@ def instant_text(value: datetime.datetime) -> str:
     return datetime_text(value) + value.strftime("%z")
 
 
-# Texts as fields of CSV, all of a batch at once: as they are, or in quotes where they would not be read back without.
+# Strings as fields, a whole batch at once
 
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 
@@ -289,14 +289,14 @@ def _table(characters: Sequence[str], place: int) -> np.ndarray:
     return table
 
 
-# Of the first byte of a text, and of its last one, whether it may start or end with what needs quotes.
+# Tables of the first and last bytes of texts that may need quotes for how they start or end.
 _FIRST, _LAST = _table([*_SPACES, "[", "{", BYTE_ORDER_MARK], 0), _table([*_SPACES], -1)
-# One after the other, so many cost less than a regular expression.
+# Up to this number, separate searches cost less than a regular expression.
 _FEW_MARKS = 2
 
 
 def string_data(texts: pa.Array) -> memoryview:
-    """The texts of an array end to end, without a copy.
+    """Return the concatenated texts of an array without a copy.
 
     Examples
     --------
@@ -308,7 +308,7 @@ def string_data(texts: pa.Array) -> memoryview:
 
 
 def _ends_of(texts: pa.Array) -> np.ndarray:
-    """Where each text starts in the buffer, and where the last one ends."""
+    """Return where each text starts in the buffer, and where the last one ends."""
     wide = pa.types.is_large_string(texts.type)
     offsets = texts.buffers()[1]
     if offsets is None or not len(texts):
@@ -317,7 +317,7 @@ def _ends_of(texts: pa.Array) -> np.ndarray:
 
 
 def string_fields(values: pa.Array, form: CsvFormat, is_alone: bool = False) -> pa.Array:
-    """Texts as fields, perhaps of an only column; missing ones stay.
+    """Return texts as fields; missing ones stay missing.
 
     Examples
     --------
@@ -339,7 +339,7 @@ def string_fields(values: pa.Array, form: CsvFormat, is_alone: bool = False) -> 
 
 
 def quote_strings(texts: pa.Array, form: CsvFormat) -> pa.Array:
-    """Texts in quotes, as :meth:`~.format.CsvFormat.quoted` writes each.
+    """Return texts in quotes, as :meth:`CsvFormat.quoted` writes each.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def quote_strings(texts: pa.Array, form: CsvFormat) -> pa.Array:
     escape, quote = form.escape_char, form.quote_char
     replaced = [(escape, escape * 2), *((character, escape + letter) for character, letter in ESCAPE_LETTERS.items())] if escape else []
     replaced += [(quote, quote * 2 if form.double_quote else escape + quote)] if quote else []
-    # What escapes stand for is in no escape, nor is a quote: who looks once has seen all.
+    # No replacement introduces a character that is replaced later, so one search finds all.
     there = characters_in(texts, [character for character, _ in replaced])
     for character, instead in replaced:
         if character in there:
@@ -360,7 +360,7 @@ def quote_strings(texts: pa.Array, form: CsvFormat) -> pa.Array:
 
 
 def characters_in(texts: pa.Array, characters: Sequence[str]) -> list[str]:
-    """Those of some characters that are in one of some texts.
+    """Return those of some characters that occur in any of some texts.
 
     Examples
     --------
@@ -372,7 +372,7 @@ def characters_in(texts: pa.Array, characters: Sequence[str]) -> list[str]:
 
 
 def _fields_of_some(texts: pa.Array, form: CsvFormat, is_alone: bool) -> pa.Array:
-    """Fields of texts that may be others than they are themselves; of which most are."""
+    """Return the fields of texts most of which differ from their fields."""
     fields, rest = texts, None
     if form.quote_level != QUOTE_NONE:
         in_quotes = pc.match_substring_regex(texts, always_quoted_pattern(form))
@@ -389,7 +389,7 @@ def _fields_of_some(texts: pa.Array, form: CsvFormat, is_alone: bool) -> pa.Arra
 
 
 def _perhaps_special(values: pa.Array, form: CsvFormat, marks: Sequence[str]) -> np.ndarray:
-    """Which texts may be other fields than they are themselves, for one of some marks or their ends: of the others none is, missing ones neither."""
+    """Return a mask of the texts that may differ from their fields, because they contain a mark or for how they start or end."""
     inside = _have_one_of(values, marks)
     ends = _ends_of(values)
     starts, ends, lengths = ends[:-1], ends[1:], np.diff(ends)
@@ -397,7 +397,7 @@ def _perhaps_special(values: pa.Array, form: CsvFormat, marks: Sequence[str]) ->
     data = values.buffers()[2]
     if data is not None and len(data) and form.quote_level != QUOTE_NONE:
         codes = np.frombuffer(data, np.uint8)
-        # Of an empty text, which is chosen already, what stands beside it.
+        # For an empty text, which is chosen already, these are neighbouring bytes.
         chosen |= _FIRST[codes[np.minimum(starts, len(codes) - 1)]] | _LAST[codes[np.maximum(ends - 1, 0)]]
     if inside is not None:
         chosen |= inside
@@ -415,7 +415,7 @@ def _have_one_of(values: pa.Array, marks: Sequence[str]) -> np.ndarray | None:
 
 
 def _marks(form: CsvFormat) -> list[str]:
-    """Characters that a text is another field with, perhaps."""
+    """Return the characters for which a text may differ from its field."""
     marks = {*form.quote_char, *form.escape_char, "\n", "\t", "\r"}
     # A text may end with the start of a delimiter.
     return sorted(marks if form.quote_level == QUOTE_NONE else marks | {*form.delimiter, *form.line_terminator, "\\"})
@@ -423,7 +423,7 @@ def _marks(form: CsvFormat) -> list[str]:
 
 @functools.lru_cache(maxsize=16)
 def special_pattern(form: CsvFormat) -> str:
-    """A regular expression that matches every text that is not its own field, and perhaps others."""
+    """Return a regular expression that matches at least every text that differs from its field."""
     if form.quote_level == QUOTE_NONE:
         return f"^$|{_any_of(_marks(form))}"
     return f"^$|^{_any_of([*_SPACES, '[', '{', BYTE_ORDER_MARK])}|{_any_of(_SPACES)}$|{_any_of(_marks(form))}"
@@ -431,7 +431,7 @@ def special_pattern(form: CsvFormat) -> str:
 
 @functools.lru_cache(maxsize=16)
 def always_quoted_pattern(form: CsvFormat) -> str:
-    """A regular expression that matches texts that are in quotes whatever else they hold, if not all of these."""
+    """Return a regular expression that matches only texts that are certainly quoted."""
     parts = {mark for text in (form.delimiter, form.line_terminator) if len(text) > 1 for mark in text}
     always = {*form.quote_char, *form.escape_char, "\n", "\t", "\r", "\\"}
     return f"^$|^{_any_of([*_SPACES, BYTE_ORDER_MARK])}|{_any_of(_SPACES)}$|{_any_of(always | ({*_marks(form)} - parts))}"
@@ -441,20 +441,20 @@ def _any_of(characters: Sequence[str] | set[str]) -> str:
     return "[" + "".join(sorted(f"\\x{{{ord(character):x}}}" for character in characters)) + "]"
 
 
-# Columns as fields of CSV, by Arrow as far as that writes what :class:`~.format.CsvFormat` writes, value by value elsewhere.
+# Columns as fields, by Arrow where it writes what CsvFormat writes, otherwise value by value
 
 
 def lines_of(fields: Sequence[pa.Array], form: CsvFormat, are_plain: bool = False) -> Iterator[bytes | memoryview]:
-    """Rows of fields as text in UTF-8, each row a line, in blocks; it is enough to put them side by side.
+    """Yield rows of fields as lines in UTF-8, in blocks.
 
     Parameters
     ----------
     fields
-        Those of each column.
+        The fields of each column.
     form
         How they are written.
     are_plain
-        That none holds what CSV is made of (:meth:`ColumnWriter.are_plain`): Arrow's own writer, which refuses such, takes half the time.
+        Whether no field contains a mark (:meth:`ColumnWriter.are_plain`): then Arrow's own writer is used, which takes half the time.
     """
     if not len(fields[0]):
         return
@@ -465,13 +465,13 @@ def lines_of(fields: Sequence[pa.Array], form: CsvFormat, are_plain: bool = Fals
     rows = fields[0] if len(fields) == 1 else pc.binary_join_element_wise(*fields, delimiter)
     if form.line_prefix:
         rows = pc.binary_join_element_wise(prefix, rows, nothing)
-    # All in one list: half the time of an end appended to each.
+    # Joining one list takes half the time of appending a line end to each row.
     yield string_data(pc.binary_join(pa.LargeListArray.from_arrays(pa.array([0, len(rows)], pa.int64()), rows), end))
     yield form.line_terminator.encode()
 
 
 def is_of_arrow(form: CsvFormat) -> bool:
-    """Whether Arrow's own writer has a delimiter and an end of lines."""
+    """Return whether Arrow's own writer supports the delimiter and the line end."""
     has_plain_delimiter = form.delimiter == "\t" or (form.delimiter.isascii() and form.delimiter.isprintable() and form.delimiter != '"')
     return has_plain_delimiter and len(form.delimiter) == 1 and form.line_terminator == "\n" and not form.line_prefix
 
@@ -509,7 +509,7 @@ class ColumnWriter:
     is_alone: bool
 
     def fields(self, values: pa.Array, first_row: int | None) -> pa.Array:
-        """The fields of some rows, of which the first has that number if it is known.
+        """Return the fields of some rows, of which the first has that number if it is known.
 
         Raises
         ------
@@ -525,7 +525,7 @@ class ColumnWriter:
         return fields.cast(pa.large_string())
 
     def are_plain(self, fields: pa.Array) -> bool:
-        """Whether it is sure, and soon known, that no field holds a quote of Arrow's, a delimiter or the end of a line."""
+        """Return whether a quick check shows that no field contains a quote, a delimiter or a line end."""
         structure = ('"', "\n", "\r", self.form.delimiter)
         if self.type.kind in (INT_KIND, FLOAT_KIND) and self.form.has_plain_numbers:
             return not any(mark in self.form.missing_field(self.is_alone) for mark in structure)
@@ -536,7 +536,7 @@ class ColumnWriter:
         return pa.array([write(value) for value in decode(values, self.type)], pa.large_string())
 
     def _by_arrow(self, values: pa.Array) -> pa.Array | None:
-        """The fields, if Arrow writes them; None otherwise."""
+        """Return the fields if Arrow can write them; None otherwise."""
         fields = None
         if self.type.kind in (INT_KIND, FLOAT_KIND):
             fields = self._numbers(values)
@@ -550,14 +550,14 @@ class ColumnWriter:
         return fields if fields is None or not fields.null_count else fields.fill_null(self.form.missing_field(self.is_alone))
 
     def _numbers(self, values: pa.Array) -> pa.Array | None:
-        """Numbers, unless some would be read as several fields."""
+        """Return numbers as fields; None if some would be read as several fields."""
         if self.form.quote_level != QUOTE_ALL and not self.form.has_plain_numbers:
             return None
         texts = int_texts(values) if self.type.kind == INT_KIND else brief_floats(values)
         return quote_strings(texts, self.form) if self.form.quote_level == QUOTE_ALL else texts
 
     def _date_times(self, values: pa.Array) -> pa.Array | None:
-        """Date-times without an offset, if the dialect does nothing to digits."""
+        """Return date-times without an offset as fields; None if the format changes digits."""
         digits = "0123456789T."
         start, _, end = self.form.quoted(digits).partition(digits)
         if not all_in_years_of_python(values) or start + digits + end != self.form.quoted(digits):
@@ -565,7 +565,7 @@ class ColumnWriter:
         return compact_datetimes(values, start, end)
 
 
-# Frames as CSV: written range by range into a file that appears when it is complete, so that ``read_csv`` gives every value back.
+# Whole frames
 
 __all__ = ["CsvFormat", "nested_text", "write_csv"]
 
@@ -604,23 +604,23 @@ class CsvRows:
 
     @property
     def between(self) -> bytes:
-        """What stands between two rows and not before the first."""
+        """What is written between two rows and not before the first."""
         return self.form.line_prefix.encode() if self.form.no_prefix_on_first_value else b""
 
     @property
     def before(self) -> bytes:
-        """What stands before all rows."""
+        """What is written before all rows."""
         end = self.form.line_terminator
         first = self.form.file_header + end if self.form.file_header else ""
         return (first + (self.form.delimiter.join(map(self.form.field, self.names)) + end if self.form.header and self.names else "")).encode()
 
     @property
     def after(self) -> bytes:
-        """What stands after all rows."""
+        """What is written after all rows."""
         return (self.form.file_footer + self.form.line_terminator).encode() if self.form.file_footer else b""
 
     def blocks(self, chunks: Iterator[Chunk], first_row: int | None) -> Iterator[bytes | memoryview]:
-        """The lines of some rows, of which the first has that number if it is known."""
+        """Yield the lines of some rows, of which the first has that number if it is known."""
         writers = [ColumnWriter(self.form, kind, name, len(self.names) == 1) for kind, name in zip(self.types, self.names, strict=True)]
         for chunk in chunks if writers else ():
             fields = [writer.fields(column, first_row) for writer, column in zip(writers, chunk.columns, strict=True)]

@@ -1,4 +1,4 @@
-"""The columns of rows of JSON: their names and types, learned block by block from all values, and their values."""
+"""The columns of JSON rows: names and types, learned block by block from all values, and the values converted to them."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sframe_spark.values.export import cell_json_text
 from sframe_spark.values.tagged_json import MAX_LEVELS, too_deep
 from sframe_spark.values.value_model import LARGEST_INT, SMALLEST_INT
 
-# Types of the columns of JSON, found in the kinds of all their values, so that none is changed.
+# Column types from the kinds of all values
 
-# Floats hold all ints up to it.
+# Up to this, floats hold all ints.
 _EXACT = 2**53
 _NUMBERS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"int", "float"}): FLOAT}
 _ELEMENTS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"str"}): STR}
@@ -31,21 +31,21 @@ _ELEMENTS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"s
 
 @attrs.define
 class ColumnKinds:
-    """What is known of the values of a column.
+    """The kinds of the values of a column seen so far.
 
     Parameters
     ----------
     kinds
-        Their kinds, missing ones apart.
+        Kinds of the values that are not missing.
     inner
-        Kinds of what lists and objects hold.
+        Kinds of the items of lists and objects.
     """
 
     kinds: set[str] = attrs.Factory(set)
     inner: set[str] = attrs.Factory(set)
 
     def learn(self, values: Iterable[Any]) -> None:
-        """Look at more values, missing ones among them."""
+        """Take more values into account, some of which may be missing."""
         cells = [value for value in values if value is not None]
         block = _kinds(cells)
         self.kinds |= block
@@ -55,17 +55,17 @@ class ColumnKinds:
             self.inner |= _kinds([item for cell in cells if isinstance(cell, dict) for item in cell.values() if item is not None])
 
     def learn_column(self, column: JsonColumn) -> None:
-        """Look at values that are a column already."""
+        """Take values that are a column already into account."""
         self.kinds |= column.kinds
         self.inner |= column.inner
 
     def add(self, other: ColumnKinds) -> None:
-        """Take what others know of other values into account."""
+        """Take the kinds of other values into account."""
         self.kinds |= other.kinds
         self.inner |= other.inner
 
     def require_one_kind(self) -> None:
-        """Refuse values that only text would hold together.
+        """Refuse values whose only common type is text.
 
         Raises
         ------
@@ -78,12 +78,12 @@ class ColumnKinds:
 
     @property
     def are_of_one_kind(self) -> bool:
-        """Whether not only text would hold them together."""
+        """Whether the values have a common type other than text."""
         return len(kinds := _of_ints(self.kinds)) <= 1 or kinds in _NUMBERS
 
     @property
     def type(self) -> ColumnType:
-        """The type that holds all of them as they are; text, where they are of several kinds."""
+        """The type that holds all values unchanged; text if they are of several kinds."""
         kinds, element = _of_ints(self.kinds), _ELEMENTS.get(_of_ints(self.inner))
         if not kinds:
             return FLOAT
@@ -95,7 +95,7 @@ class ColumnKinds:
 
 
 def kind_name(value: Any) -> str:
-    """The kind of a value that is there: the name of its class, and for whole numbers whether INT, and a float, hold them.
+    """Return the kind of a present value: the name of its class, and for ints whether 64 bits and floats hold them.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def kind_name(value: Any) -> str:
 
 
 def _kinds(cells: list[Any]) -> set[str]:
-    """Kinds of values, none of which is missing."""
+    """Return the kinds of values, none of which is missing."""
     classes = set(map(type, cells))
     if not classes & {int, bool}:
         return {found_class.__name__ for found_class in classes}
@@ -120,7 +120,7 @@ def _kinds(cells: list[Any]) -> set[str]:
 
 
 def _of_ints(kinds: set[str]) -> frozenset[str]:
-    """Kinds of values: large ints are ints, except beside floats, which do not hold them."""
+    """Return kinds in which large ints count as ints, unless there are floats, which cannot hold them."""
     return frozenset(kinds if "float" in kinds else {"int" if kind == LARGE_INT else kind for kind in kinds})
 
 
@@ -129,7 +129,7 @@ COLUMN_NAME = "X1"
 
 @attrs.frozen
 class JsonForm:
-    """Columns of a frame: those of the objects, and those that directories name; mixed is a column that only text would hold together."""
+    """Names and types of the columns of a frame, with partition columns; ``is_mixed`` says that values of one column have no common type but text."""
 
     names: tuple[str, ...]
     own: tuple[ColumnType, ...]
@@ -147,7 +147,7 @@ class JsonForm:
         return [*_named(list(self.names)), *(column.name for column in self.partitions)]
 
     def arrays(self, block: JsonValues, columns: JsonColumns) -> list[pa.Array]:
-        """All columns of a block."""
+        """Return all columns of a block."""
         number, count = columns.numbers[block.path], len(block.values)
         own = [columns.encoded(block, name, kind) for name, kind in zip(self.names, self.own, strict=True)]
         return [*own, *(repeated(column.values[number], column.type, count) for column in self.partitions)]
@@ -155,26 +155,26 @@ class JsonForm:
 
 @attrs.define
 class JsonColumns:
-    """What is known of the columns.
+    """The columns of JSON files as far as they are known.
 
     Parameters
     ----------
     origin
-        What the first file is called.
+        Name of the first file.
     partitions
-        Columns that the directories of the files name.
+        Partition columns named by the directories of the files.
     numbers
         The number of each file.
     is_array
-        Whether files are arrays, of objects, and not values on lines.
+        Whether each file is an array of objects, rather than values on lines.
     are_values
-        Whether their elements are one column, whatever they are.
+        Whether the elements are the values of one column.
     columns
         The kinds of the values of each.
     has_objects
-        Whether rows are objects; None where nothing tells.
+        Whether rows are objects; None if this is not known yet.
     rows
-        How many there are.
+        The number of rows.
     """
 
     origin: str
@@ -187,18 +187,18 @@ class JsonColumns:
     rows: int = 0
 
     def form(self) -> JsonForm:
-        """Names and types as all that was read so far tells them."""
+        """Return names and types as far as all rows read so far determine them."""
         names = tuple(sorted(self.columns.keys() - {column.name for column in self.partitions}))
         is_mixed = self.are_values and not self.columns[COLUMN_NAME].are_of_one_kind
         return JsonForm(names, tuple(self.columns[name].type for name in names), self.partitions, is_mixed)
 
     def plain_types(self) -> dict[str, pa.DataType]:
-        """The types of the members of objects, where all that were read are numbers and texts, of one type for each name; else nothing."""
+        """Return the types of the members of objects if all so far are numbers and texts of one type for each name; else nothing."""
         types = {name: TYPES.get(frozenset(column.kinds)) for name, column in self.columns.items()} if self.has_objects else {}
         return {} if self.are_values or None in types.values() else types
 
     def final_form(self) -> JsonForm:
-        """The same when all was read.
+        """Return names and types when everything was read.
 
         Raises
         ------
@@ -214,19 +214,19 @@ class JsonColumns:
         return self.form()
 
     def add(self, other: JsonColumns) -> None:
-        """Take what others have learned of other rows into account."""
+        """Take what was learned from other rows into account."""
         self.rows += other.rows
         self.has_objects = other.has_objects if self.has_objects is None else self.has_objects
         for name, kinds in other.columns.items():
             self.columns.setdefault(name, ColumnKinds()).add(kinds)
 
     def learn(self, block: JsonValues) -> None:
-        """Take the kinds of values into account, and their number.
+        """Take the kinds and the number of values into account.
 
         Raises
         ------
         JsonError
-            If values are no objects where there must be, or some are and others not.
+            If values are no objects where objects are required, or only some are objects.
         """
         self.rows += len(block.values)
         if self.are_values:
@@ -258,7 +258,7 @@ class JsonColumns:
                 self.columns.setdefault(COLUMN_NAME, ColumnKinds()).learn([value])
 
     def _learn_members(self, members: JsonMembers | TypedMembers, block: JsonValues) -> None:
-        """Column by column, which are there already."""
+        """Learn from objects whose members are columns already."""
         self.has_objects = True
         for name in members.names:
             column = members.column(name)
@@ -268,7 +268,7 @@ class JsonColumns:
                 self.columns.setdefault(name, ColumnKinds()).learn_column(column)
 
     def _learn_objects(self, objects: list[dict[str, Any]], block: JsonValues) -> None:
-        """Column by column."""
+        """Learn from objects, column by column."""
         if objects:
             self.has_objects = True
         for name in dict.fromkeys(chain.from_iterable(objects)):
@@ -283,7 +283,7 @@ class JsonColumns:
         return name
 
     def encoded(self, block: JsonValues, name: str, kind: ColumnType) -> pa.Array:
-        """A column of some values."""
+        """Return a column of a block."""
         if (known := self._known(block, name, kind)) is not None:
             return known
         cells = [None if value is None else value.get(name) for value in block.values] if self.has_objects else block.values
@@ -297,7 +297,7 @@ class JsonColumns:
         raise JsonError(f"{visible(block.path)}, line {line}, column {name!r:.60}: {reason}")
 
     def _known(self, block: JsonValues, name: str, kind: ColumnType) -> pa.Array | None:
-        """The same where it is a column of that type already."""
+        """Return a column of a block if it was parsed as a column of that type; else None."""
         members = block.members
         if members is None:
             return None
@@ -312,7 +312,7 @@ class JsonColumns:
 
 
 def _first_wrong(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> int:
-    """The place of the first cell of which no column is made, where there is one."""
+    """Return the index of the first cell that cannot be converted, assuming that there is one."""
     first, stop = 0, len(cells)
     while stop - first > 1:
         middle = (first + stop) // 2
@@ -343,7 +343,7 @@ def _text(cell: Any) -> str:
 
 
 def _are_plain(cells: Sequence[Any]) -> bool:
-    """Whether lists and objects hold nothing but texts and numbers that are what they are in columns."""
+    """Return whether lists and objects contain only texts and numbers that columns hold unchanged."""
     lists = [cell for cell in cells if isinstance(cell, list)]
     objects = [cell for cell in cells if isinstance(cell, dict)]
     items = [*chain.from_iterable(lists), *chain.from_iterable(cell.values() for cell in objects)]
@@ -355,7 +355,7 @@ def _are_plain(cells: Sequence[Any]) -> bool:
 
 
 def _plain(value: Any, levels: int) -> Any:
-    """A value with numbers for true and false, at any level; whole numbers of more than 64 bits are texts, which keep their digits.
+    """Return a value with numbers for true and false at any level; ints of more than 64 bits become texts, which keep all digits.
 
     Raises
     ------
@@ -374,7 +374,7 @@ def _plain(value: Any, levels: int) -> Any:
 
 
 def _named(names: list[str]) -> list[str]:
-    """Names of columns, with one for a member whose name is empty."""
+    """Return column names, with a generated one for a member whose name is empty."""
     used, number = set(names), 1
     while f"X{number}" in used:
         number += 1

@@ -1,7 +1,7 @@
-"""Objects of JSON as columns, all of a block at a time: those that are written as most are.
+"""Parses a whole block of JSON objects into columns, if they have a common form.
 
-That is, texts have no escapes, and what members hold are numbers, texts, null, and lists and objects of these. All that is written otherwise is left
-to Python's reader, value by value.
+That is, texts have no escapes, and members are numbers, texts, null, or lists and objects of these. Anything else is left to Python's parser, value
+by value.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sframe_spark.values.nested.json_items import FlatItems, flat_items
 from sframe_spark.values.nested.text_reader import NUMBER, TEXT, read_stored
 from sframe_spark.values.nested.text_spans import QUOTE, WHOLE, all_match, counts_within, has_duplicates, is_flat, outside_quotes, texts_between
 
-# Of 64 bits, but none that a float holds.
+# An int of 64 bits that no float holds.
 LARGE_INT = "large int"
-# To make a column at once takes as long as Python takes for so many values; what matters are many columns.
+# Making a column has the cost of parsing this many values in Python, which matters if there are many columns.
 VALUES_OF_COLUMN, MANY_COLUMNS = 32, 64
-# Stands for kinds of several items, of which none is in a column of lists of one type.
+# Stands for items of several kinds, which fit no column of typed lists.
 SEVERAL = "several"
 OPENING, CLOSING, COLON, COMMA, LIST_OPENING, LIST_CLOSING, MINUS, NULL = b"{}:,[]-n"
 _STEPS = np.zeros(256, np.int8)
@@ -36,7 +36,7 @@ _IS_SPACE[list(b" \t\r\n")] = True
 
 
 def _object(space: str) -> str:
-    """A regular expression of an object with members."""
+    """Return a regular expression of an object with members."""
     # All ints have 64 bits, and no float is infinite.
     number = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?"
     item = f"(?:{TEXT}|{number}|null)"
@@ -48,7 +48,7 @@ def _object(space: str) -> str:
 
 
 _LINE, _ELEMENT, _ANY_SPACE = _object(r"[ \t\r]*"), _object(r"[ \t\r\n]*"), r"[ \t\r\n]*"
-# An object and what is between it and the next one, and the last object.
+# An object with the separator after it, and the last object.
 _ON_LINES = (rf"^{_LINE}[ \t\r]*\n{_ANY_SPACE}$", f"^{_LINE}{_ANY_SPACE}$")
 _IN_ARRAYS = (f"^{_ELEMENT}{_ANY_SPACE},{_ANY_SPACE}$", f"^{_ELEMENT}{_ANY_SPACE}$")
 
@@ -60,11 +60,11 @@ class JsonColumn:
     Parameters
     ----------
     kinds
-        Their kinds, missing ones apart.
+        Kinds of the values that are not missing.
     inner
-        Kinds of what lists and objects hold.
+        Kinds of the items of lists and objects.
     by_type
-        The values as a column of each type that holds them as they are.
+        The values as an array of each type that holds them unchanged.
     """
 
     kinds: frozenset[str]
@@ -74,7 +74,7 @@ class JsonColumn:
 
 @attrs.define(eq=False)
 class JsonMembers:
-    """The members of objects.
+    """The members of the objects in a block, located in its text.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class JsonMembers:
     names
         The names.
     codes
-        The place of each member's name among them.
+        The index of each member's name among them.
     starts, stops
         Where each member's value is in the text.
     """
@@ -100,17 +100,17 @@ class JsonMembers:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether Python reads them, of objects with many names, sooner than a column is made of those of each name."""
+        """Whether Python parses the objects faster than columns can be made, as they have many different names."""
         return len(self.names) > MANY_COLUMNS and len(self.codes) < VALUES_OF_COLUMN * len(self.names)
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each name."""
+        """The index of each name."""
         return {name: place for place, name in enumerate(self.names)}
 
     @cached_property
     def _by_name(self) -> tuple[np.ndarray, np.ndarray]:
-        """The members in the order of their names, and where those of each name begin: a search for each name would be the square of the names."""
+        """The members sorted by name, and where those of each name begin; searching for each name would take quadratic time."""
         return np.argsort(self.codes, kind="stable"), np.searchsorted(np.sort(self.codes), np.arange(len(self.names) + 1))
 
     @cached_property
@@ -119,7 +119,7 @@ class JsonMembers:
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def column(self, name: str) -> JsonColumn | None:
-        """The values of a name in each row; None where they are of several kinds, or need a closer look."""
+        """Return the values of a name in each row; None if they are of several kinds or have to be parsed one by one."""
         if name not in self._columns:
             self._columns[name] = self._column(name)
         return self._columns[name]
@@ -140,7 +140,7 @@ class JsonMembers:
 
     @cached_property
     def objects(self) -> JsonColumn | None:
-        """The objects as one column."""
+        """The objects themselves as one column."""
         texts = texts_between(self.data, self.starts, self.stops)
         first = self.data[self.starts]
         keys = pa.array(self.names, pa.string()).take(pa.array(self.codes))
@@ -160,7 +160,7 @@ class JsonMembers:
 
 
 def members_of(text: str, on_lines: bool) -> JsonMembers | None:
-    """The members of the objects in a text, one on each line or with commas between; None where anything in it needs a closer look.
+    """Return the members of the objects in a text, on separate lines or separated by commas; None if any of it has an unusual form.
 
     Examples
     --------
@@ -189,13 +189,13 @@ def members_of(text: str, on_lines: bool) -> JsonMembers | None:
 
 
 def _are_objects(data: np.ndarray, bounds: np.ndarray, pattern: str, last: str) -> bool:
-    """Whether all of a text is objects, the last of which has a form of its own."""
+    """Return whether a text consists of objects that match a pattern, the last one another pattern."""
     texts = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds.astype(np.int32)), pa.py_buffer(data))
     return all_match(texts[:-1], pattern) and all_match(texts[-1:], last)
 
 
 def _without_space(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places of texts that hold something else than white space, without what is at their ends."""
+    """Return the bounds of texts without the white space at their ends; none may be blank."""
     while (blank := _IS_SPACE[data[starts]]).any():
         starts = starts + blank
     while (blank := _IS_SPACE[data[stops - 1]]).any():
@@ -204,7 +204,7 @@ def _without_space(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> t
 
 
 def _typed(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> JsonColumn | None:
-    """Some values of one kind, none of which is missing, as columns."""
+    """Return values of one kind, none of which is missing, as arrays; None if their kinds differ."""
     first = data[starts]
     if not len(first):
         return JsonColumn(frozenset(), frozenset(), {})
@@ -231,7 +231,7 @@ def _numbers(texts: pa.Array) -> JsonColumn | None:
 
 def _kinds_of_ints(ints: pa.Array) -> frozenset[str]:
     values = ints.to_numpy()
-    # They have 18 digits at most, so that their floats are within 64 bits.
+    # They have at most 18 digits, so their floats are within 64 bits.
     are_large = values.astype(np.float64).astype(np.int64) != values
     return frozenset({LARGE_INT} if are_large.any() else ()) | frozenset(() if are_large.all() else {"int"})
 
@@ -251,7 +251,7 @@ def _nested(texts: pa.Array, encoded: ColumnType) -> JsonColumn | None:
 
 
 def _of_items(items: FlatItems, stored: pa.Array, encoded: ColumnType) -> JsonColumn:
-    """Lists or objects with their stored texts."""
+    """Return lists or objects, given their items and stored texts."""
     native, kinds = items.natively(), frozenset({encoded.kind})
     if native is None:
         is_empty = items.items.null_count == len(items.items) or pc.all(pc.equal(items.items, "null")).as_py()
@@ -265,9 +265,9 @@ def _item_type(values: pa.Array) -> pa.DataType:
     return values.type.item_type if pa.types.is_map(values.type) else values.type.value_type
 
 
-# Objects of JSON whose members are numbers and texts, by Arrow's own reader as far as it is sure that it finds in them what Python's finds.
+# Objects whose members are numbers and texts of known types, by Arrow's parser where it certainly gives what Python's parser gives
 
-# Up to it floats hold all ints: of larger numbers it matters how they are written.
+# Up to this, floats hold all ints; for larger numbers it matters how they are written.
 EXACT = 2.0**53
 # The bits of a negative zero, as an int.
 MINUS_ZERO = -(2**63)
@@ -279,19 +279,19 @@ TYPES: dict[frozenset[str], pa.DataType] = {
     frozenset({"str"}): pa.string(),
 }
 LINE_FEED = 10
-# Of fewer, with many columns, Python reads the values sooner than a column is made of each name.
+# With fewer rows and many columns, Python parses the values faster than columns can be made.
 FEW_ROWS = 16
 _COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
 
 
 @attrs.frozen(eq=False)
 class TypedMembers:
-    """The members of objects, by name.
+    """The members of objects as columns by name.
 
     Parameters
     ----------
     counts
-        A number for each object.
+        One element for each object.
     names
         The names.
     columns
@@ -306,16 +306,16 @@ class TypedMembers:
 
     @property
     def places(self) -> Mapping[str, JsonColumn]:
-        """The names, to look one up."""
+        """The names, for lookups."""
         return self.columns
 
     def column(self, name: str) -> JsonColumn:
-        """The values of a name in each row."""
+        """Return the values of a name in each row."""
         return self.columns[name]
 
 
 def typed_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -> TypedMembers | None:
-    """The members of the objects in a text, one on each line or with commas between, of types that are known; None where that is not sure.
+    """Return the members, of known types, of the objects in a text, on separate lines or separated by commas; None if they do not certainly fit.
 
     Examples
     --------
@@ -345,15 +345,15 @@ def typed_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -
 
 
 def _between(data: bytes, on_lines: bool) -> bytes | None:
-    """What is between the first two objects."""
+    """Return what separates the first two objects."""
     match = None if on_lines else _COMMA.match(data, data.find(b"}") + 1)
     return b"\n" if on_lines else match.group() if match is not None else None
 
 
 def _count_separate_rows(data: np.ndarray, between: np.ndarray) -> int | None:
-    """How many objects there are, one at least, if each holds no other one, begins where one ends, and no end of a line is in it; else None.
+    """Return the number of objects, at least one, if none is nested, all are separated alike, and none contains a line end; else None.
 
-    Where texts look like that, there are ends of lines in these, which Arrow refuses, or fewer objects.
+    A text that contains such a separator would give line ends inside texts, which Arrow refuses, or fewer objects.
     """
     opening, closing = np.flatnonzero(data == OPENING), np.flatnonzero(data == CLOSING)
     if not 0 < len(opening) == len(closing) or opening[0] != 0 or closing[-1] != len(data) - 1:
@@ -366,7 +366,7 @@ def _count_separate_rows(data: np.ndarray, between: np.ndarray) -> int | None:
 
 
 def _column(values: pa.ChunkedArray) -> JsonColumn | None:
-    """Values with their kinds; None where it matters how a number is written."""
+    """Return values with their kinds; None if it matters how a number is written."""
     values = values.combine_chunks()
     if values.null_count == len(values):
         return JsonColumn(frozenset(), frozenset(), {})
@@ -377,6 +377,6 @@ def _column(values: pa.ChunkedArray) -> JsonColumn | None:
         if max(-limits["min"], limits["max"]) >= EXACT:
             return None
         return JsonColumn(frozenset({"int"}), frozenset(), {INT: values, FLOAT: values.cast(pa.float64())})
-    # Not of NaN either. Python's -0 is an int, which has no sign.
+    # This excludes NaN as well. Python reads -0 as an int, which has no sign.
     is_exact = pc.all(pc.less(pc.abs(values), EXACT)).as_py() and not pc.any(pc.equal(values.view(pa.int64()), MINUS_ZERO)).as_py()
     return JsonColumn(frozenset({"float"}), frozenset(), {FLOAT: values}) if is_exact else None

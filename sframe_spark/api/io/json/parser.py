@@ -1,4 +1,4 @@
-"""The values in JSON files, a block at a time: elements of one array, or one on each line."""
+"""Parses JSON files into blocks of values: the elements of one array, or the values on lines."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from sframe_spark.storage.filesystem.file_kind import TEXT, kind_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
 
-# Blocks of JSON text and the values in them: what any thread may read of a file where its lines are known.
+# Values, and lines that any thread may parse
 
 ItemT = TypeVar("ItemT")
-# A word, or an escape in a text, may be cut where what was read ends.
+# Words and escapes up to this length may be cut off at the end of a block.
 LONGEST_WORD = 64
 
 
 @attrs.frozen
 class JsonValues:
-    """Some values of a file.
+    """A block of values of a file.
 
     Parameters
     ----------
@@ -43,13 +43,13 @@ class JsonValues:
     lines
         The line on which each starts.
     size
-        About how many characters they take in the file.
+        Their approximate number of characters in the file.
     is_plain
-        Whether it is known that no value is true or false, nor a whole number of more than 64 bits, at any level.
+        Whether it is known that no value at any level is true, false, or an int of more than 64 bits.
     members
-        The same as columns, where all values are objects that are written as most are.
+        The same values as columns, if all are objects of a common form.
     is_sparse
-        Whether they are such objects, but of so many names that Python reads the values sooner.
+        Whether they are such objects, but with so many names that Python parses the values faster.
     """
 
     path: str
@@ -61,7 +61,7 @@ class JsonValues:
     is_sparse: bool = False
 
 
-# Python's reader refuses whole numbers that would take it long, and nothing else without a place.
+# Python's parser refuses ints that would take long to parse, the only error without a position.
 TOO_MANY_DIGITS = "a whole number has thousands of digits: write it as a text"
 
 
@@ -73,9 +73,9 @@ def _float(text: str) -> float:
 
 
 class JsonDecoder:
-    """Python's reader of JSON. Of several members of one name the last counts, as in Python and the reference.
+    """Python's JSON parser. Of several members of one name the last counts, as in Python and the reference.
 
-    Of an object that is a row of a frame the first counts, as in the reference, whose columns are filled by the first member of their name.
+    In an object that is a row of a frame the first one counts, as in the reference.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class JsonDecoder:
 
     def __init__(self, are_rows: bool, refuses_infinity: bool = True) -> None:
         self._are_rows = are_rows
-        # Objects with several members of one name, by identity, and what they are as rows.
+        # Objects with several members of one name, by identity, and the same objects as rows.
         self._as_rows: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         self._decoder = json.JSONDecoder(object_pairs_hook=self._object, parse_float=_float if refuses_infinity else None)
 
@@ -124,17 +124,17 @@ class JsonDecoder:
         return [rows[id(value)][1] if id(value) in rows else value for value in values] if rows else values
 
 
-# What may be a number that needs a look: of many digits before a point, or with an exponent that may make it larger than any float.
+# A number that may be unusual: it has many digits before the point, or an exponent that may exceed all floats.
 UNUSUAL_NUMBER = re.compile(r"[0-9][eE]\+?[0-9]{3}|(?:^|[^.0-9])[0-9]{19}")
 
 
 def are_plain(text: str) -> bool:
-    """Whether a text of usual numbers has no words that are numbers in columns; texts may have them too."""
+    """Return whether a text without unusual numbers contains neither true nor false, which are numbers in columns."""
     return "true" not in text and "false" not in text
 
 
 class LazyList(Sequence[ItemT]):
-    """A list that is made when somebody looks into it."""
+    """A list that is made when its items are first accessed."""
 
     def __init__(self, count: int, make: Callable[[], list[ItemT]]) -> None:
         self._count, self._make = count, make
@@ -167,7 +167,7 @@ class JsonLines:
     first_line
         The number of the first one.
     known
-        Types of the members of objects, as far as all so far are numbers and texts.
+        Types of the members of objects, if all so far are numbers and texts.
     """
 
     path: str
@@ -176,7 +176,7 @@ class JsonLines:
     known: Mapping[str, pa.DataType]
 
     def read(self) -> JsonValues:
-        """The values.
+        """Parse the values.
 
         Raises
         ------
@@ -189,19 +189,19 @@ class JsonLines:
         return self._as_columns(members)
 
     def _as_columns(self, members: JsonMembers | TypedMembers) -> JsonValues:
-        """An object from each line."""
+        """Return objects, one on each line, as columns."""
         count = len(members.counts)
         values = LazyList(count, self._values)
         lines = LazyList(count, lambda: [number for number, _ in self._not_blank()])
         return JsonValues(self.path, values, lines, len(self.text), members=members)
 
     def _values(self) -> list[Any]:
-        """Values that are known to be right."""
+        """Return the values, which are known to be valid."""
         decoder = JsonDecoder(are_rows=True)
         return [decoder.decode(line) for _, line in self._not_blank()]
 
     def _not_blank(self) -> Iterator[tuple[int, str]]:
-        """Lines that are not blank, and their numbers."""
+        """Yield the lines that are not blank, and their numbers."""
         for number, line in enumerate(self.text.split("\n"), self.first_line):
             if line := line.strip(" \t\r"):
                 yield number, line
@@ -229,14 +229,14 @@ class JsonLines:
 Known = Callable[[], Mapping[str, pa.DataType]]
 Blocks = tuple[int, int]
 BLOCK_BYTES = 4 << 20
-# A value of more text is not read: one that nothing ends would take the rest of the file into memory.
+# Longer values are refused: an unclosed one would take the rest of the file into memory.
 LONGEST_VALUE = 256 << 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BEFORE_ELEMENT = re.compile(r"[ \t\r\n]*,?[ \t\r\n]*")
 
 
 def values_of(path: str, is_array: bool, encoding: str = "utf-8", state: FileState | None = None) -> Iterator[JsonValues]:
-    """The values in a file of text in an encoding, in order, a block at a time; ``state``: what was found, where it is read elsewhere.
+    """Yield the values in a text file, block by block; ``state`` is that of a remote file when it was listed.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def open_json(
     blocks: Blocks | None = None,
     are_rows: bool = True,
 ) -> Iterator[JsonText]:
-    """The values in a file, or on the lines that start in a part of one in UTF-8, of which the first has a number."""
+    """Open the values in a file, or on the lines that start in a range of a file in UTF-8, of which the first has a known number."""
     if not place.is_part:
         with open_utf8(place.path, encoding, place.state) as stream:
             yield JsonText(place, stream, encoding, known=known, blocks=blocks, are_rows=are_rows)
@@ -268,12 +268,12 @@ def open_json(
         yield JsonText(place, WholeLines(stream, place.start, place.stop), encoding, first_line, reports_position, known, blocks)
 
 
-# What stands between two objects in nearly all files, around the comma.
+# What surrounds the comma between two objects in nearly all files.
 _BETWEEN_OBJECTS = (("}\n", "{"), ("}", "\n{"), ("}", "{"), ("}", " {"), ("}\r\n", "{"), ("}", "\r\n{"))
 
 
 def _lines_of_elements(text: str, line: int) -> list[int]:
-    """On which line each element of a part of an array begins; it is on one itself."""
+    """Return the line on which each element of a part of an array begins, given the line of the part."""
     decoder = json.JSONDecoder()
     lines, counted, position = [], 0, 0
     while position < len(text):
@@ -286,7 +286,7 @@ def _lines_of_elements(text: str, line: int) -> list[int]:
 
 
 def _array_of(text: str, decoder: JsonDecoder) -> list[Any] | None:
-    """The elements of a part of an array; None where it is not one: quotes and brackets are closed, or it was cut elsewhere than between two."""
+    """Return the elements of a part of an array; None if it was not cut between two elements."""
     try:
         return decoder.decode_elements(text)
     except (ValueError, RecursionError):
@@ -303,15 +303,15 @@ class JsonText:
     stream
         Its bytes in UTF-8.
     encoding
-        What it is written in.
+        The encoding of the file.
     first_line
         The number of the first line.
     reports_position
-        Whether an error tells where bytes are that are no text, for which the file is read from its start.
+        Whether an error about bytes that are no text names their position, for which the file is read again from its start.
     known
-        Tells, while more is read, the types of the members of objects, as far as all so far are numbers and texts.
+        Returns the types of the members of objects, if all so far are numbers and texts; called while reading.
     blocks
-        How many bytes are read for the first block, and for later ones; None: as many as a store is asked for.
+        Sizes of the first block and of later ones; None: the default.
     are_rows
         Whether the elements of an array are rows of a frame, or values of a column.
     """
@@ -328,10 +328,10 @@ class JsonText:
         are_rows: bool = True,
     ) -> None:
         self._path, self._state, self._stream, self._encoding, self._tells_place = place.path, place.state, stream, encoding, reports_position
-        # A mark of the order of bytes stands at the start of a file; elsewhere it is a character.
+        # A byte order mark is one only at the start of a file.
         self._decoder = codecs.getincrementaldecoder("utf-8" if place.start else "utf-8-sig")()
         self._text, self._is_last, self._is_first = "", False, not place.start
-        # The line of a position, from which lines are counted on.
+        # The line of a position, from which further lines are counted.
         self._line, self._counted = first_line, 0
         self._known = known
         self._are_rows, self._reader, self._block_reader = are_rows, JsonDecoder(are_rows), JsonDecoder(are_rows, refuses_infinity=False)
@@ -343,14 +343,14 @@ class JsonText:
         return self._line
 
     def _fill(self) -> None:
-        """Read some more, as much as is there already, so that long values are not looked at too often."""
+        """Read more, at least doubling the text, so that long values are not scanned too often."""
         room = LONGEST_VALUE + 2 * BLOCK_BYTES - len(self._text)
         if room <= 0:
             raise self._wrong(0, f"a value has more than {LONGEST_VALUE:,} characters")
         size = max(self._block_bytes, min(len(self._text), room))
         with translate_os_errors("read", self._path):
             data = self._stream.read(size)
-        # In other encodings what is read has become UTF-8.
+        # Text in other encodings arrives as UTF-8.
         if self._is_first and self._encoding in UTF_8 and (kind := kind_of(data)) is not None and kind != TEXT:
             raise JsonError(f"{visible(self._path)} is not JSON: it is {kind.name}; {kind.advice}")
         self._is_first, self._is_last = False, not data
@@ -366,7 +366,7 @@ class JsonText:
         self._text, self._counted = self._text[end:], 0
 
     def _line_at(self, position: int) -> int:
-        """The line of a position; those asked for one after the other are each counted from the one before."""
+        """Return the line of a position, counted from that of the previous call."""
         first, last = sorted((position, self._counted))
         between = self._text.count("\n", first, last)
         self._line += between if position == last else -between
@@ -377,7 +377,7 @@ class JsonText:
         return JsonError(f"{visible(self._path)}, line {self._line_at(position)}: {reason}")
 
     def lines(self) -> Iterator[JsonLines]:
-        """The lines of the file, a block at a time, which any thread may read."""
+        """Yield the lines of the file, block by block, which any thread may parse."""
         while not self._is_last:
             self._fill()
             end = len(self._text) if self._is_last else self._text.rfind("\n") + 1
@@ -387,11 +387,11 @@ class JsonText:
             self._drop(end)
 
     def on_lines(self) -> Iterator[JsonValues]:
-        """One value from each line that is not blank."""
+        """Yield one value from each line that is not blank."""
         yield from (block for lines in self.lines() if len((block := lines.read()).values))
 
     def elements(self) -> Iterator[JsonValues]:
-        """The elements of the one array in the file; none of an empty file."""
+        """Yield the elements of the one array in the file; none for an empty file."""
         position = self._next(0)
         if position is None:
             return
@@ -414,7 +414,7 @@ class JsonText:
                 value, position = self._element(begin)
                 values.append(value)
                 is_first, size = False, size + position - begin
-                # What is left is copied, which may be much more than is dropped.
+                # Dropping copies the rest, which may be much longer.
                 if position > max(BLOCK_BYTES, len(self._text)) // 64:
                     self._drop(position)
                     position = 0
@@ -425,7 +425,7 @@ class JsonText:
             self._block_bytes = self._later_bytes
 
     def _block(self, position: int, is_first: bool) -> JsonValues | None:
-        """Many elements at once, which are dropped from what was read; None where each is looked at: odd ones and wrong ones."""
+        """Return many elements, and drop them from the text; None if they have to be parsed one by one, as unusual or invalid ones."""
         end = self._end_of_block(position)
         begin = None if end is None else self._after_comma(position, is_first)
         if end is None or begin is None or begin >= end:
@@ -450,18 +450,18 @@ class JsonText:
         return block
 
     def _end_of_block(self, position: int) -> int | None:
-        """Where the array ends, if all was read, or the last element that is not cut off, perhaps; None where that is not far."""
+        """Return where the array ends, if all was read, or a likely end of its last complete element; None if that is too near."""
         while not self._is_last and len(self._text) - position < self._block_bytes:
             self._fill()
         if self._is_last:
             end = self._text.rfind("]")
             return None if self._text[end + 1 :].strip(" \t\r\n") else end
-        # Where nothing is found, the end of what stands before is taken for a place.
+        # Without a match, rfind() gives -1, and the sum is a small position.
         end = max(self._text.rfind(f"{before},{after}", position) + len(before) for before, after in _BETWEEN_OBJECTS)
         return end if end >= position + self._block_bytes // 2 else None
 
     def _next(self, position: int) -> int | None:
-        """Where something stands that is no white space; None at the end."""
+        """Return the next position that is no white space; None at the end."""
         while True:
             match = _SPACE.match(self._text, position)
             assert match is not None
@@ -472,7 +472,7 @@ class JsonText:
             self._fill()
 
     def _after_comma(self, position: int, is_first: bool) -> int | None:
-        """Where the next element starts; None where the array and the file end."""
+        """Return where the next element starts; None where the array and the file end."""
         next_position = self._next(position)
         if next_position is None:
             raise self._wrong(len(self._text), "the array has no end: the file was cut off")
@@ -491,7 +491,7 @@ class JsonText:
         return begin
 
     def _element(self, begin: int) -> tuple[Any, int]:
-        """A value and where it ends."""
+        """Return a value and where it ends."""
         while True:
             reason = ""
             try:
@@ -501,13 +501,13 @@ class JsonText:
             except RecursionError:
                 raise self._wrong(begin, "lists and objects are nested too deep: keep inner ones in columns of their own") from None
             except InfiniteNumberError as error:
-                # A number at the end of what was read may go on with an exponent that makes it small.
+                # A number at the end of the text may continue with an exponent that makes it small.
                 at = self._text.index(error.text, begin)
                 if self._is_last or at + len(error.text) < len(self._text) - LONGEST_WORD:
                     raise self._wrong(at, str(error)) from None
             except json.JSONDecodeError as error:
                 reason = f"it is not JSON ({error.msg})"
-                # What is wrong far from the end of what was read does not become right by reading on.
+                # An error far from the end of the text does not go away by reading on.
                 if self._is_last or (error.pos < len(self._text) - LONGEST_WORD and not error.msg.startswith("Unterminated")):
                     raise self._wrong(error.pos, reason) from None
             except ValueError:

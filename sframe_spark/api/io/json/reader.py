@@ -1,7 +1,7 @@
-"""JSON files elsewhere, that a cluster shares or of many bytes, read in parts at once: lines that start in some bytes of a file, or whole files.
+"""Reads JSON files: in one process block by block, or in parallel in parts, each the lines that start in a range of a file, or whole files.
 
-A line feed ends a line, whatever stands before it, so each part knows its lines. What it does not know is their numbers: a part with something
-wrong is read again by whoever knows what came before it, and tells.
+A line feed always ends a line, so each part finds its own lines, but not their numbers: a part with an error is read again once the number of its
+first line is known, so that the message names the line.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ from sframe_spark.storage.filesystem.path_resolution import DataFile, DataFiles,
 from sframe_spark.storage.segments.partition_columns import partition_columns
 from sframe_spark.types import FLOAT
 
-# The first block is read once more, which tells the columns.
+# Up to this size a single reader is preferred: in parts, the first block is read twice to learn the columns.
 SINGLE_READER_BYTES = 32 << 20
-# What tells whether several threads read sooner than one.
+# Bytes that show whether several threads read faster than one.
 FIRST_BYTES = 64 << 10
 
 
 @attrs.frozen(eq=False)
 class JsonPlan(Shared):
-    """What all works have in common.
+    """What all tasks share.
 
     Parameters
     ----------
     columns
         What is known of the columns.
     form
-        Those of the segments; None where no row told of any.
+        The columns of the segments; None if no row had any.
     encoding
-        How characters are written.
+        The text encoding.
     directory
-        Where segments go.
+        The directory of the segments.
     memory
-        Room for rows that stay in this process; None: all are written.
+        Memory reservation for rows that stay in this process; None: all are written.
     """
 
     columns: JsonColumns
@@ -79,18 +79,18 @@ class JsonPlan(Shared):
 
 @attrs.frozen(eq=False)
 class JsonPart:
-    """What was read of a part.
+    """The result of reading a part.
 
     Parameters
     ----------
     columns
-        What is known of its columns, and was before.
+        What is known of its columns, combined with what was known before.
     rows
-        Its rows, as they were written or in memory; None where the columns are not those that were known.
+        Its rows, written or in memory; None if the columns were not the known ones.
     line_ends
-        How many there are in the last of its files.
+        The number of line ends in the last of its files.
     failed
-        Whether something is wrong with it.
+        Whether reading failed.
     """
 
     columns: JsonColumns
@@ -101,7 +101,7 @@ class JsonPart:
 
 @attrs.define(eq=False)
 class _Reading:
-    """FrameFiles, or a part of one, that are read; it counts ends of lines."""
+    """Ranges of files that are being read, with a count of line ends."""
 
     plan: JsonPlan
     places: Sequence[FileRange]
@@ -111,7 +111,7 @@ class _Reading:
     line_ends: int = 0
 
     def blocks(self) -> Iterator[JsonValues]:
-        """The values, of which the columns have learned."""
+        """Yield the values, after the columns have learned from them."""
         for place in self.places:
             with open_json(place, self.plan.encoding, self.first_line, self.reports_position, self.columns.plain_types) as text:
                 for block in text.elements() if self.columns.is_array else text.on_lines():
@@ -128,11 +128,11 @@ class JsonTask:
     Parameters
     ----------
     plan
-        How.
+        What all tasks share.
     places
-        What.
+        The ranges to read.
     number
-        That of its segment.
+        The number of its segment.
     """
 
     plan: JsonPlan
@@ -140,7 +140,7 @@ class JsonTask:
     number: int
 
     def __call__(self) -> JsonPart:
-        """Read and write the rows; what is wrong with them is not told yet."""
+        """Read and write the rows; a failure is recorded, not raised, as its line number is unknown."""
         columns = self._columns(self.plan.columns.has_objects)
         try:
             return self._written(columns, 1, reports_position=False)
@@ -148,7 +148,7 @@ class JsonTask:
             return JsonPart(_without_files(columns), failed=True)
 
     def read_or_raise(self, first_line: int, has_objects: bool | None) -> JsonPart:
-        """The same, where it is known what came before.
+        """Read a part whose first line number is known, raising its errors.
 
         Raises
         ------
@@ -172,7 +172,7 @@ class JsonTask:
                 raise MisfitError
             rows = buffered_or_written(self._runs(blocks, form, columns), form.types, plan.memory, plan.directory, self.number)
         except MisfitError:
-            # What columns the others have is found, too: all is read once more then.
+            # Learn the columns of the rest as well: everything is read again then.
             for _ in blocks:
                 pass
         return JsonPart(_without_files(columns), rows, reading.line_ends)
@@ -185,12 +185,12 @@ class JsonTask:
 
 
 def _without_files(columns: JsonColumns) -> JsonColumns:
-    """What was learned, without what whoever asks knows of the files."""
+    """Return what was learned, without facts about files that the driver knows."""
     return attrs.evolve(columns, partitions=(), numbers={})
 
 
 def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]] | None:
-    """A source of all rows, and its names; None where files are not read in parts."""
+    """Return a source of all rows, and its names; None if the files are not read in parts."""
     has_lines = not columns.is_array and encoding in UTF_8
     placed = read_in_parts(
         files.files,
@@ -218,28 +218,28 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
             rows = [part.rows for part in done]
             if form is not None and columns.final_form() == form and None not in rows:
                 return brought(source_of_parts(rows, dataset), whole), form.all_names
-            # Rare: once more, with the columns that are known now, in the room that these rows took.
+            # Rare: read again with the columns known now, after releasing the memory of these rows.
             columns.final_form()
             dataset.handle.discard()
             del done, rows
 
 
 def _is_read_as_columns(file: DataFile, columns: JsonColumns, encoding: str, has_lines: bool) -> bool:
-    """Whether the first rows of a file are read as columns: where Python reads them, threads wait for each other."""
+    """Return whether the first rows of a file can be read column by column; where Python parses them, threads wait for each other."""
     is_cut = has_lines and packing_of(file.path) is None
     with open_json(FileRange(file.path, file.state, 0, stop=FIRST_BYTES if is_cut else None), encoding) as text:
         try:
             first = next(text.elements() if columns.is_array else text.on_lines(), None)
         except (JsonError, CsvEncodingError):
-            # Something may be wrong in a file before it, which one thread tells first.
+            # An earlier file may have an error as well, which a single reader reports first.
             return False
     return first is not None and (first.members is not None or first.is_sparse)
 
 
 def merged(tasks: Sequence[JsonTask], done: list[JsonPart], known: JsonColumns) -> JsonColumns:
-    """What all parts tell of the columns; one with something wrong is read again and tells.
+    """Return what all parts tell about the columns; a part that failed is read again, which raises its error.
 
-    Whether rows are objects is found once more where the first block does not tell: no columns are known then, and all is read again.
+    If the first block does not show whether rows are objects, no columns are known, and everything is read again.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def merged(tasks: Sequence[JsonTask], done: list[JsonPart], known: JsonColumns) 
     columns, line = attrs.evolve(known, rows=0), 1
     for number, (work, part) in enumerate(zip(tasks, done, strict=True)):
         line = line if work.places[0].start else 1
-        # Where others found objects and this one values, or the other way round, no columns hold both.
+        # Objects in some parts and other values in others are an error.
         if part.failed or (columns.has_objects, part.columns.has_objects) in ((True, False), (False, True)):
             done[number] = part = work.read_or_raise(line, columns.has_objects)
         columns.add(part.columns)
@@ -259,16 +259,16 @@ def merged(tasks: Sequence[JsonTask], done: list[JsonPart], known: JsonColumns) 
     return columns
 
 
-# JSON files as frames: a column for each name that an object has, typed by all its values, so that none is changed.
+# A single reader
 
-# Values take so many times their text in memory.
+# Memory of values as a multiple of their text.
 BYTES_OF_CHARACTER = 8
-# Each core has some blocks of a short file.
+# Block size after the first, so that each core gets blocks of a short file.
 LATER_BYTES = 1 << 20
 
 
 def read_json(url: Any, orient: str, encoding: str = "utf-8") -> tuple[PlannerNode, list[str]]:
-    """Rows of JSON files as a source, and the names of its columns, in the order of their names.
+    """Return the rows of JSON files as a source, and its column names, sorted; each column gets a type that holds all its values unchanged.
 
     Raises
     ------
@@ -287,7 +287,7 @@ def read_json(url: Any, orient: str, encoding: str = "utf-8") -> tuple[PlannerNo
 
 
 def read_json_values(url: Any, encoding: str = "utf-8") -> PlannerNode:
-    """The elements of the arrays in JSON files as one column, whatever they are.
+    """Return the elements of the arrays in JSON files as one column.
 
     Raises
     ------
@@ -303,20 +303,20 @@ def read_json_values(url: Any, encoding: str = "utf-8") -> PlannerNode:
 
 
 def _nothing_known(files: DataFiles, is_array: bool, are_values: bool = False) -> JsonColumns:
-    """The columns of files of which nothing was read."""
+    """Return the columns of files of which nothing was read yet."""
     numbers = {file.path: number for number, file in enumerate(files.files)}
     return JsonColumns(files.files[0].origin, tuple(partition_columns(files.files)), numbers, is_array, are_values)
 
 
 def _emptied(blocks: list[JsonValues]) -> Iterator[JsonValues]:
-    """The blocks, of which none is kept."""
+    """Yield the blocks, releasing each."""
     while blocks:
         yield blocks.pop(0)
 
 
 @attrs.define
 class _Reader:
-    """Reads the files: into memory if there are few rows, else into segments of the types that the first rows tell, once more if others tell more."""
+    """Reads the files in order: into memory if there are few rows, else into segments of the first rows' types, and again if these change."""
 
     files: DataFiles
     encoding: str
@@ -328,7 +328,7 @@ class _Reader:
         return WatchedFiles((file.path, file.state) for file in self.files.files)
 
     def read(self) -> tuple[PlannerNode, list[str]]:
-        """A source of all rows, and its names."""
+        """Return a source of all rows, and its names."""
         columns, blocks = self.columns, self._learned(self._all())
         first, are_all = self._first_of(blocks)
         if not first:
@@ -350,7 +350,7 @@ class _Reader:
         return keep_runs((form.arrays(block, columns) for block in self._all()), form.types), form.all_names
 
     def _first_of(self, blocks: Iterator[JsonValues]) -> tuple[list[JsonValues], bool]:
-        """The first blocks, as many as are kept in memory and one more, and whether that is all."""
+        """Return the first blocks, up to one more than memory holds, and whether these are all."""
         first: list[JsonValues] = []
         rows = size = 0
         for block in blocks:
@@ -366,7 +366,7 @@ class _Reader:
             yield block
 
     def _runs(self, blocks: Iterable[JsonValues], form: JsonForm) -> Iterator[list[pa.Array]]:
-        """The columns of each block, as long as none of them changes the names or types of columns.
+        """Yield the columns of each block, as long as none changes the names or types of columns.
 
         Raises
         ------
@@ -380,9 +380,9 @@ class _Reader:
 
     def _all(self) -> Iterator[JsonValues]:
         for file in self.files.files:
-            # Types and values may come from two readings of a file, which must find the same.
+            # Types and values may come from two readings, so the file must not change.
             self.watched.require_unchanged(file.path)
-            # A store takes as long to send little as to send much.
+            # For remote files a small request takes as long as a large one.
             blocks = None if is_remote_location(file.path) else (FIRST_BYTES, LATER_BYTES)
             columns, place = self.columns, FileRange(file.path, file.state, 0)
             with open_json(place, self.encoding, known=columns.plain_types, blocks=blocks, are_rows=not columns.are_values) as text:
@@ -390,7 +390,7 @@ class _Reader:
             self.watched.require_unchanged(file.path)
 
     def _on_lines(self, text: JsonText) -> Iterator[JsonValues]:
-        """The values on lines, by several threads from where it is known that Arrow may read them: others' would wait for each other."""
+        """Yield the values on lines, on several threads once Arrow can read them; parsing in Python, threads would wait for each other."""
         lines = text.lines()
         for block in lines:
             yield from _some(block.read())
@@ -402,5 +402,5 @@ class _Reader:
 
 
 def _some(block: JsonValues) -> list[JsonValues]:
-    """A block, unless it is empty."""
+    """Return a list of the block, without it if it is empty."""
     return [block] if len(block.values) else []

@@ -1,4 +1,4 @@
-"""Frames as JSON: an array of objects, or an object on each line."""
+"""Writes frames as JSON: one array of objects, or an object on each line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ISO_FORMAT = "%Y-%m-%dT%H:%M:%S%F"
 
 
 def require_orient(orient: Any) -> None:
-    """Refuse what is no form of JSON here.
+    """Refuse an unknown orientation.
 
     Raises
     ------
@@ -80,21 +80,21 @@ class JsonRows:
 
     @property
     def between(self) -> bytes:
-        """What stands between two rows."""
+        """What is written between two rows."""
         return b"," if self.is_array else b""
 
     @property
     def before(self) -> bytes:
-        """What stands before all rows."""
+        """What is written before all rows."""
         return b"[\n" if self.is_array else b""
 
     @property
     def after(self) -> bytes:
-        """What stands after all rows."""
+        """What is written after all rows."""
         return b"]\n" if self.is_array else b""
 
     def blocks(self, chunks: Iterator[Chunk], first_row: int | None) -> Iterator[bytes | memoryview]:
-        """The lines of some rows, of which the first has that number if it is known."""
+        """Yield the lines of some rows, of which the first has that number if it is known."""
         start, empty = pa.scalar(self.between.decode() + "{", pa.large_string()), pa.scalar("", pa.large_string())
         for chunk in chunks if self.names else ():
             members = [
@@ -107,13 +107,13 @@ class JsonRows:
 
 
 def _member(name: str, values: pa.Array) -> pa.Array:
-    """A name with each value and a comma; nothing for missing ones, which are left out, as in the reference."""
+    """Return a name with each value and a comma; nothing for missing values, which are left out as in the reference."""
     start, end, between = (pa.scalar(text, pa.large_string()) for text in (json.dumps(name, ensure_ascii=False) + ":", ",", ""))
     return pc.binary_join_element_wise(start, values.cast(pa.large_string()), end, between).fill_null("")
 
 
 def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None) -> pa.Array:
-    """The texts of some values, the first of which is in that row if it is known."""
+    """Return values as JSON texts; ``first_row`` is the row of the first one, if known."""
     if kind == INT:
         return int_texts(values)
     if kind == FLOAT:
