@@ -1,4 +1,4 @@
-"""Errors about absent names and wrong calls that say what to write instead; tables of what other libraries call it."""
+"""Errors about unknown names and wrong calls with advice on what to write instead, and tables of the names of other libraries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sframe_spark.redaction import hide_in_error, secrets_in
 
 
 def by_name(hints: dict[str, str]) -> dict[str, str]:
-    """Hints by name, of names by hint: names have spaces between them.
+    """Return hints by name, given space-separated names by hint.
 
     Examples
     --------
@@ -366,11 +366,11 @@ ARRAY = COMMON | by_name(
 )
 
 
-# Functions of other libraries' modules that are members of classes here.
+# Prefixes of functions in other libraries that are class members here.
 READERS = ("read_", "scan_")
-# Says of a function that it answers calls which it cannot take.
+# Attribute of a function that explains wrong calls already.
 EXPLAINS_ERRORS = "_answers_wrong_calls"
-# How messages name what has a method, and the module of a function; of a call with more arguments they show these.
+# How messages name the receiver of a method and the module of a function, and how many arguments they show.
 RECEIVERS = {"SFrame": "sf", "SArray": "sf['a']", "SFrameBuilder": "builder", "SArrayBuilder": "builder", "Builder": "builder"}
 MODULES = {"sframe_spark.api.aggregate": "aggregate.", "sframe_spark.visualization": "visualization."}
 MAX_ARGUMENTS = 6
@@ -379,12 +379,12 @@ R = TypeVar("R")
 
 
 def call_example(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let wrong arguments of a function, such as those of pandas, raise an error that shows how it is called.
+    """Let wrong arguments of a function, such as those of pandas, raise an error with an example call.
 
     Raises
     ------
     SchemaError
-        By a call with such arguments, or without those that are needed.
+        If it is called with unknown arguments, or without required ones.
 
     Examples
     --------
@@ -400,12 +400,12 @@ def call_example(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def call_hint(function: Callable[P, R]) -> Callable[P, R]:
-    """Let wrong arguments of a function raise an error that lists its parameters: :func:`call_example` without an example.
+    """Let wrong arguments of a function raise an error that lists its parameters.
 
     Raises
     ------
     SchemaError
-        By such a call; a TypeError.
+        If it is called with wrong arguments; a TypeError.
 
     Examples
     --------
@@ -442,14 +442,14 @@ def with_call_hints(owner: type[R]) -> type[R]:
 
 
 def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signature], str]) -> Callable[P, R]:
-    """Return a function that explains wrong arguments, and whose errors contain no secrets of its arguments."""
+    """Return a function whose errors explain wrong arguments and contain no secrets of its arguments."""
 
     @functools.wraps(function)
     def called(*args: P.args, **options: P.kwargs) -> R:
         try:
             return function(*args, **options)
         except Exception as error:
-            # Looked at only now: calls that are right cost nothing more.
+            # Checked only now, so that correct calls cost nothing.
             hide_in_error(error, secrets_in([*args, options], StorageOptions(config.storage_options).secrets()))
             if not isinstance(error, TypeError):
                 raise
@@ -464,7 +464,7 @@ def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signa
 
 
 def _call_text(function: Callable[..., Any], signature: inspect.Signature) -> str:
-    """Return a call as users write it: required arguments, and the first optional ones with their defaults."""
+    """Return a call as users write it: required arguments, and the first optional ones with defaults."""
     parameters = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
     receiver = MODULES.get(function.__module__, "")
     if "." in (qualified := function.__qualname__):
@@ -490,7 +490,7 @@ def _public_name(function: Callable[..., Any]) -> str:
 
 
 def _argument_error(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]) -> str | None:
-    """Return which arguments of a call a signature does not take or lacks; None if they fit."""
+    """Return what is wrong with the arguments of a call; None if they fit the signature."""
     try:
         signature.bind(*args, **options)
     except TypeError as error:
@@ -531,9 +531,9 @@ def no_util_member(name: str) -> NoAttributeError:
 
 
 class ModuleHintFinder(MetaPathFinder):
-    """Import hook, asked last, whose error says what to use instead of a name that the package does not have.
+    """The last import hook, whose error gives advice about a name that the package does not have.
 
-    Python imports what ``from package import name`` does not find as a module, so this is where the name is known.
+    ``from package import name`` tries to import an unknown name as a module, so only an import hook sees it.
 
     Examples
     --------
@@ -543,12 +543,12 @@ class ModuleHintFinder(MetaPathFinder):
     """
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        """No module.
+        """Find nothing, or raise an error with a hint.
 
         Raises
         ------
         AbsentModuleError
-            For names that there are hints about.
+            If there is a hint about the name.
         """
         for package, hints in (("sframe_spark.", MODULE), ("sframe_spark.util.", UTIL)):
             name = fullname.removeprefix(package)
@@ -557,13 +557,13 @@ class ModuleHintFinder(MetaPathFinder):
 
 
 def install_module_hints() -> None:
-    """Install the import hook that says what to use instead of absent names."""
+    """Install the import hook that gives advice about unknown names."""
     if not any(isinstance(finder, ModuleHintFinder) for finder in sys.meta_path):
         sys.meta_path.append(ModuleHintFinder())
 
 
 def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = ()) -> NoAttributeError:
-    """Return the error about a member that frames do not have: columns are no members.
+    """Return the error about a member that frames do not have; columns are no members.
 
     Examples
     --------
@@ -589,15 +589,15 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
 
 
 def raise_property_error(owner: Any, name: str) -> None:
-    """Raise the AttributeError of a property itself, which Python would hide behind ``__getattr__``; do nothing if there is no such property."""
+    """Raise the AttributeError of a property, which Python would replace by calling ``__getattr__``; do nothing if there is no such property."""
     if any(name in vars(kind) for kind in type(owner).__mro__):
         object.__getattribute__(owner, name)
 
 
 class HintedClass(ABCMeta):
-    """Metaclass of SFrame and SArray, whose errors say what to use instead of class members of other libraries.
+    """Metaclass of SFrame and SArray, whose errors give advice about class members of other libraries.
 
-    A class of a user's may be abstract as well (:class:`abc.ABC`), so this class of classes is that of these.
+    It extends ABCMeta, so that users' subclasses may be abstract (:class:`abc.ABC`).
 
     Examples
     --------
@@ -618,9 +618,9 @@ class HintedClass(ABCMeta):
 
 
 def adopt_members(owner: type[R]) -> type[R]:
-    """Let the members that a class inherits from mixins of its package go by its own name, the only one that users know.
+    """Give the members that a class inherits from mixins of its package its own name, the only one that users know.
 
-    What Python itself prints of a method names the member so, and so do answers to calls that it cannot take.
+    Python's own messages about a method and errors about wrong calls then name this class.
 
     Examples
     --------
@@ -639,7 +639,7 @@ def adopt_members(owner: type[R]) -> type[R]:
                 called = getattr(member, "__func__", member)
                 for function in filter(inspect.isfunction, (called, inspect.unwrap(called))):
                     function.__qualname__ = f"{owner.__name__}.{name}"
-                    # Where it goes by that name: others find it there when it is sent to them.
+                    # Where it has that name, so that other processes can import it.
                     function.__module__ = owner.__module__
     return owner
 

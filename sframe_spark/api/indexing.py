@@ -1,4 +1,4 @@
-"""What indexes, slices, masks and flags mean, and how rows that are read one by one are fetched in ranges."""
+"""Interprets indices, slices, masks and flags, and reads single rows in cached ranges."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def mask_error(mask: int, rows: int, what: str) -> MaskLengthError:
 
 
 def immutable_rows_error(column: str) -> SchemaError:
-    """Return the error about assigning or deleting rows: columns are immutable.
+    """Return the error about assigning or deleting rows, as columns are immutable.
 
     Examples
     --------
@@ -64,13 +64,13 @@ def bind_function(
     Parameters
     ----------
     fn
-        What the user gave.
+        The user's argument.
     what
         What messages call it.
     rows, tried
-        For how many rows it is called at most, and for how many of them at once: for others it is kept with what it reaches now.
+        The maximum number of rows it is called for, and how many of them are tried at once; for later rows the present values are kept.
     form
-        Makes of it what is called.
+        Wraps the function.
 
     Raises
     ------
@@ -188,16 +188,16 @@ Row = tuple[Any, ...]
 MAX_RANGE_ROWS = 4096
 """Rows in the largest range that is read for one row."""
 MAX_RANGE_BYTES = 1 << 20
-"""Bytes of a range as Arrow data beyond which ranges do not grow, and one is cached alone."""
+"""Bytes of a range beyond which ranges do not grow, and only one is cached."""
 MAX_RANGES = 8
 
 _MUTABLE = (ARRAY_KIND, DICT_KIND, LIST_KIND)
 
 
 class RecentRows:
-    """Cached ranges of rows around those read last; the ranges grow as long as neighbouring rows are requested.
+    """Cached ranges of rows around those read last, which grow as long as neighbouring rows are requested.
 
-    Rows that must be computed are read ahead no further than the number of rows requested so far, as a user's function may be slow.
+    As a user's function may be slow, no more rows are computed ahead than were requested so far.
 
     Parameters
     ----------
@@ -211,19 +211,19 @@ class RecentRows:
         self.node = node
         self._names = names
         self._last, self._may_grow = -MAX_RANGE_ROWS, True
-        # Rows in a range, and ranges by their number: one object, replaced at once, as several threads may read.
+        # Rows in a range, and ranges by their number: one tuple, replaced atomically, as several threads may read.
         self._cached: tuple[int, dict[int, list[Row]]] = 1, {}
-        # Checking remote files for changes would take a request for each row.
+        # For remote files, checking for changes would take a request per row.
         self._is_change_checked = not all(is_remote_location(manifest.directory) for manifest in watched_manifests(node))
         self._is_mutable = any(kind.kind in _MUTABLE for kind in node.schema)
 
     def known(self, index: int) -> Row | None:
-        """Return a row that was read before; None for others, and for negative numbers.
+        """Return a cached row; None for other rows, and for negative numbers.
 
         Raises
         ------
         StorageError
-            If others have changed the files that it was read from.
+            If the files that it was read from have changed.
         """
         size, ranges = self._cached
         rows = ranges.get(index // size)
@@ -239,7 +239,7 @@ class RecentRows:
         return self._safe_copy(self._read(index)) if cached is None else cached
 
     def _safe_copy(self, row: Row) -> Row:
-        # Users may change the lists that they get.
+        # Users may modify the lists that they get.
         return copy.deepcopy(row) if self._is_mutable else row
 
     def _read(self, index: int) -> Row:
@@ -249,11 +249,11 @@ class RecentRows:
         self._last = index
         with contextlib.suppress(Exception):
             return self._read_range(index // size, size, ranges)[index % size]
-        # Another row of the range may have failed: read this one alone.
+        # Another row of the range may have failed: read only this one.
         return self._read_range(index, 1, {})[0]
 
     def _is_near(self, index: int, size: int, ranges: dict[int, list[Row]]) -> bool:
-        """Return whether ranges should grow: this row is next to those read before, or there are few rows in all."""
+        """Return whether ranges should grow: the row is next to cached ones, or there are few rows in all."""
         if index // size - 1 in ranges:
             return True
         if not ranges or calls_user_functions(self.node):
@@ -262,7 +262,7 @@ class RecentRows:
         return (rows is not None and rows <= MAX_RANGES * MAX_RANGE_ROWS) or abs(index - self._last) < MAX_RANGE_ROWS
 
     def _read_range(self, place: int, size: int, ranges: dict[int, list[Row]]) -> list[Row]:
-        """Read a range of rows and cache it with others of its size."""
+        """Read a range of rows, and cache it with others of its size."""
         chunk = rows_of(self.node, place * size, (place + 1) * size, as_objects=True)
         columns = python_columns(chunk, self.node.schema, place * size, self._names)
         bytes_read = sum(column.nbytes for column in chunk.columns)

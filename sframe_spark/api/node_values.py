@@ -1,4 +1,4 @@
-"""Values of nodes as Python and numpy values, and nodes made of values, at once or row by row."""
+"""Converts between nodes and values: nodes made of Python values or appended rows, and rows of nodes as Python, numpy or Arrow values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool =
 def column_from_values(
     values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None
 ) -> tuple[list[pa.Array], ColumnType]:
-    """Return the values of such a source, in one array or several, and their type."""
+    """Return values as one or several arrays, and their inferred or requested type."""
     asks_for_floats = dtype is not None and column_type_for(dtype).kind == FLOAT_KIND
     with rounding_warnings(name, not asks_for_floats):
         return _column_from_values(values, dtype, ignore_cast_failure, name)
@@ -72,7 +72,7 @@ def _column_from_values(values: Any, dtype: Any, ignore_cast_failure: bool, name
 
 
 def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
-    """Return one node over several columns: one source if all are in memory, each in one array."""
+    """Return one node over several columns: a single source if all are in memory, each in one array."""
     in_memory = [node.operator.held for node in nodes if isinstance(node.operator, MemorySource)]
     chunks = [rows for rows in in_memory if isinstance(rows, Chunk)]
     if len(chunks) == len(nodes):
@@ -81,7 +81,7 @@ def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
 
 
 def row_count(node: PlannerNode) -> int:
-    """Return the number of rows: inferred if possible, counted without making the rows for large joins, otherwise the node is materialized."""
+    """Return the number of rows: inferred if possible, counted without computing the rows for large joins, else by materializing the node."""
     rows = infer_planner_node_length(node)
     if rows is not None:
         require_unchanged_files(node)
@@ -100,7 +100,7 @@ def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objec
     Raises
     ------
     TooLargeError
-        If there is no room for them, where ``as_objects`` every value becomes a Python object.
+        If they do not fit in memory; with ``as_objects`` every value becomes a Python object.
     """
     part = node if start == 0 and stop is None else slice_rows(node, start, stop)
     few = few_rows(part)
@@ -113,7 +113,7 @@ def collect_chunks(node: PlannerNode, as_objects: bool = False) -> Iterator[Chun
     Raises
     ------
     TooLargeError
-        As :func:`rows_of`, before the first piece comes.
+        As :func:`rows_of`, before the first chunk.
     """
     require_memory(node, as_objects)
     stored = stored_batches(node)
@@ -154,7 +154,7 @@ def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None, names
 def preview_rows(node: PlannerNode, count: int, names: Sequence[str] | None = None) -> tuple[list[tuple[Any, ...]], bool]:
     """Return a preview of at most ``count`` rows, and whether their order is fixed.
 
-    Those of a Spark DataFrame whose order is not fixed are not: a look must not copy it. Errors name columns by ``names``.
+    The order of a Spark DataFrame may not be fixed, and a preview must not copy it to fix it. Errors name columns by ``names``.
     """
     chunk = peek(node, count)
     if chunk is None:
@@ -169,7 +169,7 @@ def preview_values(node: PlannerNode, count: int) -> tuple[list[Any], bool]:
 
 
 def whole_cells(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
-    """Return a two-dimensional array of Python objects, whose lists numpy does not take for further dimensions.
+    """Return a two-dimensional array of Python objects, in which numpy does not treat lists as further dimensions.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def whole_cells(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
 
 
 def rows_in_numpy(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
-    """Return rows as a two-dimensional array of the common type of their values; of objects if numpy would shorten a text.
+    """Return rows as a two-dimensional array of the common type of their values, or of objects if numpy would truncate a text.
 
     Examples
     --------
@@ -196,19 +196,19 @@ def rows_in_numpy(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
 
 
 def _loses_its_end(value: Any) -> bool:
-    """Return whether numpy would strip the end of a text as padding; of a list, whether it contains such a text."""
+    """Return whether numpy would strip the end of a text as padding, or a list contains such a text."""
     if isinstance(value, list):
         return any(map(_loses_its_end, value))
     return isinstance(value, str) and value.endswith("\0")
 
 
 def numbers_table(node: PlannerNode) -> np.ndarray:
-    """Return all rows of columns of numbers as a two-dimensional array: ints if all are and none is missing, otherwise floats with NaN."""
+    """Return all rows of numeric columns as a two-dimensional array: of ints if all are ints and none is missing, else of floats with NaN."""
     return table_of_numbers(rows_of(node).columns)
 
 
 def table_of_numbers(columns: Sequence[pa.Array]) -> np.ndarray:
-    """Return columns of numbers as a two-dimensional array: of ints where all are and none is missing, otherwise of floats, NaN where one is."""
+    """Return numeric columns as a two-dimensional array: of ints if all are ints and none is missing, else of floats with NaN."""
     if not columns or not len(columns[0]):
         return np.empty((0, len(columns)))
     whole = all(pa.types.is_int64(column.type) and not column.null_count for column in columns)
@@ -220,7 +220,7 @@ def table_of_numbers(columns: Sequence[pa.Array]) -> np.ndarray:
 
 
 def present_numbers(node: PlannerNode) -> np.ndarray | None:
-    """Return all numbers of a one-column node; None if one is missing, or if there are none."""
+    """Return all numbers of a one-column node; None if one is missing or there are none."""
     require_memory(node)
     materialize(node)
     require_memory(node)
@@ -231,25 +231,25 @@ def present_numbers(node: PlannerNode) -> np.ndarray | None:
 
 
 def numbers_for_numpy(node: PlannerNode) -> np.ndarray | None:
-    """Return what :func:`present_numbers` does, but truth values for the result of a comparison, by which numpy selects rows."""
+    """Return what :func:`present_numbers` does, but truth values for the result of a comparison, as numpy needs to select rows."""
     numbers = present_numbers(node)
     if not node.schema[0].is_logical:
         return numbers
     if numbers is None:
         return np.empty(0, bool) if not row_count(node) else None
-    # Rows of others may have been appended since.
+    # Rows of other origin may have been appended.
     return numbers.astype(bool) if ((numbers == 0) | (numbers == 1)).all() else numbers
 
 
 def numpy_column(node: PlannerNode) -> np.ndarray:
     """Return all values of a one-column node as a numpy array: numbers as they are, others as objects.
 
-    Texts are of numpy's own type, unless one is missing, or ends with a NUL, which that drops. Lists and arrays of one length make a table.
+    Texts get numpy's text type unless one is missing or ends with a NUL, which numpy would drop. Lists and arrays of one length make a table.
 
     Raises
     ------
     InvalidArgumentError
-        If lists are of different lengths, or hold what numpy makes no table of.
+        If lists have different lengths, or items of which numpy makes no table.
     """
     if node.schema[0].is_numeric:
         numbers = present_numbers(node)
@@ -285,7 +285,7 @@ def reduce_values(node: PlannerNode, aggregations: Sequence[Aggregation]) -> tup
 
 
 def equal_length(a: PlannerNode, b: PlannerNode) -> bool:
-    """Return whether two nodes have the same number of rows; they are counted only if that cannot be proved."""
+    """Return whether two nodes have the same number of rows, which are counted only if it cannot be proved."""
     proved = prove_equal_length(a, b)
     return row_count(a) == row_count(b) if proved is None else proved
 
@@ -296,7 +296,7 @@ def require_pairs(first: PlannerNode, second: PlannerNode, what: str, other: str
     Raises
     ------
     LengthMismatchError
-        If one of them has more rows, with the numbers of both.
+        If they have different numbers of rows.
     """
     if not equal_length(first, second):
         rows = f"{what} has {row_count(first):,} rows and {other} {row_count(second):,}"
@@ -304,7 +304,7 @@ def require_pairs(first: PlannerNode, second: PlannerNode, what: str, other: str
 
 
 def literal_of(value: Any) -> Literal:
-    """Return a constant operand of its inferred type; sequences of numpy, pandas and others become lists and arrays."""
+    """Return a constant operand of its inferred type; sequences of other libraries become lists and arrays."""
     value = one_value(value)
     with rounding_warnings(), naming_broken_string([value]):
         literal = Literal(plain(value), infer_type([value]))
@@ -329,12 +329,12 @@ def single_value(node: PlannerNode, index: int) -> Any:
     return column_values(node, index, index + 1)[0]
 
 
-# Rows that are kept as Python objects until they become columns.
+# Rows that are buffered as Python objects before they become columns.
 ROWS_PER_BATCH = 8192
 
 
 class AppendedRows:
-    """Rows that are appended one at a time, and written to disk once they take too much memory.
+    """Rows that are appended one at a time, and spilled to disk when they exceed the memory budget.
 
     Parameters
     ----------
@@ -375,7 +375,7 @@ class AppendedRows:
 
 
 def node_from_batches(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnType]) -> PlannerNode:
-    """Return batches of rows as a source: in memory if they fit its budget, otherwise in temporary files, written batch by batch."""
+    """Return batches of rows as a source: in memory if they fit the memory budget, otherwise in temporary files."""
     coming = iter(runs)
     buffered: list[Sequence[pa.Array]] = []
     size = 0

@@ -29,21 +29,21 @@ from sframe_spark.values.inexact_numbers import rounding_warnings
 from sframe_spark.values.input_values import library_of, require_known_extensions, require_valid_arrow
 from sframe_spark.values.value_errors import column_named, naming_broken_string
 
-# Frames of Arrow tables, whose fields may say what a column was before it left.
+# Frames of Arrow tables, whose field metadata may give the original column type
 
 ENCODED = {LIST_KIND: ENCODED_LIST, DICT_KIND: ENCODED_DICT}
 JSON_EXTENSION = "arrow.json"
 
 
 def frame_from_arrow(table: pa.Table) -> tuple[PlannerNode, list[str]]:
-    """The columns of an Arrow table in our physical types.
+    """Return the columns of an Arrow table in their physical types, and their names.
 
     Raises
     ------
     SchemaError
-        If no column holds the values of one: it is named.
+        If no column type holds the values of one; the message names it.
     InvalidArgumentError
-        If the data of one is not sound: it is named.
+        If the data of one is invalid; the message names it.
     """
     names = [str(name) for name in table.column_names]
     require_distinct(names)
@@ -56,7 +56,7 @@ def frame_from_arrow(table: pa.Table) -> tuple[PlannerNode, list[str]]:
 
 
 def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[list[pa.Array], ColumnType]:
-    """A column in our physical form, in one array or several, and its type; of JSON that is all lists or all dicts, these."""
+    """Return a column as physical arrays, and its type; JSON values that are all lists or all dicts are converted to these."""
     require_known_extensions(field)
     require_valid_arrow(column)
     warn_of_nanoseconds(column, field.name)
@@ -83,7 +83,7 @@ def _texts(parts: Sequence[pa.Array]) -> list[Any]:
 
 
 def field_metadata(field: pa.Field, key: str) -> str | None:
-    """What a field's metadata says, which anybody may have written.
+    """Return an entry of a field's metadata, which is not trusted.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def field_metadata(field: pa.Field, key: str) -> str | None:
 
 
 def gives_rows(data: Any) -> bool:
-    """True for a table of another library, computed or not; single columns have a ``dtype`` and are sequences of values.
+    """Return whether data is a table of another library, computed or not; single columns have a ``dtype`` and are sequences of values.
 
     Examples
     --------
@@ -107,19 +107,19 @@ def gives_rows(data: Any) -> bool:
 
 
 def is_polars_query(data: Any) -> bool:
-    """True for a query of polars that has not been computed."""
+    """Return whether data is a polars query that has not been computed."""
     return library_of(data) == "polars" and type(data).__name__ == "LazyFrame"
 
 
 def arrow_table(data: Any) -> pa.Table:
-    """All rows of a stream; a stream of values that are no rows makes a column ``X1``.
+    """Return all rows of a stream; a stream of values that are no rows becomes a column ``X1``.
 
     Raises
     ------
     InvalidArgumentError
-        If the other library cannot give them.
+        If the other library cannot produce them.
     SchemaError
-        If it has values that its stream calls something else.
+        If its stream would give values another meaning.
     """
     try:
         data = data.collect() if is_polars_query(data) else data
@@ -135,19 +135,19 @@ def arrow_table(data: Any) -> pa.Table:
     except (SFrameError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        # What goes wrong inside polars is no Exception.
+        # Errors inside polars are no Exceptions.
         column = _column_that_fails(data)
         place = f"the {type(data).__name__}" if column is None else f"column {column!r} of the {type(data).__name__}"
         raise InvalidArgumentError(f"no rows come from {place}: {visible(str(error))}; cast it to another type first") from error
 
 
 def _refuse_mistranslated_types(data: Any) -> None:
-    """Refuse what streams of others give as something else: bits and ints of 128 bits of DuckDB, Python objects of polars.
+    """Refuse values that streams give another meaning: DuckDB's bits and unsigned 128-bit ints, polars' Python objects.
 
     Raises
     ------
     SchemaError
-        If a column has some.
+        If a column has such values.
     """
     if library_of(data) in ("duckdb", "_duckdb"):
         types = list(zip(getattr(data, "columns", ()), getattr(data, "types", ()), strict=False))
@@ -159,13 +159,13 @@ def _refuse_mistranslated_types(data: Any) -> None:
 
 def _refuse_types(types: Iterable[tuple[Any, Any]], refused: str, reason: str) -> None:
     for name, data_type in types:
-        # Names of fields and of categories are in quotes.
+        # Skip the names of fields and categories, which are quoted.
         if re.search(rf"\b{refused}\b", re.sub(r'"[^"]*"|\'[^\']*\'', "", str(data_type))):
             raise SchemaError(f"column {visible(str(name))!r}: {reason}")
 
 
 def _column_that_fails(data: Any) -> str | None:
-    """The first column of a polars frame that it does not give; what others have read cannot be read again."""
+    """Return the first column that a polars frame cannot export; other data may not be readable twice."""
     is_frame_of_polars = library_of(data) == "polars" and type(data).__name__ == "DataFrame"
     for name in data.columns if is_frame_of_polars else ():
         try:
@@ -178,7 +178,7 @@ def _column_that_fails(data: Any) -> str | None:
 
 
 def forms_of(node: PlannerNode) -> list[Form]:
-    """What each column goes out as; date-times with an offset, and mixed lists and dicts, are computed and looked at."""
+    """Return the export form of each column; date-times with an offset and mixed lists and dicts are computed and inspected."""
     finders = [FormFinder(column_type) for column_type in node.schema]
     inspected = [place for place, finder in enumerate(finders) if finder.needs_values]
     if inspected:
@@ -190,7 +190,7 @@ def forms_of(node: PlannerNode) -> list[Form]:
 
 
 def form_of_arrays(arrays: Iterable[pa.Array], column_type: ColumnType) -> Form:
-    """What a column in memory goes out as."""
+    """Return the export form of a column in memory."""
     finder = FormFinder(column_type)
     for array in arrays:
         finder.add(array)
@@ -198,7 +198,7 @@ def form_of_arrays(arrays: Iterable[pa.Array], column_type: ColumnType) -> Form:
 
 
 def schema_of(forms: Sequence[Form], names: Sequence[str]) -> pa.Schema:
-    """Names and Arrow types of the columns that go out.
+    """Return names and Arrow types of exported columns.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def schema_of(forms: Sequence[Form], names: Sequence[str]) -> pa.Schema:
 
 
 def table_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.Table:
-    """All rows, in the driver's memory."""
+    """Return all rows as a table in the driver's memory."""
     pieces = [chunk.columns for chunk in collect_chunks(node)]
     columns = [list(column) for column in zip(*pieces, strict=True)]
     forms = [form_of_arrays(arrays, column_type) for arrays, column_type in zip(columns, node.schema, strict=True)]
@@ -221,7 +221,7 @@ def table_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.Table:
 
 
 def stream_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.RecordBatchReader:
-    """All rows in order, a batch at a time; what must be computed before the first row comes is computed now, so that errors are raised as usual."""
+    """Return a reader of all rows in order; what the first row needs is computed now, so that its errors are raised here."""
     materialize(node)
     forms = forms_of(node)
     schema = schema_of(forms, names)
@@ -236,17 +236,17 @@ def _batches(node: PlannerNode, forms: Sequence[Form], schema: pa.Schema) -> Ite
 
 
 def array_of_values(node: PlannerNode) -> pa.Array:
-    """All values of a one-column node, in the driver's memory."""
+    """Return all values of a one-column node as an array in the driver's memory."""
     column = rows_of(node).columns[0]
     return form_of_arrays([column], node.schema[0]).convert(column)
 
 
 def stream_of_values(node: PlannerNode) -> pa.ChunkedArray:
-    """All values of a one-column node; Arrow has no stream of values that is made as it is read."""
+    """Return all values of a one-column node; Arrow has no lazy stream of values."""
     return pa.chunked_array([array_of_values(node)])
 
 
-# Columns of other libraries beside ours: numpy arrays, Series of pandas and polars, Arrow arrays, by position.
+# Columns of other libraries as operands: numpy arrays, Series of pandas and polars, Arrow arrays
 
 
 def is_column(value: Any) -> bool:
@@ -259,7 +259,7 @@ def is_column(value: Any) -> bool:
     """
     if isinstance(value, (pa.Array, pa.ChunkedArray)):
         return True
-    # Of a column of ours this is a property, which would compute its values.
+    # Looked up on the class, as for an SArray it is a property that computes its values.
     if not callable(getattr(type(value), "__array__", None)) or not hasattr(value, "dtype"):
         return False
     shape = getattr(value, "shape", None)
@@ -282,11 +282,11 @@ def is_mask(value: Any) -> bool:
 
 
 def interface_of(values: np.ndarray) -> dict[str, Any]:
-    """What numpy asks for to make an array of ours without a copy; the memory lives as long as numpy needs it.
+    """Return numpy's array interface of values, without a copy; the memory lives as long as numpy needs it.
 
     Source: https://numpy.org/doc/stable/reference/arrays.interface.html
     """
     described = dict(values.__array_interface__)
-    # Of an address alone numpy would keep the frame, not the memory. A table is kept column by column, so its memory is that of its transpose.
+    # With only an address, numpy would keep the frame alive, not the memory. A table is column-major, so its buffer is that of its transpose.
     described["data"] = values.T.data
     return described

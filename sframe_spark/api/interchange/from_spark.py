@@ -1,4 +1,4 @@
-"""Frames of the rows of Spark DataFrames: each column as the same column of an Arrow table would be."""
+"""Makes frames of Spark DataFrames, whose columns become what the same columns of an Arrow table become."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
 
 
-# Columns of VARIANTs: which type the kinds of their values have in common, and the values in its physical form.
+# VARIANT columns: the common type of their values, and the values in its physical form
 
-# The kinds of VARIANTs that columns of a type have; the first type that has all that were found is theirs.
+# The kinds of VARIANTs that each column type holds; the first type that holds all kinds of a column is chosen.
 _KINDS_BY_TYPE: dict[ColumnType, frozenset[str]] = {
     ENCODED_DICT: frozenset({DICT_KIND}),
     ENCODED_LIST: frozenset({LIST_KIND}),
@@ -60,7 +60,7 @@ _KINDS_BY_TYPE: dict[ColumnType, frozenset[str]] = {
     DATETIME: frozenset({DATETIME_KIND}),
     ZONED_DATETIME: frozenset({DATETIME_KIND, ZONED_KIND}),
 }
-# What kinds are in messages, and what Spark's types are called that take them out of VARIANTs.
+# Names of kinds in messages, and of the Spark types to which such VARIANTs are cast.
 _KIND_WORDS = {
     DICT_KIND: ("dicts", "map<string,variant>"),
     LIST_KIND: ("lists", "array<variant>"),
@@ -73,7 +73,7 @@ _KIND_WORDS = {
 
 
 def kinds_of_variants(values: pa.Array) -> pa.Array:
-    """The kind of each VARIANT of an array of Spark's, as a text; missing where it is missing or a null."""
+    """Return the kind of each VARIANT of a Spark array as text; missing where it is missing or null."""
     content, _ = values.flatten()
     starts = pc.binary_slice(content, 0, 2).dictionary_encode()
     kinds = [variant_kind(start) for start in starts.dictionary.to_pylist()]
@@ -82,12 +82,12 @@ def kinds_of_variants(values: pa.Array) -> pa.Array:
 
 
 def type_of_kinds(kinds: Collection[str]) -> ColumnType:
-    """The type of a column whose VARIANTs are of these kinds: dicts, lists, or values of one kind; float if there are none, as of missing values.
+    """Return the type of a column with VARIANTs of some kinds: dicts, lists, or values of one kind; float if there are none.
 
     Raises
     ------
     SchemaError
-        If no column holds all of them, or some are those of damaged ones.
+        If no column type holds all of them, or some VARIANTs are damaged.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def type_of_kinds(kinds: Collection[str]) -> ColumnType:
 
 
 def may_widen(kinds: Collection[str]) -> bool:
-    """Say whether VARIANTs of other kinds, beside these, would give a column another type instead of none.
+    """Return whether further kinds of VARIANTs could widen the type of a column.
 
     Examples
     --------
@@ -116,12 +116,12 @@ def may_widen(kinds: Collection[str]) -> bool:
 
 
 def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
-    """The values of VARIANTs in the physical form of the type that those looked at have.
+    """Return the values of VARIANTs in the physical form of their inferred type.
 
     Raises
     ------
     SchemaError
-        If some are of another kind, or no column holds what is in them.
+        If some are of another kind, or hold values that no column holds.
     """
     expected = _KINDS_BY_TYPE[column_type]
     unexpected = set(pc.unique(kinds_of_variants(values)).drop_null().to_pylist()) - expected
@@ -148,9 +148,9 @@ def _advice(kinds: Collection[str]) -> str:
     return f"take the {words} out of it with try_variant_get(..., '$', '{ddl}'), which misses what is no such, or the text of all with to_json()"
 
 
-# The one table of Spark's types: which Arrow type has the values of each, and what to do about types whose values no column holds.
+# Spark's types: the Arrow type of each, and advice about types that no column holds
 
-# Spark's moments have no offset: they get that of ``df.toArrow()`` whatever the session's zone, so that values of both are equal.
+# Spark's timestamps get the offset of ``df.toArrow()`` whatever the session's time zone, so that both give equal values.
 ZONE = "UTC"
 
 ATOMIC: dict[str, Callable[[Any], pa.DataType]] = {
@@ -174,7 +174,7 @@ ATOMIC: dict[str, Callable[[Any], pa.DataType]] = {
     "daytimeinterval": lambda kind: pa.duration("us"),
     "variant": lambda kind: VariantType(),
 }
-"""Types without parts, by the names that PySpark gives them."""
+"""Arrow types of Spark's atomic types, by PySpark's type names."""
 
 TO_STRING = "cast it to a string"
 ADVICE = {
@@ -184,16 +184,16 @@ ADVICE = {
     "geography": "take its bytes in hexadecimal with hex(st_asbinary())",
     "udt": "make arrays of vectors with pyspark.ml.functions.vector_to_array(), or cast other values to another type",
 }
-"""What to do about types that no column holds."""
+"""Advice about types that no column holds."""
 
 
 def arrow_type_of(data_type: DataType, name: str) -> pa.DataType:
-    """The Arrow type with the values of a column's type; all parts of it may be missing, though those of ``array()`` never are.
+    """Return the Arrow type of a Spark type; all parts of it are nullable.
 
     Raises
     ------
     SchemaError
-        If no column holds them; it names the column and the part of its type.
+        If no column holds its values; the message names the column and the part of its type.
     """
     return _arrow_type(data_type, name, "")
 
@@ -216,7 +216,7 @@ def _arrow_type(data_type: DataType, name: str, part: str) -> pa.DataType:
 
 
 def nullable(data_type: DataType) -> DataType:
-    """The type whose parts may all be missing."""
+    """Return the type with all its parts nullable."""
     from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
     if isinstance(data_type, ArrayType):
@@ -229,7 +229,7 @@ def nullable(data_type: DataType) -> DataType:
 
 
 def kind_of(data_type: DataType) -> str:
-    """The name of a type in these tables; types that users define are not those that they are stored as."""
+    """Return the name of a type in these tables; user-defined types are distinguished from their storage types."""
     from pyspark.sql.types import GeographyType, GeometryType, UserDefinedType
 
     if isinstance(data_type, UserDefinedType):
@@ -249,15 +249,15 @@ def _place(name: str, part: str) -> str:
     return f"column {name!r}" + (f", in {part.lstrip('. ')!r} of it" if part else "")
 
 
-# Columns of Spark's types as our physical columns: by Spark's expressions where these do exactly what Arrow would, else through Arrow batches.
+# Conversion of Spark columns: by Spark expressions if these do exactly what Arrow would, else through Arrow batches
 
-# Types whose values Spark's own cast brings into ours, each as Arrow's would.
+# Types that Spark casts exactly as Arrow does.
 CAST = ("boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "void", "string", "char", "varchar", "date", "timestamp_ntz")
-# A dict of more fields is made in Arrow: as an expression it would be slow to plan.
+# Dicts of more fields are made by Arrow, as the expression would be slow to plan.
 MAX_FIELDS = 100
 
 
-# The microseconds of an instant, by no cast, which would give the wall clock of the session's zone.
+# The microseconds of an instant; a cast would give the wall clock of the session's time zone.
 INSTANT = (
     "CASE WHEN {0} IS NOT NULL THEN named_struct("
     "'instant', timestampadd(MICROSECOND, unix_micros({0}), CAST('1970-01-01' AS TIMESTAMP_NTZ)), 'offset', 0) END"
@@ -266,9 +266,9 @@ ITEMS = "transform(CAST({0} AS array<double>), item -> coalesce(item, CAST('NaN'
 
 
 def native_expression(column: str, data_type: DataType, column_type: ColumnType) -> str | None:
-    """The values of a column, whose name is one of ours, by an SQL expression, its name where they are ours; None where it takes more than that.
+    """Return an SQL expression for the values of a column in their physical type; None if no SQL expression gives them.
 
-    As a text, since each call of a function of PySpark's is several messages to the JVM, and there may be thousands of columns.
+    It is text, as each call of a PySpark function sends several messages to the JVM, and there may be thousands of columns.
     """
     from pyspark.sql import types as kinds
 
@@ -281,7 +281,7 @@ def native_expression(column: str, data_type: DataType, column_type: ColumnType)
         if column_type == ARRAY:
             return ITEMS.format(column)
         is_cast = True
-    # Spark casts no key that might be cast to nothing, as it thinks a decimal might.
+    # Spark refuses to cast keys that may become null, as it assumes of decimals.
     if isinstance(data_type, kinds.MapType) and _is_cast(data_type.valueType) and data_type.keyType.typeName() in set(CAST) - {"decimal"}:
         is_cast = True
     target = spark_type(column_type)
@@ -291,7 +291,7 @@ def native_expression(column: str, data_type: DataType, column_type: ColumnType)
 
 
 def converted_column(column: Column, data_type: DataType, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
-    """A column with the values of another for which there is no text; ``name`` tells it in errors about values that no column holds."""
+    """Return a column converted without an SQL expression; ``name`` names it in errors about values that no column holds."""
     from pyspark.sql import types as kinds
 
     if isinstance(data_type, kinds.StructType) and column_type not in (ENCODED_LIST, ENCODED_DICT):
@@ -306,11 +306,11 @@ def _is_cast(data_type: DataType) -> bool:
 
 
 def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnType) -> Column | None:
-    """A dict of the fields of a struct, all of which have one of our types."""
+    """Return a struct as a dict of its fields, if all of them can be cast; else None."""
     from pyspark.sql import functions as F
 
     names = data_type.names
-    # Spark finds fields by their names, in whatever case.
+    # Spark finds fields by name, ignoring case.
     has_unique_names = len({name.casefold() for name in names}) == len(names) <= MAX_FIELDS
     if not has_unique_names or not all(_is_cast(field.dataType) for field in data_type.fields):
         return None
@@ -320,7 +320,7 @@ def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnTy
 
 
 def converted_by_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
-    """The values as they are of the column of an Arrow table."""
+    """Return a column converted by Arrow, as a column of an Arrow table is."""
 
     from sframe_spark.udf.errors import error_transport
 
@@ -340,19 +340,19 @@ def converted_by_arrow(column: Column, arrow: pa.DataType, column_type: ColumnTy
     return arrow_function(converted, spark_type(column_type))(column)
 
 
-# What columns of VARIANT hold: their values are looked at when a frame is made, as a column of a frame has one type and VARIANTs have any.
+# Type inference for VARIANT columns, whose values are inspected when a frame is made
 
 FIRST_ROWS = 1_000
-"""Rows of a limit query that settle the type unless others might make it a wider one, as floats do among ints."""
+"""Rows of the limit query that determines the type, unless later rows may widen it, as floats widen ints."""
 
 
 def variant_types(df: DataFrame, names: Mapping[int, str]) -> dict[int, ColumnType]:
-    """The types of columns of VARIANT, by their places, of a DataFrame whose columns are named after their places.
+    """Return the types of VARIANT columns, by index, of a DataFrame whose columns are named by index.
 
     Raises
     ------
     SchemaError
-        If no type has the values of one; it tells the column's own name.
+        If no type holds the values of one; the message has the original name of the column.
     """
     if not names:
         return {}
@@ -380,7 +380,7 @@ def _kinds_of_first_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[
 
 
 def _kinds_of_all_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[str]]:
-    """By one aggregate, which reads these columns alone."""
+    """Return the kinds in all rows, by one aggregate that reads these columns only."""
     from pyspark.sql import functions as F
 
     if not places:
@@ -400,7 +400,7 @@ def _kind(place: int) -> Column:
 
 
 def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
-    """A Spark DataFrame as a lazy source; its columns are brought into our physical types.
+    """Return a Spark DataFrame as a lazy source with columns in their physical types, and its column names.
 
     Frames of one DataFrame are frames of the same rows in the same order as long as one of them is in use.
 
@@ -422,7 +422,7 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     _require_dataframe(df)
     require_frame_open(df.sparkSession)
     with translated_errors("looking at the columns of a DataFrame"):
-        # Over Connect this is asked of the server.
+        # Over Spark Connect this is a request to the server.
         if df.isStreaming:
             raise InvalidArgumentError("a stream has no last row, and a frame has one: read its table or files with spark.read instead")
         return shared_node(df, lambda: _source(df).make_planner_node()), list(df.columns)
@@ -460,7 +460,7 @@ def _source(df: Any) -> SparkSource:
             if texts[place] is None
         }
     native = positional
-    # Each step of a plan takes Spark some milliseconds to look at.
+    # Each step of a plan costs Spark some milliseconds of analysis.
     if any(text not in (None, f"c{place}") for place, text in enumerate(texts)):
         native = positional.selectExpr(*[f"c{place}" if text is None else f"{text} AS c{place}" for place, text in enumerate(texts)])
     selected = _selected(native, converted, df.schema.fields)
@@ -469,12 +469,12 @@ def _source(df: Any) -> SparkSource:
 
 
 def _selected(df: Any, columns: Mapping[int, Column], fields: Sequence[StructField]) -> Any:
-    """A DataFrame with other columns in some places, computed of its fields.
+    """Return a DataFrame with some of its columns replaced by expressions.
 
     Raises
     ------
     SchemaError
-        If Spark does not compute with the values of one of them.
+        If Spark cannot compute with the values of one of them.
     """
     from pyspark.errors import PySparkException
 
@@ -497,13 +497,13 @@ def _selected(df: Any, columns: Mapping[int, Column], fields: Sequence[StructFie
 
 def _analysed(df: Any, columns: Mapping[int, Column]) -> Any:
     replaced = df.withColumns({f"c{place}": column for place, column in columns.items()})
-    # A server says what is wrong when it is asked for the schema.
+    # A server reports errors when the schema is requested.
     _ = replaced.schema
     return replaced
 
 
 def _refusal(field: StructField, field_metadata: str) -> str:
-    """What to do about a column that Spark shows but does not compute with, such as times of day where its settings do not say so."""
+    """Return the message about a column that Spark displays but cannot compute with, such as times of day unless enabled by a setting."""
     from sframe_spark.engine.spark.actions import in_one_line
 
     kind, reason = field.dataType.simpleString(), in_one_line(field_metadata)

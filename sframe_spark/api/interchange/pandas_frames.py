@@ -1,4 +1,4 @@
-"""Columns as pandas' own, a column at a time: of the types that pandas gives lists of their values."""
+"""Converts frames from and to pandas DataFrames, column by column."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from sframe_spark.types import DATETIME_KIND, STR_KIND, ColumnType
 from sframe_spark.values.from_arrow import warn_of_long_decimals
 from sframe_spark.values.value_errors import column_named
 
-# Frames of pandas DataFrames: the columns in their order, the index left out.
+# From pandas; the index is left out
 
 
 def frame_from_pandas(data: Any, naive: bool = False) -> tuple[PlannerNode, list[str]]:
-    """The columns of a pandas DataFrame under their names as text; of several levels of names, the tuple as text.
+    """Return the columns of a pandas DataFrame, and their names as text; a multi-level name is a tuple as text.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def frame_from_pandas(data: Any, naive: bool = False) -> tuple[PlannerNode, list
     Raises
     ------
     SchemaError
-        If no column holds the values of one: it is named.
+        If no column type holds the values of one; the message names it.
     TakenNameError
         If two columns have one name.
     """
@@ -57,12 +57,12 @@ def _column(series: Any, name: str, naive: bool) -> PlannerNode:
         return node_from_values(series, name=name)
 
 
-# Types of columns without rows in pandas.
+# To pandas: dtypes of columns without rows
 EMPTY_DTYPES = {"int": "int64", "float": "float64", "datetime": "datetime64[us]"}
 
 
 def pandas_frame(node: PlannerNode, names: Sequence[str]) -> Any:
-    """All rows as a pandas DataFrame."""
+    """Return all rows as a pandas DataFrame."""
     import pandas
 
     if not names:
@@ -73,13 +73,13 @@ def pandas_frame(node: PlannerNode, names: Sequence[str]) -> Any:
 
 
 def pandas_column(column: pa.Array, column_type: ColumnType, name: str) -> Any:
-    """A column as a pandas Series; numbers, texts and most date-times need not become Python objects for it."""
+    """Return a column as a pandas Series; numbers, texts and most date-times need not become Python objects first."""
     import pandas
 
     if not len(column):
         return pandas.Series([], dtype=EMPTY_DTYPES.get(column_type.kind, "object"))
     if column_type.kind == STR_KIND:
-        # A column of Python objects, where None is None.
+        # A column of Python objects, in which None stays None.
         return pandas.Series(column.to_numpy(zero_copy_only=False), dtype="object")
     if column.null_count < len(column):
         if column_type.is_numeric:
@@ -91,7 +91,7 @@ def pandas_column(column: pa.Array, column_type: ColumnType, name: str) -> Any:
 
 
 def _naive_or_utc(column: pa.Array) -> Any:
-    """Date-times without an offset, or all in UTC, within the years that pandas shows; None for others."""
+    """Return date-times without an offset, or all in UTC, as a Series if they are within pandas' range of years; None for others."""
     import pandas
 
     zoned = pa.types.is_struct(column.type)

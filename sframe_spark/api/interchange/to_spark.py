@@ -1,4 +1,4 @@
-"""Frames as Spark DataFrames of the user's own session."""
+"""Converts frames to Spark DataFrames of the user's session, and registers them as views."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame
 
 
-# Columns as Spark users know them: moments as TIMESTAMP, lists and dicts of mixed values as VARIANT.
+# Spark's native types: instants as TIMESTAMP, lists and dicts of mixed values as VARIANT
 
 
 def with_json_texts(node: PlannerNode) -> PlannerNode:
-    """The node with texts that ``parse_json`` reads in place of lists and dicts of mixed values; itself where it has none."""
+    """Return the node with lists and dicts of mixed values as texts for ``parse_json``; the node itself if it has none."""
     if not any(column_type.is_encoded for column_type in node.schema):
         return node
     columns = [project(node, [place]) for place in range(len(node.schema))]
@@ -49,12 +49,12 @@ def with_json_texts(node: PlannerNode) -> PlannerNode:
 
 
 def has_native_types(schema: Schema) -> bool:
-    """True where nothing has to be done for :func:`with_native_types`."""
+    """Return whether :func:`with_native_types` has nothing to convert."""
     return not any(column_type.is_encoded or column_type.is_zoned for column_type in schema)
 
 
 def with_native_types(df: DataFrame, schema: Schema) -> DataFrame:
-    """The columns of a DataFrame of :func:`with_json_texts` in Spark's own types, whatever the settings of its session."""
+    """Return a DataFrame of :func:`with_json_texts` in Spark's native types, whatever the settings of its session."""
     from pyspark.sql import functions as F
 
     if has_native_types(schema):
@@ -72,12 +72,12 @@ def _native(column: Column, column_type: ColumnType) -> Column:
 
 
 def to_spark(node: PlannerNode, names: list[str]) -> Any:
-    """A Spark DataFrame of the rows in order, under the frame's names, in the session that the user works in."""
+    """Return a Spark DataFrame of the rows in order, with the frame's column names, in the user's session."""
     return to_spark_within(node, names, user_session())
 
 
 def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> Any:
-    """The same in a session given.
+    """Return a Spark DataFrame as :func:`to_spark` does, in a given session.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
         If a name of a column has half of a character.
     """
     require_unicode(names)
-    # The user's queries read the files when nobody of us looks.
+    # The user's queries read the files later, without checks by this package.
     restore_lost_rows(node, materialize)
     going = with_json_texts(node)
     plan = open_plan(going, parts=False)
@@ -94,7 +94,7 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
         return unchanged
     df = None if plan is None else _unfixed_rows(plan, user)
     if df is None:
-        # Named where they are sorted, if they can be: each step of a plan takes Spark some milliseconds to look at.
+        # Rename in the same step as the sort if possible: each step of a plan costs Spark some milliseconds.
         early = names if has_native_types(node.schema) else None
         df = (_rows_in_plan if starts_our_python(user) else _stored_rows)(going, user, early)
         if early is not None:
@@ -104,7 +104,7 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
 
 
 def _unchanged_dataframe(plan: PlannerNode, names: list[str], user: SparkSession) -> DataFrame | None:
-    """A user's DataFrame itself, where the plan is all of its columns as they are; None elsewhere."""
+    """Return the user's DataFrame itself if the plan is exactly its columns; None otherwise."""
     places = tuple(range(len(plan.schema)))
     below = plan
     while isinstance(below.operator, Project):
@@ -120,21 +120,21 @@ def _unchanged_dataframe(plan: PlannerNode, names: list[str], user: SparkSession
 
 
 def _unfixed_rows(plan: PlannerNode, user: SparkSession) -> DataFrame | None:
-    """Rows made one by one of those of a user's DataFrame, which nobody has used in order: they go out in whatever order Spark gives them."""
+    """Return rows computed row by row from a user's DataFrame whose order is not fixed, in whatever order Spark gives them; None if not possible."""
     nodes = list(postorder([plan]))
     (original,) = [below.operator.df for below in nodes if isinstance(below.operator, SparkSource)]
     is_unchanged = all(isinstance(below.operator, (Project, SparkSource)) for below in nodes)
     if is_remote(user) or is_remote(original.sparkSession):
-        # A server would take what expressions of ours mean from the settings of the user's session.
+        # A server would evaluate the engine's expressions with the settings of the user's session.
         return lower(plan, root_observed=False).visible() if is_unchanged and original.sparkSession is user else None
     if not is_unchanged and not starts_our_python(user):
         return None
-    # Expressions of ours get their meaning under our settings, and run in the user's session as the DataFrame itself does.
+    # The engine's expressions are analysed with its own settings, and run in the user's session.
     return in_session(lower(plan, root_observed=False).visible(), user)
 
 
 def _rows_in_plan(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
-    """The rows as a plan of ours, which the user's session runs, under names that are given."""
+    """Return the rows as a plan that the user's session runs."""
     section, _ = run_action(
         node, lambda action: Executor(MaterializeOptions(), owned=action.owned, run_log=action.run_log).for_query(action.plan), materialize
     )
@@ -144,9 +144,9 @@ def _rows_in_plan(node: PlannerNode, user: SparkSession, names: list[str] | None
 
 
 def _stored_rows(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
-    """The rows as they are in memory or in files, which the user's session reads without any expression or function of ours."""
+    """Return the materialized rows, which the user's session reads without any expression or function of this package."""
     materialize(node)
-    # Rows of several sources are written as those of one.
+    # Rows of several sources are written as one.
     stored = node if node.operator.is_source else compute(node)
     with GRAPH_LOCK:
         source = source_for_users(stored)
@@ -158,7 +158,7 @@ def _stored_rows(node: PlannerNode, user: SparkSession, names: list[str] | None)
 
 
 def _keep_files(plan: PlannerNode) -> None:
-    """The DataFrame, and those made of it, may outlive the frame whose files they read; rows in memory were given to Spark."""
+    """Keep the files that a DataFrame reads, as it and others made of it may outlive the frame."""
     temporary_store().keep([node.operator for node in postorder([plan]) if isinstance(node.operator, SegmentSource)])
 
 
@@ -177,7 +177,7 @@ def make_view(name: str, frame: SFrame, session: SparkSession) -> None:
 
 
 def require_view_name(name: Any) -> None:
-    """Let names of views pass.
+    """Refuse what is no valid name of a view.
 
     Raises
     ------

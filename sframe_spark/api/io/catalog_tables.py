@@ -63,7 +63,7 @@ def require_shared_place(user: SparkSession, table: str, database: str, is_there
     Parameters
     ----------
     user
-        The session whose catalogs are meant.
+        The session whose catalogs are used.
     table
         The name of the table, in quotes.
     database
@@ -196,7 +196,7 @@ class _Writing:
     Parameters
     ----------
     user
-        The session whose catalogs are meant.
+        The session whose catalogs are used.
     parts
         The parts of the table's name.
     format

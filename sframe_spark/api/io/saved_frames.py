@@ -229,7 +229,7 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
 
 
 def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, external: Elsewhere | None = None) -> Manifest:
-    """Save the rows of a plan; those of a frame that has other columns ``external`` are its own columns."""
+    """Save the rows of a plan; with ``external`` columns, these are the frame's own columns."""
 
     def attempt(plan: PlannerNode) -> Manifest:
         with saving(target) as pending:
