@@ -270,7 +270,7 @@ def columnwise_summary(sf: SFrame) -> Plot:
 
 
 def set_target(target: str = "auto") -> None:
-    """Say where pictures are shown; no row is looked at.
+    """Choose where charts are displayed; no row is computed.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def _two(x: Any, y: Any, xlabel: Any, ylabel: Any, title: Any, drawing: str, fit
 
 
 def __getattr__(name: str) -> Any:
-    """Load what draws charts when its class is asked for."""
+    """Load the charts when their class is accessed."""
     if name == "Plot":
         return optional_part(PLOT).Plot
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

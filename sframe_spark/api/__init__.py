@@ -1,1 +1,1 @@
-"""The fluent API: SFrame, SArray and what goes with them. Names of columns live here; bodies call operators."""
+"""The user's API: SFrame, SArray and related functions, which translate column names to positions and build nodes of operators."""

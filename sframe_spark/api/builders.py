@@ -26,7 +26,7 @@ from sframe_spark.values.value_model import MISSING, NUMBERS, family_of, plain_n
 
 
 class _Builder(NeverPickled):
-    """What both builders share: segments, the last rows of each, and the error after ``close()``."""
+    """The base of both builders: segments, the last rows of each, and the error after ``close()``."""
 
     def __init__(self, types: Sequence[ColumnType], num_segments: Any, history_size: Any) -> None:
         for name, value in (("num_segments", num_segments), ("history_size", history_size)):
@@ -54,7 +54,7 @@ class _Builder(NeverPickled):
             raise BuilderError(f"there is no segment {segment!r:.60}: this builder has {len(self._history)}, counted from 0")
 
     def _converted(self, value: Any, kind: str, name: str | None) -> Any:
-        """A value as one of a kind; what is rounded is told when the builder is closed."""
+        """Return a value converted to a kind; rounding is reported when the builder is closed."""
         if not may_be_rounded(value):
             return construct_value(value, kind)
         with self._rounded.of(name):
@@ -83,7 +83,7 @@ class _Builder(NeverPickled):
         return list(self._history[segment])[-num:] if num > 0 else []
 
     def _closed(self) -> PlannerNode:
-        """All rows: those of the first segment first."""
+        """Return all rows, those of the first segment first."""
         self._require_open()
         rows = appended(self._segments)
         self._is_closed = True
@@ -168,7 +168,7 @@ class SArrayBuilder(_Builder):
         kind = self._types[0].kind
         family = family_of(type(value))
         if family in NUMBERS:
-            # An int that has no 64 bits is a float.
+            # An int of more than 64 bits is a float.
             family = FLOAT_KIND if isinstance(plain_number(value), float) else INT_KIND
         converted = None
         if family in (kind, MISSING) or {family, kind} <= {LIST_KIND, ARRAY_KIND}:
@@ -363,7 +363,7 @@ class SFrameBuilder(_Builder):
 
 
 def _general_type(dtype: Any) -> ColumnType:
-    """The type that holds any value of a class: of date-times with and without an offset, of lists and dicts those that describe themselves."""
+    """Return the type that holds any value of a class: date-times with or without an offset, lists and dicts of any items."""
     if not isinstance(dtype, type):
         raise SchemaError(f"a column's class is one such as int or str, not {dtype!r:.60}")
     return of_any_offset(column_type_for(dtype))

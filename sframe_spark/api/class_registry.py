@@ -1,7 +1,7 @@
-"""SFrame and SArray for the code below them: their names for annotations, and the classes themselves once they are defined.
+"""Access to the classes SFrame and SArray for their mixins, which cannot import them.
 
-The members of either class make objects of both, and stand below them in files of their own. They name the two classes in annotations as this module
-does, the only one below SFrame and SArray that imports them, for type checkers alone; at run time each class registers itself.
+The mixins of either class make objects of both. For annotations they import the names from here, the only module below the classes that imports
+them, for type checkers only; at run time each class registers itself.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class ClassRegistry:
-    """The two classes, each of which registers itself below its definition."""
+    """The two classes, each of which registers itself after its definition."""
 
     array: ClassVar[type[SArray]]
     frame: ClassVar[type[SFrame]]
 
 
 def make_array(node: PlannerNode, typed_by_values: bool = False) -> SArray:
-    """Return the column of a node; one that is ``typed_by_values`` has no type as long as all its values are missing."""
+    """Return the column of a node; if it is ``typed_by_values``, it has no type while all its values are missing."""
     return ClassRegistry.array(_node=node, _typed_by_values=typed_by_values)
 
 
 def make_frame(node: PlannerNode, names: Sequence[str]) -> SFrame:
-    """Return the frame of a node and the names of its columns."""
+    """Return the frame of a node with column names."""
     return ClassRegistry.frame(_node=node, _names=names)

@@ -1,4 +1,4 @@
-"""Names of columns: fast lookup, validation, and automatic names."""
+"""Column names: fast lookup, validation, and automatic names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from sframe_spark.errors import InvalidArgumentError, TakenNameError, listed
 from sframe_spark.message_text import is_unicode
 
-# So many names are searched for before there is a dict: each step of a program that removes columns one by one would keep one.
+# Searches before a dict is made: otherwise each step of a program that removes columns one by one would keep one.
 MAX_SEARCHES = 8
 
 
@@ -29,15 +29,15 @@ class FrameNames(list[str]):
     _positions: dict[str, int] | None
 
     def __init__(self, names: Iterable[str] = (), places: dict[str, int] | None = None) -> None:
-        # Texts of numpy's own class would be keys of rows.
+        # Numpy's own text class must not become the keys of rows.
         super().__init__(names if isinstance(names, FrameNames) else map(str, names))
         self._searches = 0
-        # Shared with names that begin as these do: a place counts where these names have that name.
+        # May be shared with longer lists of names, so each position is checked against the name.
         self._positions = names._positions if places is None and isinstance(names, FrameNames) else places
 
     @classmethod
     def known(cls, names: list[str], places: dict[str, int] | None = None) -> FrameNames:
-        """Those of a list of names of columns, with the place of each."""
+        """Return names of which all are plain texts, with their known positions."""
         made = cls((), places)
         made.extend(names)
         return made
@@ -46,13 +46,13 @@ class FrameNames(list[str]):
         """Return these names and a new one, which must differ from them."""
         places = self._position_map()
         if len(places) != len(self):
-            # Others have gone on from here.
+            # Another frame has extended the shared dict.
             places = first_positions(self)
         places[name] = len(self)
         return FrameNames.known([*self, name], places)
 
     def with_names_at(self, replacements: Mapping[int, str]) -> FrameNames:
-        """Return these names with others at some positions; all of them must differ."""
+        """Return these names with replacements at some positions; all of them must differ."""
         names = [*self]
         for place, name in replacements.items():
             names[place] = name
@@ -123,7 +123,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def automatic_name(names: Collection[str], columns: int | None = None) -> str:
-    """Return the name of a new column for which none is given, after ``columns`` others.
+    """Return the name of a new unnamed column after ``columns`` others.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def with_automatic_names(names: Iterable[str]) -> list[str]:
     >>> with_automatic_names(["a", "", ""])
     ['a', 'X2', 'X3']
     """
-    # Texts of numpy's own class would be keys of rows.
+    # Numpy's own text class must not become the keys of rows.
     result = [*map(str, names)]
     if all(result):
         return result
@@ -158,12 +158,12 @@ def with_automatic_names(names: Iterable[str]) -> list[str]:
 
 
 def require_distinct(names: Sequence[str]) -> None:
-    """Refuse names of which two are the same: one of the columns could not be asked for.
+    """Refuse repeated names: one of the columns could not be selected.
 
     Raises
     ------
     TakenNameError
-        If there are such.
+        If there are any.
     """
     if len(set(names)) < len(names):
         repeated = sorted(name for name, count in Counter(names).items() if count > 1)
@@ -171,12 +171,12 @@ def require_distinct(names: Sequence[str]) -> None:
 
 
 def require_unicode(names: Sequence[str]) -> None:
-    """Refuse names of columns that no file or library can hold: Python's texts may have half of a character.
+    """Refuse column names that are not Unicode: Python's texts may contain half of a surrogate pair, which no file or library holds.
 
     Raises
     ------
     InvalidArgumentError
-        If there are such.
+        If there are any.
     """
     broken = [name for name in names if not is_unicode(name)]
     if broken:

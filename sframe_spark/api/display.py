@@ -1,4 +1,4 @@
-"""How frames and columns are displayed: tables of text, and HTML for notebooks that needs no network and no script."""
+"""Displays frames and columns: text tables, and HTML for notebooks that needs neither network nor scripts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def column_text(node: PlannerNode) -> str:
 
 
 def column_description(node: PlannerNode, kind: type) -> str:
-    """Return a column as the interactive prompt shows it: class and number of the values, first values."""
+    """Return a column as displayed at the prompt: class and number of the values, first values."""
     values, fixed = preview_values(node, MAX_DISPLAYED_VALUES + 1)
     rows = count_text(known_row_count(node, len(values), MAX_DISPLAYED_VALUES + 1, fixed))
     return f"dtype: {kind.__name__}\nRows: {rows}\n{_values_text(values, fixed)}"
@@ -128,7 +128,7 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[Any]], cell_width: 
 def fitting_columns(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int, cell_width: int = CELL_WIDTH) -> list[list[int]]:
     """Return groups of columns that fit the width, to be printed one below the other; the width of values decides, not that of names.
 
-    Without rows values count as wide as they may be.
+    Without rows, values are assumed to have the maximum width.
     """
     groups: list[list[int]] = [[]]
     used = 0
@@ -155,9 +155,9 @@ class DisplayedRows:
     text
         The tables, one below the other.
     rows
-        How many rows the frame has, where that is known or all of them are shown.
+        Number of rows of the frame, if it is known or all are displayed.
     fixed
-        Whether these are the first rows for good.
+        Whether these will remain the first rows.
     """
 
     text: str
@@ -173,7 +173,7 @@ def frame_tables(
     cell_width: int = CELL_WIDTH,
     max_columns: int = MAX_DISPLAYED_COLUMNS,
 ) -> DisplayedRows:
-    """Tables of the first rows, wide frames in several tables."""
+    """Return the first rows as tables, wide frames in several."""
     if not names:
         return DisplayedRows(table_text([], []), infer_planner_node_length(node), True)
     displayed = list(names[:max_columns])
@@ -189,14 +189,14 @@ def frame_tables(
 
 
 def printed_rows(node: PlannerNode, names: Sequence[str], max_rows: int, width: int, cell_width: int, max_columns: int) -> str:
-    """Return the first rows as ``print_rows`` prints them, with their number unless they are a Spark DataFrame whose order is not fixed."""
+    """Return the first rows as ``print_rows`` prints them, with the number of rows unless their order is not fixed."""
     tables = frame_tables(node, names, max_rows, width, cell_width, max_columns)
     rows = row_count(node) if tables.fixed else tables.rows
     return f"{tables.text}\n[{count_text(rows)} rows x {len(names)} columns]\n" + ("" if tables.fixed else f"{OPEN_ORDER}\n")
 
 
 def footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLAYED_ROWS) -> str:
-    """Return the lines below a table: how many rows there are, and what was left out."""
+    """Return the lines below a table: the number of rows, and what was left out."""
     size = f"[{count_text(tables.rows)} rows x {columns} columns]"
     if tables.rows is None:
         return (
@@ -212,7 +212,7 @@ def footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLAYED_RO
 
 
 def frame_text(node: PlannerNode, names: Sequence[str], max_rows: int = MAX_DISPLAYED_ROWS, has_footer: bool = True) -> str:
-    """Return a frame as ``print`` shows it."""
+    """Return a frame as printed."""
     tables = frame_tables(node, names, max_rows)
     return _with_footer(tables, len(names), max_rows) if has_footer else tables.text
 
@@ -223,7 +223,7 @@ def _with_footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLA
 
 
 def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
-    """Return a frame as the interactive prompt shows it: columns with types, number of rows, first rows."""
+    """Return a frame as displayed at the prompt: columns with types, number of rows, first rows."""
     columns = [f"\t{visible(name)}\t{column_type.python_class.__name__}" for name, column_type in zip(names, node.schema, strict=False)]
     tables = frame_tables(node, names) if names and infer_planner_node_length(node) != 0 else None
     rows = tables.rows if tables is not None else infer_planner_node_length(node)
@@ -231,8 +231,8 @@ def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
     return "\n".join(["Columns:", *(columns or ["\tNone"]), "", f"Rows: {'Unknown' if rows is None else rows}", "", "Data:", data])
 
 
-# Colours are those of the page, fainter, so that tables fit light and dark ones; what is faint has a contrast of 4.5 on white and black.
-# Notebooks have styles of their own for tables, which these must outweigh.
+# Colours are fainter versions of the page's, so that tables fit light and dark pages; faint text has a contrast of 4.5 on white and black.
+# The rules must override the notebook's own styles for tables.
 TABLE_STYLE = (
     "div.sf-table{overflow-x:auto}"
     ".sf-table table{border-collapse:collapse;border:0;margin:0;font-variant-numeric:tabular-nums}"
@@ -242,26 +242,26 @@ TABLE_STYLE = (
     ".sf-table .sf-type{font-weight:normal;font-size:85%;opacity:.7}.sf-table .sf-missing{opacity:.65;font-style:italic}"
     ".sf-note{font-size:85%;opacity:.8;margin-top:4px}"
 )
-# Cells are longer than in a terminal, where a line ends.
+# Cells can be wider than in a terminal.
 NOTEBOOK_CELL_WIDTH = 60
-# Of a long text this much is told under the mouse, or when it is unfolded.
+# Length of a long text in its tooltip, or when it is unfolded.
 MORE_TEXT = 2000
-# Digits of floats that are shown side by side; all are told under the mouse.
+# Displayed digits of floats; the tooltip has all.
 _DIGITS, _MAX_DECIMALS = 7, 6
 
 
 @attrs.frozen
 class CellForm:
-    """How the cells of a table are written.
+    """How the cells of a table are displayed.
 
     Parameters
     ----------
     width
-        Characters that are shown.
+        Maximum number of characters.
     unfolds
-        Whether longer texts unfold, rather than being told under the mouse.
+        Whether longer texts unfold, instead of having a tooltip.
     short_floats
-        Whether floats are rounded to digits that stand below each other.
+        Whether floats are rounded to the same number of decimals.
     """
 
     width: int
@@ -270,7 +270,7 @@ class CellForm:
 
 
 def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
-    """The first rows and columns of a frame; the names of columns beyond them can be unfolded."""
+    """Return the first rows and columns of a frame as HTML; the names of further columns can be unfolded."""
     displayed = list(names[:MAX_DISPLAYED_COLUMNS])
     schema = node.schema[: len(displayed)]
     rows, fixed = preview_rows(columns_of(node, list(range(len(displayed)))), MAX_DISPLAYED_ROWS + 1, displayed) if displayed else ([], True)
@@ -283,14 +283,14 @@ def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
 
 
 def column_html(node: PlannerNode) -> str:
-    """The first values of a column."""
+    """Return the first values of a column as HTML."""
     rows, fixed = preview_rows(node, MAX_DISPLAYED_ROWS + 1)
     row_count_text = _row_count_phrase(node, len(rows), fixed)
     return _styled(["value"], node.schema, rows[:MAX_DISPLAYED_ROWS]) + _note(row_count_text, len(rows), row_count_text, fixed)
 
 
 def _row_count_phrase(node: PlannerNode, previewed: int, fixed: bool) -> str:
-    """Return how many rows there are, if it is known or a preview has seen all."""
+    """Return the number of rows as text if it is known or the preview contains all; else an empty text."""
     rows = known_row_count(node, previewed, MAX_DISPLAYED_ROWS + 1, fixed)
     return "" if rows is None else f"{rows:,} row{'s' * (rows != 1)}"
 
@@ -311,18 +311,18 @@ def _styled(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]])
 
 
 def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]], form: CellForm, first_row: int | None = None) -> str:
-    """Head and body of a table of rows: classes ``sf-number``, ``sf-type`` and ``sf-missing`` are for its style.
+    """Return head and body of an HTML table of rows; its style uses the classes ``sf-number``, ``sf-type`` and ``sf-missing``.
 
     Parameters
     ----------
     names, schema
-        Of the columns.
+        Names and types of the columns.
     rows
-        Their values.
+        The rows.
     form
-        How cells are written.
+        How cells are displayed.
     first_row
-        Number of the first row, where rows are numbered.
+        Number of the first row; None if rows are not numbered.
     """
     classes = [' class="sf-number"' if kind.is_numeric else "" for kind in schema]
     heads = (
@@ -342,7 +342,7 @@ def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[An
 
 
 def _cells(values: Sequence[Any], kind: str, form: CellForm) -> list[str]:
-    """The cells of a column."""
+    """Return the cells of a column as HTML."""
     if kind == FLOAT_KIND and form.short_floats:
         return [_missing() if value is None else _short(text, repr(value)) for value, text in zip(values, short_floats(values), strict=True)]
     if kind == ARRAY_KIND and form.short_floats:
@@ -359,7 +359,7 @@ def _short(text: str, whole: str) -> str:
 
 
 def short_floats(values: Sequence[float | None]) -> list[str]:
-    """Floats with as many decimals as fit all of a column; of very large and very small ones six digits.
+    """Return floats with as many decimals as suit all of a column; very large and very small ones with six digits.
 
     Examples
     --------
@@ -370,7 +370,7 @@ def short_floats(values: Sequence[float | None]) -> list[str]:
     maximum, minimum = max(finite, default=0.0), min((value for value in finite if value), default=1.0)
     written = max((len(repr(value).partition(".")[2]) for value in finite), default=0)
     decimals = min(written, max(_DIGITS - len(f"{maximum:.0f}"), 1), _MAX_DECIMALS)
-    # No number looks like zero.
+    # No number may look like zero.
     if maximum >= 1e9 or minimum < 10.0**-decimals:
         return ["" if value is None else repr(value) if len(repr(value)) <= _DIGITS else f"{value:.6g}" for value in values]
     return ["" if value is None else f"{value:.{decimals}f}" if math.isfinite(value) else repr(value) for value in values]

@@ -37,9 +37,9 @@ def explain_node(
     Raises
     ------
     ValueError
-        If there is no such stage, or ``analyze`` is asked for beside one.
+        If there is no such stage, or ``analyze`` is combined with one.
     UnsupportedOperationError
-        If ``verify`` is asked for and the session is one of Spark Connect.
+        If ``verify`` is requested over Spark Connect.
     """
     stages = ["logical", *[item.name for item in STAGES]]
     if stage is not None and stage not in stages:
@@ -67,8 +67,8 @@ def explain_node(
 
 
 def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tuple[Trace, PlannerNode, ColumnNames]:
-    """Return what the optimizer did up to a stage, its plan, and the names of columns."""
-    # The plan that would run.
+    """Return the optimizer's trace up to a stage, the plan, and names of columns."""
+    # The plan that would run uses verified orders.
     find_claimed_orders(node)
     record = Trace()
     with GRAPH_LOCK:
@@ -77,14 +77,14 @@ def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tup
 
 
 def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> list[ExplainedSection]:
-    """Return the sections that materializing a node runs, with their outcomes if the node is to be materialized now."""
+    """Return the sections that materializing a node runs, with their outcomes if ``analyze`` materializes it now."""
     planned_run = plan_dry_run(node)
     names = names if planned_run.beside is None else planned_run.beside.names(names)
     known = ColumnNames() if planned_run.plan is None else ColumnNames.of_plan(planned_run.plan, names, planned_run.trace, planned_run.graph)
     known = names_of_sections(planned_run.sections, names, known)
     if not analyze or not planned_run.sections:
         return explained_sections(planned_run.sections, known)
-    # Before the sections' nodes are part of other plans.
+    # Before the sections' nodes become part of other plans.
     planned = explained_sections(planned_run.sections, known)
     del planned_run, known
     materialize(node, MaterializeOptions(measure=work_in_spark))
@@ -92,7 +92,7 @@ def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> lis
 
 
 def with_outcomes(sections: Sequence[ExplainedSection], outcomes: Sequence[SectionOutcome]) -> list[ExplainedSection]:
-    """Return the sections with the outcome of each; what no section announced goes to the last."""
+    """Return the sections with their outcomes; an outcome without a section goes to the last one."""
     numbers = {section.number for section in sections}
 
     def belongs(outcome: SectionOutcome, section: ExplainedSection) -> bool:

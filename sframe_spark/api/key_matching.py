@@ -1,4 +1,4 @@
-"""Rows whose key is among given values, and the refusal to match date-times with and without an offset from UTC."""
+"""Rows whose value is among given values, and refusal to match date-times with and without an offset from UTC."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ WHAT_TO_DO = "give both an offset, with column.apply(lambda moment: moment.repla
 
 
 def require_comparable_offsets(left: PlannerNode, right: PlannerNode, what: str, refusal: type[SFrameError] = SchemaError) -> None:
-    """Refuse key columns of date-times of which one has offsets throughout and the other none.
+    """Refuse date-time key columns of which one has offsets in all values and the other in none.
 
-    Where the types leave it open, the values are read: a column of date-times with offsets may contain some without.
+    If the types are not conclusive, the values are read: a column of date-times with offsets may contain some without.
 
     Raises
     ------
     SFrameError
-        Of the class ``refusal``, if they have.
+        Of the class ``refusal``, if this is the case.
     """
     a, b = left.schema[0], right.schema[0]
     if a.kind == b.kind == DATETIME_KIND and a.is_zoned != b.is_zoned and all_have_offsets(left if a.is_zoned else right):
@@ -39,12 +39,12 @@ def require_comparable_offsets(left: PlannerNode, right: PlannerNode, what: str,
 
 
 def require_comparable_values(column: PlannerNode, values: Iterable[Any], what: str) -> None:
-    """Refuse values to look for that all have an offset although the column has none, or the reverse.
+    """Refuse values to match that all have an offset while the column has none, or the reverse.
 
     Raises
     ------
     SchemaError
-        If that is so.
+        If this is the case.
     """
     column_type = column.schema[0]
     if column_type.kind != DATETIME_KIND:
@@ -81,14 +81,14 @@ def has_offset(value: Any) -> bool | None:
     return isinstance(value, datetime.datetime) and value.utcoffset() is not None
 
 
-# Types of which equal keys are those that compare as equal: a NaN is a key, and a date-time at an offset another key than the same instant.
+# Types for which equality as keys is equality of values: not for floats, as NaN is a key, nor for date-times with an offset, a part of the key.
 EQUAL_AS_KEYS = (INT, STR, DATETIME)
-# A plan is compared, sent and printed with the values that stand in it.
+# Plans are compared, sent and printed with the values that they contain.
 MAX_PLAN_VALUES = 1_000
 
 
 def are_many(values: PlannerNode) -> bool:
-    """Return whether values are too many to stand in a plan, or unknown in number."""
+    """Return whether there are too many values for a plan, or their number is unknown."""
     maximum = values.facts.length.at_most
     return maximum is None or maximum > MAX_PLAN_VALUES
 
@@ -101,11 +101,11 @@ def semi_join(rows: PlannerNode, position: int, values: PlannerNode, exclude: bo
     rows
         Rows to choose from.
     position
-        The column that is looked at.
+        Index of the column to match.
     values
-        One column; nothing of it is computed now.
+        One column, which is not computed now.
     exclude
-        Whether those found are left out.
+        Whether to return the rows without a match instead.
 
     Raises
     ------
@@ -124,10 +124,10 @@ def semi_join(rows: PlannerNode, position: int, values: PlannerNode, exclude: bo
 
 
 def match_mask(column: PlannerNode, values: PlannerNode) -> PlannerNode:
-    """Return a column of 1 where a value is among those of another column of the same type, else 0; missing is a value. Lazy."""
+    """Return a lazy column of 1 where a value is among those of another column of the same type, else 0; missing is a value."""
     return apply_function("is_not_missing", project(with_match_counts(column, 0, values), [1]))
 
 
 def with_match_counts(rows: PlannerNode, position: int, values: PlannerNode) -> PlannerNode:
-    """Return the rows with a new last column: how often their value occurs among others; missing if it does not."""
+    """Return the rows with a new last column: how often their value occurs among others, missing if never."""
     return join(rows, group_by(values, [0], [Aggregation("count", ())]), [position], [0], "left")

@@ -1,4 +1,4 @@
-"""Frames of seeded random values, and cross products."""
+"""Frames of seeded random values, and cross products of values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import ArgumentClassError, BeyondRangeError, ColumnCodeError, EmptyColumnsError, RowNumberError, SchemaError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType, dict_of, list_of
 
-# Words that a counter stands for.
+# Random words per counter value.
 WORDS = 4
 SHARE_OF_NAN = 0.01
 
@@ -33,9 +33,9 @@ class Draws:
     seed
         Any whole number of 64 bits.
     column
-        What tells the column from others.
+        Number of the column, which distinguishes its random stream.
     start, stop
-        Numbers of the rows, the last one excluded.
+        Range of row numbers.
     """
 
     seed: int
@@ -60,7 +60,7 @@ class Draws:
 
 
 def words_at(seed: int, column: int, stream: int, start: int, counters: int) -> np.ndarray:
-    """Return the words of some counters, four each; no two counters have the same four."""
+    """Return the words of a range of counters, four each; no two counters have the same four."""
     key = np.array([seed % (1 << 64), column << 8 | stream], dtype=np.uint64)
     return np.random.Philox(key=key, counter=start).random_raw(counters * WORDS)
 
@@ -113,7 +113,7 @@ def _hexadecimal(words: np.ndarray) -> pa.Array:
 
 
 def _some_items(draws: Draws, max_items: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each row how many items it has, ``max_items`` at most, and all items one after the other: whole numbers below ``count``."""
+    """Return the number of items of each row, at most ``max_items``, and all items in one array: whole numbers below ``count``."""
     table = draws.shares(max_items + 1)
     lengths = _whole_below(table[:, 0], max_items + 1)
     chosen = np.arange(max_items) < lengths[:, None]
@@ -142,7 +142,7 @@ def _vectors(draws: Draws, length: int, with_nan: bool) -> pa.Array:
 def _dicts(draws: Draws, max_items: int, count: int) -> pa.Array:
     lengths, items = _some_items(draws, max_items, count)
     rows = np.repeat(np.arange(draws.rows), lengths)
-    # A key that is drawn twice is there once; keys are in order.
+    # Repeated keys are removed; keys are sorted.
     distinct = np.unique(rows * count + items)
     values = draws.shares(max_items, 1)
     places = np.arange(len(distinct)) - np.searchsorted(distinct, (distinct // count) * count)
@@ -157,9 +157,9 @@ class RandomColumn:
     Parameters
     ----------
     type
-        Of its values.
+        Type of its values.
     values
-        Those of some rows.
+        Returns the values for the draws of some rows.
     """
 
     type: ColumnType
@@ -195,7 +195,7 @@ RANDOM_COLUMNS = {
 }
 
 
-# Of the longest columns a row takes 10 kB, and half as much again while it is drawn.
+# In the longest columns a row takes 10 kB, and half as much again while it is drawn.
 ROWS_PER_BATCH = 4096
 
 

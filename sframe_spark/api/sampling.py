@@ -1,4 +1,4 @@
-"""Random rows: functions of a seed and the numbers of the rows, the same for every partitioning."""
+"""Random samples, splits and shuffles, as functions of a seed and row numbers, so that partitioning does not matter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sframe_spark.values.value_model import is_number, one_value
 
 
 def chosen_seed(seed: Any) -> int:
-    """Return a seed as an int; if none is given, one drawn by Python's ``random``, so that ``random.seed()`` makes a program repeatable.
+    """Return a seed as an int; without one, draw it with Python's ``random``, so that ``random.seed()`` makes a program repeatable.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def random_ints(node: PlannerNode, seed: int) -> PlannerNode:
 
 
 def drawn(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, PlannerNode]:
-    """Return each row with a probability, in order, and the remaining rows."""
+    """Return rows drawn independently with a probability, in order, and the remaining rows."""
     if fraction in (0.0, 1.0):
         every, none = slice_rows(node, 0, None), slice_rows(node, 0, 0)
         return (every, none) if fraction else (none, every)

@@ -1,4 +1,4 @@
-"""Spark SQL over frames, and frames as views of the user's session."""
+"""Spark SQL over frames."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sframe_spark.values.value_errors import require_unicode_values
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# What gives rows and changes nothing: what a statement sets, or names for a session, would be gone with the session that runs it.
+# Statements that return rows and change nothing. Settings and names of a session would vanish with the temporary session.
 QUERIES = ("select", "with", "from", "values", "table", "show", "describe", "desc", "explain")
-# These begin queries, and statements that change tables as well, which Spark runs at once, and again for their rows.
+# First words of both queries and statements that change tables; Spark would run the latter immediately, and again for their rows.
 _MAYBE_NO_QUERIES = ("with", "from")
 _CHANGES = re.compile(r"\b(?:insert|update|delete|merge)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*", re.DOTALL)
@@ -66,7 +66,7 @@ def sql(query: str, /, **frames: Any) -> SFrame:
         with errors_of_query(frames):
             require_no_change(query, session)
             rows = session.sql(query)
-            # Asks a server, which looks at the query only then.
+            # A server analyses the query only when the schema is requested.
             rows.schema  # noqa: B018
         if not is_remote(user):
             return SFrame(in_session(rows, user))
@@ -77,12 +77,12 @@ def sql(query: str, /, **frames: Any) -> SFrame:
 
 
 def _made(name: str, data: Any) -> SFrame:
-    """Return the frame made of what was given under a name.
+    """Return the frame made of a named argument.
 
     Raises
     ------
     SchemaError
-        If none can be made of it.
+        If no frame can be made of it.
     """
     if data is None:
         raise SchemaError(f"{name!r} is a frame, or something that a frame is made of, got None")
@@ -95,7 +95,7 @@ def require_query(query: Any) -> None:
     Raises
     ------
     InvalidArgumentError
-        If it begins like another statement, or has half of a character.
+        If it begins like another statement, or is no Unicode text.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def _first_word(query: str) -> tuple[str, str]:
 
 
 def require_no_change(query: str, session: SparkSession) -> None:
-    """Refuse statements that change tables. Nothing runs.
+    """Refuse statements that change tables, without running them.
 
     Raises
     ------
@@ -142,12 +142,12 @@ def require_no_change(query: str, session: SparkSession) -> None:
             "run other statements with spark.sql()"
         ) from None
     except AnalysisException:
-        # Of a query, which tells about itself better without the parentheses.
+        # It is a query; its own error message is better without the parentheses.
         return
 
 
 def require_distinct_names(frames: Mapping[str, Any]) -> None:
-    """Refuse names that Spark takes for the same.
+    """Refuse names that are equal to Spark.
 
     Raises
     ------

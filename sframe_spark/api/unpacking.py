@@ -79,7 +79,7 @@ def distinct_keys(limit: Any, key_class: type | None = None) -> list[Any]:
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
         raise InvalidArgumentError(f"limit names {twice!r:.60} twice")
     for key in keys:
-        # No part of a value is an int beyond all floats.
+        # No item has an int key beyond all floats.
         if isinstance(key, int):
             plain_number(key)
     require_unicode_values(keys)
@@ -87,7 +87,7 @@ def distinct_keys(limit: Any, key_class: type | None = None) -> list[Any]:
 
 
 def names_for_new_columns(existing: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return names for new columns; if one is taken, all of them get a number.
+    """Return names for new columns; if one exists already, all of them get a number.
 
     Examples
     --------
@@ -101,14 +101,14 @@ def names_for_new_columns(existing: Sequence[str], names: Sequence[str]) -> list
     return new_names
 
 
-# Rows that tell how long lists are.
+# Rows from which the length of lists is inferred.
 SAMPLE = 100
 _NUMBERS = frozenset({INT_KIND, FLOAT_KIND})
 _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
 
 
 def merged_type(kinds: Collection[str]) -> ColumnType:
-    """Return the type of a column that holds values of some types: text if no other does.
+    """Return the type of a column that holds values of several types: text if no other does.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _place_of_key(key: Any) -> tuple[str, Any]:
 
 
 def types_of_positions(node: PlannerNode) -> list[ColumnType]:
-    """Return the types of the items at each index of a column of lists; the longest of the first rows decides how many there are."""
+    """Return the types of the items at each index of a column of lists, up to the length of the longest among the first rows."""
     cells = [cell for cell in preview_values(node, SAMPLE)[0] if cell is not None]
     width = max(map(len, cells), default=0)
     if not width:

@@ -1,4 +1,4 @@
-"""Result types of users' functions, and the frames and columns that such functions use."""
+"""Infers result types of users' functions, and computes the frames and columns that such functions use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sframe_spark.values.inexact_numbers import DIGITS_OF_FLOAT, rounding_warnin
 from sframe_spark.values.infer import column_type_for, infer_type
 from sframe_spark.values.value_model import MISSING, family_of
 
-# The rows of a column, and of a frame, that results are inferred from, as in the reference.
+# Rows of a column and of a frame from which result types are inferred, as in the reference.
 SAMPLE_VALUES = 100
 SAMPLE_ROWS = 10
 _TRUTH_VALUES = frozenset({bool, np.bool_})
@@ -38,10 +38,10 @@ _TRUTH_VALUES = frozenset({bool, np.bool_})
 def infer_result_type(
     fn: FunctionAsNow, first: Callable[[], tuple[Sequence[Any], bool]], dtype: Any, skip_missing: bool
 ) -> tuple[ColumnType, list[Any], Guess | None]:
-    """Return the column type of a function's results, given or inferred from the first rows; the results for these; and the guess they support.
+    """Return the declared or inferred column type of a function's results, the results for the first rows, and the guess based on these.
 
-    Lists and dicts are always encoded, because later rows may hold other element types than the first. Only the results tell whether date-times
-    have an offset from UTC. ``first`` gives rows and says whether they are the first ones for good: only then the results are of any use.
+    Lists and dicts are always encoded, because later rows may hold other item types than the first. Only the results show whether date-times have an
+    offset from UTC. ``first`` returns rows, and whether these will remain the first ones; only then the results can be used again.
     """
     declared = None if dtype is None else column_type_for(dtype)
     if declared is not None and declared.kind != DATETIME_KIND:
@@ -58,7 +58,7 @@ def infer_result_type(
     usable_results = results if fixed and not fn.order_differs_across_processes else []
     if declared is not None:
         suits = all(_family(result) == DATETIME_KIND for result in present)
-        # Nothing is known where nothing was returned; columns with offsets hold date-times without one too.
+        # Without results nothing is known; columns with offsets hold date-times without one too.
         column_type = infer_type(present) if present and suits else declared if present else ZONED_DATETIME
         return column_type, usable_results if suits else [], None
     try:
@@ -82,7 +82,7 @@ def _warn_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
 
 
 def _family(result: Any) -> str | None:
-    """Return the family of a result's class; None if no column can hold it, which raises where it is stored."""
+    """Return the family of a result's class; None if no column can hold it, which raises an error when it is stored."""
     try:
         return family_of(type(result))
     except SchemaError:
@@ -90,14 +90,14 @@ def _family(result: Any) -> str | None:
 
 
 def type_of_results(values: Sequence[Any], advice: str) -> ColumnType:
-    """Return the type of a function's results for some rows; warns of rounded numbers.
+    """Return the type of a function's results for some rows; warn about rounded numbers.
 
     Parameters
     ----------
     values
-        What it gave, without what is missing.
+        The results that are not missing.
     advice
-        What to give which call, so that no type has to be found.
+        What to pass to which call, so that no type has to be inferred.
 
     Raises
     ------
@@ -121,25 +121,25 @@ def type_of_results(values: Sequence[Any], advice: str) -> ColumnType:
 
 
 def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode:
-    """Return the node, which remembers the results of its function for the first rows: the function is not called for these again."""
+    """Return the node after storing results for the first rows in it, so that the function is not called for these again."""
     try:
         column = encode(results, node.schema[0])
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
-        # Whoever looks at these rows is told which of them does not fit.
+        # Computing these rows raises the error about the value that does not fit.
         return node
     remember_first(node, Chunk.of([column]))
     return node
 
 
 def general(column_type: ColumnType) -> ColumnType:
-    """Return the encoding of a type that holds any value of it."""
+    """Return the encoding of a type that holds any of its values."""
     return {"list": ENCODED_LIST, "dict": ENCODED_DICT}.get(column_type.kind, column_type)
 
 
 def compute_captured(function: FunctionAsNow) -> None:
     """Materialize the frames and columns that a function uses, except small ones, which are computed where it is called.
 
-    As in the reference, this happens when the function is passed. Rows in memory go with the function, others stay in files that it reads.
+    As in the reference, this happens when the function is passed. Rows in memory are sent with the function, others stay in files that it reads.
 
     Examples
     --------

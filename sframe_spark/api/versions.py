@@ -1,4 +1,4 @@
-"""Maintenance of saved frames: history and removal of versions, and compaction of short files."""
+"""Maintenance of saved frames: the history and removal of versions, and compaction of short files."""
 
 from __future__ import annotations
 
@@ -140,12 +140,12 @@ def optimize(path: str | os.PathLike[str]) -> int:
 
 
 def versioned(path: str | os.PathLike[str]) -> str:
-    """Return the location of a frame, which must have versions.
+    """Return the location of a versioned frame.
 
     Raises
     ------
     InvalidArgumentError
-        If it is on this machine.
+        If it is a local directory.
     """
     place = location_of(path_text(path))
     if not is_remote_location(place):

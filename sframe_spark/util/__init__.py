@@ -1,4 +1,4 @@
-"""Frames to try things with, and what is saved under a path.
+"""Frames for experiments, and the type of what is saved under a path.
 
 Examples
 --------
@@ -14,7 +14,7 @@ __all__ = ["crossproduct", "generate_random_sframe", "get_archive_type", "get_tu
 
 
 def __getattr__(name: str) -> object:
-    """Tell what to use instead of names that the reference has."""
+    """Raise an error with advice about names that the reference has."""
     if name.startswith("__"):
         raise AttributeError(name)
     from sframe_spark.api.hints import no_util_member

@@ -38,7 +38,7 @@ class PartOf:
     Parameters
     ----------
     whole
-        The text that is looked into.
+        The text to search.
     """
 
     whole: str
@@ -84,7 +84,7 @@ class Cleaning:
         >>> list(SArray([20, None, 19]).fillna(0))
         [20, 0, 19]
         """
-        # Beside arrays and lists a column may be meant as one value, as an array of numpy is.
+        # In columns of arrays and lists, a numpy array may be meant as one value.
         if self._node.schema[0].kind not in (ARRAY_KIND, LIST_KIND) and (isinstance(value, ClassRegistry.array) or is_column(value)):
             raise FillValueError("missing values are filled with one; with those of a column: SArray.where(sf['a'] == None, sf['b'], sf['a'])")
         with rounding_warnings():
@@ -168,7 +168,7 @@ class Cleaning:
         if undefined_on_failure or self._node.schema[0].kind != STR.kind or not is_at_hand(result._node):
             return result
         if isinstance(self._node.operator, MemorySource):
-            # Nothing to plan: many little casts, of which some fail, are quick.
+            # Without planning, so that many small casts, some of which fail, are fast.
             column, target = self._node.operator.read_all().columns[0], result._node.schema[0]
             return make_array(memory_source([cast_array(column, self._node.schema[0], target)], [target]))
         materialize(result._node)

@@ -97,7 +97,7 @@ def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:
 
 
 DEFAULT_PARTS = ("year", "month", "day", "hour", "minute", "second")
-# The reference takes this name, which it has not, for the year, and programs use the column.
+# The reference treats this unknown name as the year, and programs use the column.
 _OTHER_NAMES = {"tzone": "year"}
 DEFAULT_FORMAT = "%Y-%m-%dT%H:%M:%S%ZP"
 

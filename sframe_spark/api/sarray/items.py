@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray, SFrame
     from sframe_spark.planner.node import PlannerNode
 
-# More than a value has.
+# More items than any value has.
 MAX_ITEMS = 2**40
-# What the column is called while it is the only one of a frame.
+# Temporary name of the column in a frame of its own.
 _ALONE = "SArray"
 
 
@@ -277,7 +277,7 @@ class Items:
 
 
 def _keys(keys: Any) -> tuple[Any, ...]:
-    """Return the keys of a collection, or the single one given, as they are in dicts."""
+    """Return the keys of a collection, or a single one, in the form in which dicts hold them."""
     several = isinstance(keys, Iterable) and not isinstance(keys, (str, bytes))
     found_keys = tuple(plain(key) for key in keys) if several else (plain(keys),)
     for key in found_keys:
@@ -340,7 +340,7 @@ def _paired(keys: list[Any], types: list[ColumnType]) -> list[tuple[Any, ColumnT
 
 
 def _unpacked(node: PlannerNode, keys: list[Any], types: list[ColumnType], absent: Any) -> PlannerNode:
-    """Return the items of some keys as columns, all found in one pass."""
+    """Return the items of some keys as columns, extracted in one pass."""
     source = node.schema[0]
     are_texts = item_type(source) is None
     steps = [Step("slots", (Register(0),), (tuple(keys),))]

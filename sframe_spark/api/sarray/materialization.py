@@ -31,7 +31,7 @@ BITS = 64
 def content_identifier(node: PlannerNode) -> int:
     """Return a 64-bit number that identifies the rows of a column: equal for the same rows of the same files, or equal values in memory.
 
-    The rows are computed first, unless they are there.
+    The rows are computed first if necessary.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def _identifying_bytes(node: PlannerNode, position: int) -> Iterator[bytes]:
     yield str(node.schema[position]).encode()
     if isinstance(source, SegmentSource):
         manifest = source.manifest
-        # FrameFiles of ours have names of their own wherever they are, also where two frames share them.
+        # Files written by this package have unique names wherever they are, even if frames share them.
         yield repr(
             (source.positions[position], source.start, source.stop, manifest.version, None if manifest.has_key else manifest.directory)
         ).encode()
@@ -61,7 +61,7 @@ def _identifying_bytes(node: PlannerNode, position: int) -> Iterator[bytes]:
         yield parameters.encode()
     else:
         for chunk in in_pieces(node):
-            # In the form that goes over networks there are no rows beside a slice's.
+            # The stream format contains only the rows of a slice.
             yield bytes(to_stream([chunk.select([position])]))
 
 
@@ -147,7 +147,7 @@ class ColumnMaterialization:
         return explain_node(self._node, ["value"], stage, trace, why, verify, analyze)
 
     def last_run(self) -> Explanation:
-        """What ran when somebody last looked at the values; see :meth:`SFrame.last_run`.
+        """What ran in the last action on the values; see :meth:`SFrame.last_run`.
 
         Examples
         --------

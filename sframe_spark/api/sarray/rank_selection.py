@@ -1,4 +1,4 @@
-"""Numbers of a column by rank without sorting: a few passes over the rows, each of which narrows the candidates."""
+"""Selects numbers of a column by rank without sorting, in a few passes that each narrow the candidates."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sframe_spark.types import FLOAT
 if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
-# So many keys are told one by one.
+# Ranges with up to this many keys are read completely.
 MAX_KEYS = 1 << 17
 Keys = tuple[int, int]
 
 
 @attrs.frozen
 class KeyRange:
-    """Keys between two, both included, how many numbers have smaller ones, and how many have one of these; None: nobody has counted."""
+    """An inclusive range of keys, how many numbers have smaller keys, and how many have one of these; None if not counted."""
 
     keys: Keys
     before: int = 0
@@ -32,7 +32,7 @@ class KeyRange:
 
     @property
     def is_counted(self) -> bool:
-        """True when its keys are one, or few enough to be told; where nobody has counted, NaN may be behind them."""
+        """Whether the range has one key, or few enough to be read; in an uncounted range, NaN may follow."""
         return self.count is not None and (self.keys[0] == self.keys[1] or self.count <= MAX_KEYS)
 
 
@@ -52,11 +52,11 @@ class Ranks:
     _keys_read: dict[Keys, np.ndarray] = attrs.Factory(dict)
 
     def number_at(self, place: int) -> int | float:
-        """The number before which so many others come in order; there are more than so many."""
+        """Return the number of a rank, counted from 0; there must be more numbers than that."""
         return self.numbers_at([place])[0]
 
     def numbers_at(self, places: list[int]) -> list[int | float]:
-        """Numbers at several places, found together.
+        """Return the numbers of several ranks, selected together.
 
         Examples
         --------
@@ -72,15 +72,15 @@ class Ranks:
         return [self._number(key_range, place) for key_range, place in zip(ranges, places, strict=True)]
 
     def _all(self) -> KeyRange:
-        """Return the range of all numbers but NaN, unless all are. Minimum and maximum are often known."""
+        """Return the range of all numbers except NaN, or of NaN if there is nothing else. Minimum and maximum are often known."""
         if self._whole is None:
             low, high = reduce_values(self.node, [Aggregation("column_min", (0,)), Aggregation("column_max", (0,))])
             self._whole = KeyRange((key_of(low, self.node.schema[0]), key_of(high, self.node.schema[0])))
         return self._whole
 
     def _part(self, key_range: KeyRange, place: int) -> KeyRange:
-        """Return the part of a range that contains a rank; NaN is behind all others."""
-        # Counts begin at each range's own.
+        """Return the part of a range that contains a rank; NaN comes last."""
+        # Counts of a part are relative to its range.
         inside = (part for part in self._parts[key_range.keys] if part.count is not None and place - key_range.before < part.before + part.count)
         part = next(inside, KeyRange((key_of(math.nan, FLOAT),) * 2, count=0))
         return attrs.evolve(part, before=key_range.before + part.before)

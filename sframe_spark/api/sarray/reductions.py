@@ -67,7 +67,7 @@ class Reductions:
         return self._total("mean")
 
     def _total(self, function: str) -> Any:
-        # Of a group, vectors of different lengths have a total that is missing; of a column they are an error.
+        # In a group, vectors of different lengths have a missing total; in a column they are an error.
         return self._reduce(f"column_vector_{function}" if self._node.schema[0].kind == "array" else function)
 
     @call_example("sf['a'].min(); numpy takes sf['a'].to_numpy()")
@@ -213,7 +213,7 @@ class Reductions:
         >>> SArray([0, 5, None, 7]).nnz(), SArray(["", "tea"]).nnz()
         (2, 1)
         """
-        # Date-times are neither true nor false; without any there is nothing to ask.
+        # Date-times are neither true nor false, which matters only if there are any.
         if self._node.schema[0].kind == "datetime" and self.countna() == len(self):
             return 0
         return int(self._reduce_function("truth", "sum"))
@@ -288,7 +288,7 @@ class Reductions:
         Parameters
         ----------
         background
-            Whether nothing is computed before it is asked for.
+            Whether nothing is computed before it is requested.
         sub_sketch_keys
             Keys of dicts, or places in arrays, to be summed up by themselves.
 
@@ -320,7 +320,7 @@ class Reductions:
         """
         if not self._node.schema[0].is_numeric:
             raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
-        # NaN is a value where missing ones are counted, but no number that has a place among others.
+        # NaN counts as a value, but has no rank among numbers.
         rows = row_count(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
         middle = Ranks(self._node).number_at(rows // 2) if rows else None
         return float(middle) if approximate and middle is not None else middle

@@ -76,7 +76,7 @@ class SArray(
     Pickled,
     metaclass=HintedClass,
 ):
-    """An ordered column of values of one type, computed when it is looked at.
+    """An ordered column of values of one type, computed when its values are needed.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class SArray(
         return SArray(_node=range_source(first, max(0, last - first)))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # A class of a user's has attributes as it likes.
+        # Users' subclasses may have any attributes.
         if not name.startswith("_") and type(self) is SArray:
             raise NoAttributeError(f"an SArray has no attribute {name!r} to assign to")
         super().__setattr__(name, value)
@@ -185,7 +185,7 @@ class SArray(
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Nothing: tells what to use instead of members that other libraries have."""
+            """Raise an error with advice about members that other libraries have."""
             raise_property_error(self, name)
             raise AttributeError(name) if name.startswith("_") else no_array_member(name, dir(type(self)))
 
@@ -305,7 +305,7 @@ class SArray(
             raise UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}")
         nodes = [self._node, other._node]
         if nodes[0].schema[0].kind != nodes[1].schema[0].kind:
-            # Rows of other types make no difference as long as there are none, which only counting may tell.
+            # A column without rows may have any type, which only counting may show.
             filled = [node for node in nodes if row_count(node)]
             if len(filled) == 2:
                 raise UnsupportedOperationError(

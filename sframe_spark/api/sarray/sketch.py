@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 @with_call_hints
 class Sketch(NeverPickled):
-    """What a column holds: its size, missing values, moments, quantiles, different and frequent values.
+    """What a column holds: its size, missing values, mean and variance, quantiles, distinct and frequent values.
 
-    Everything is exact but :meth:`num_unique` of more than 65,536 different values, whose standard error is 0.8%. One pass over the rows tells most
-    of it; quantiles and frequent values of columns with more different values take another one, when they are asked for. NaN counts as a row and
+    Everything is exact but :meth:`num_unique` of more than 65,536 different values, whose standard error is 0.8%. One pass computes most
+    of it; quantiles and frequent values of columns with more different values take another one, when they are requested. NaN counts as a row and
     for nothing else. Values of lists, arrays and dicts are summed up as texts; their items have sketches of their own.
 
     Parameters
@@ -51,7 +51,7 @@ class Sketch(NeverPickled):
     array
         The column.
     background
-        Whether nothing is computed before it is asked for.
+        Whether nothing is computed before it is requested.
     sub_sketch_keys
         Keys of dicts, or places in arrays, to be summed up by :meth:`element_sub_sketch`.
 
@@ -104,7 +104,7 @@ class Sketch(NeverPickled):
         return int(self._statistics["rows"])
 
     def num_elements_processed(self) -> int:
-        """Number of rows that were looked at: all, or none yet.
+        """Number of rows that were processed: all, or none yet.
 
         Examples
         --------
@@ -116,7 +116,7 @@ class Sketch(NeverPickled):
         return self.size() if self.sketch_ready() else 0
 
     def sketch_ready(self) -> bool:
-        """Whether the rows have been looked at.
+        """Whether the rows have been processed.
 
         Examples
         --------
@@ -128,7 +128,7 @@ class Sketch(NeverPickled):
         return "_statistics" in vars(self)
 
     def cancel(self) -> None:
-        """Nothing: what is not asked for is not computed.
+        """Do nothing: what is not requested is not computed.
 
         Examples
         --------
@@ -590,9 +590,9 @@ def _frequent_text(sketch: Sketch) -> str:
     return table_text(["value", "count"], items) if items else " -- No item is in one of 10,000 rows -- "
 
 
-# Rarer values are not told as frequent.
+# Share of rows below which values are not frequent.
 MIN_SHARE = 0.0001
-# As Python reads it, but for the letters before an offset.
+# As Python parses it, except for the letters before an offset.
 _WITH_OFFSET = "%Y-%m-%dT%H:%M:%S%F%ZP"
 
 
@@ -634,7 +634,7 @@ def frequent_values(node: PlannerNode, statistics: dict[str, Any]) -> list[tuple
     node
         The values that are counted.
     statistics
-        What the first pass found; where it stopped counting, the rows are read once more.
+        The statistics of the first pass; if it stopped counting, the rows are read again.
     """
     min_count = statistics["rows"] * MIN_SHARE
     pairs = _all_frequent(node, min_count) if statistics["counted"] is None else counted_values(statistics)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 
-# Aggregates that are zero where a window without values will do.
+# Aggregates that are zero for a window without values if none are required.
 KINDS_OF_NOTHING = ("sum", "var", "stdv")
 
 
@@ -41,7 +41,7 @@ class Windows:
             return make_array(running(self._node, [], [Aggregation(kind, (0,))]))
         node = cumulative(self._node, kind)
         if self._node.schema[0].kind == ARRAY_KIND and is_at_hand(node):
-            # Arrays of different lengths are refused by the call, as in the reference.
+            # Arrays of different lengths are refused by this call, as in the reference.
             materialize(node)
         return make_array(node)
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """Columns of a frame. The engine knows columns by position; names live here."""
+    """Names, selection and assignment of columns. The engine knows columns by position only."""
 
     _node: PlannerNode
     _names: FrameNames
@@ -95,7 +95,7 @@ class Columns:
         return place
 
     def _column(self, name: str) -> PlannerNode:
-        """Return the node of a column, which messages call by its name."""
+        """Return the node of a column, with its name for messages."""
         node = column_of(self._node, self._position(name))
         node.call_columns((name,))
         return node
@@ -110,7 +110,7 @@ class Columns:
         return make_frame(memory_source([], [], 0), [])
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # A class of a user's has attributes as it likes.
+        # Users' subclasses may have any attributes.
         if not name.startswith("_") and type(self) is ClassRegistry.frame:
             raise NoAttributeError(f"columns are assigned by name: sf[{name!r}] = ...")
         super().__setattr__(name, value)
@@ -276,7 +276,7 @@ class Columns:
         """
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        # Where there is no column yet, one value is one row, as one SArray would be all rows; assignment makes none.
+        # In a frame without columns, one value makes one row; assignment makes none.
         column = self._column_of(data, column_name or automatic_name(self._names), alone=1)
         name = free_name(column_name, self._names)
         frame = self if inplace else make_frame(self._node, self._names)
@@ -363,7 +363,7 @@ class Columns:
         >>> frame.remove_column("stars").to_arrow().to_pydict()
         {'name': ['ann', 'bob']}
         """
-        # As they come from a call, whatever it was told to give.
+        # The arguments of a call may have other classes than declared.
         arguments: tuple[Any, Any] = (column_name, inplace)
         if isinstance(arguments[0], (list, tuple, set)) or isinstance(arguments[1], str):
             raise SchemaError("remove_column takes the name of one column: several go by remove_columns(['a', 'b'])")

@@ -39,7 +39,7 @@ Frame = tuple[PlannerNode, list[str]]
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv"}
 _PATH = (str, os.PathLike)
-# What data must be of each format; of the others it may be anything.
+# Required classes of data by format; other formats take any.
 _CLASSES: dict[str, Any] = {"dict": Mapping, "sarray": SArray, "sframe_obj": Columns, "sframe": _PATH, "csv": _PATH, "tsv": _PATH}
 _FORMATS = ("auto", "array", "dataframe", "empty", *_CLASSES)
 
@@ -70,7 +70,7 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
         return frame_from_columns(data)
     if isinstance(data, Iterable):
         return frame_from_iterable(data)
-    # What runs statements gives the rows of one only as a relation.
+    # A DuckDB connection has rows only as the relation of a statement.
     advice = "give what its sql(...) returns" if module.endswith("duckdb") else "give a dict of columns, a list of values, a table or a path"
     raise InvalidArgumentError(f"an SFrame is not made of {type(data).__name__}: {advice}")
 
@@ -191,7 +191,7 @@ def frame_from_parquet(path: Any) -> Frame:
         manifest = manifest_of_files(files)
         names = list(manifest.names or ())
         if files.holder is not None and is_remote_location(temporary_root()) and manifest.rows:
-            # Tasks on other machines do not see what was fetched to this one.
+            # Tasks on other machines cannot read files that were downloaded to this one.
             return write_runs(iterate_rows(manifest, range(len(manifest.types))), manifest.types), names
     return segment_source(manifest, files.holder), names
 

@@ -46,7 +46,7 @@ def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.Path
 
 
 def _require_names_for_orc(names: Sequence[str]) -> None:
-    """Refuse names that readers of ORC in Java, such as Spark's, cannot take: they find none, or another.
+    """Refuse names that ORC readers in Java, such as Spark's, cannot handle: they find no column, or another one.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class FrameFiles(Columns):
         """Save all rows and go on with what was saved: everything built on this frame reads it there, in the time of reading a saved frame.
 
         As ``materialize()``, but durable: no temporary file holds these rows any more, and other processes may load them. Long programs
-        that are begun anew after a failure load what they had last.
+        that are started again after a failure load what they had last.
 
         Parameters
         ----------

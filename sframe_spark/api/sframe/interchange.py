@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame
 
 
-# Kinds whose values hold values.
+# Kinds of nested values.
 NESTED = ("list", "dict", "array")
 
 

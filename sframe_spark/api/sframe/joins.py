@@ -34,7 +34,7 @@ from sframe_spark.values.durations import parse_duration
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame
 
-# Kinds of joins of Polars, pandas and Spark.
+# Advice about kinds of joins that Polars, pandas and Spark have.
 JOINS_OF_OTHER_LIBRARIES = {
     "semi": ": use sf.filter_by(other['a'], 'a')",
     "anti": ": use sf.filter_by(other['a'], 'a', exclude=True)",
@@ -107,10 +107,10 @@ class Joins(Relational):
         right_keys = [right._position(name) for _, name in pairs]
         node = join(left_node, right_node, left_keys, right_keys, how)
         if left_node is not self._node and how in ("inner", "left") and row_count(self._node) == 0:
-            # No row is left, and columns have the types of the left frame, as always.
+            # Without rows, columns still have the types of the left frame.
             node = _no_rows([*left_types, *node.schema[len(left_types) :]])
         removed = {name for _, name in pairs}
-        # As in the reference a key of another name may be given one more, though it is not there any more.
+        # As in the reference, names for right keys are accepted, though these columns are dropped.
         unused = {name for left_name, name in pairs if name != left_name}
         altered = {key: new for key, new in alter_name.items() if key not in unused} if isinstance(alter_name, Mapping) else alter_name
         names = joined_names(self._names, [name for name in right._names if name not in removed], altered)
@@ -287,7 +287,7 @@ class Joins(Relational):
         aggregations = [self._aggregation(request) for _, request in requests]
         names = output_names(self._names, requests, chosen_names([aggregates]))
         low, high = (distance_limit(value, column_type, column_type, what) or 0 for value, what in ((before, "before"), (after, "after")))
-        # Only the columns that take part are read, and moved if the rows must be sorted.
+        # Only the needed columns are read, and moved if the rows must be sorted.
         needed = sorted({key, *groups, *(position for a in aggregations for position in a.positions)})
         place = {position: index for index, position in enumerate(needed)}
         moved = [attrs.evolve(a, positions=tuple(place[position] for position in a.positions)) for a in aggregations]
@@ -315,7 +315,7 @@ class Joins(Relational):
 
 
 def _of_like_keys(left: Columns, right: Columns, pairs: Sequence[tuple[str, str]]) -> tuple[PlannerNode, PlannerNode]:
-    """Return both frames; one without rows takes the key types of the other, as its own mean nothing: an empty list has floats."""
+    """Return both frames; one without rows takes the key types of the other, as its own mean nothing: an empty list is of floats."""
     places = [(left._position(left_name), right._position(right_name)) for left_name, right_name in pairs]
     left_types, right_types = list(left._node.schema), list(right._node.schema)
     different = [(a, b) for a, b in places if left_types[a].kind != right_types[b].kind]

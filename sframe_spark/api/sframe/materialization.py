@@ -64,7 +64,7 @@ class FrameMaterialization(Columns):
         return infer_planner_node_length(self._node) is not None
 
     def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
-        """The plan as text, which is also a picture: what was asked for, what the laws made of it, and the sections that would run.
+        """The plan as text, which is also a picture: what was requested, what the laws made of it, and the sections that would run.
 
         What it gives is a ``str`` with ``svg()``, ``mermaid()`` and ``to_networkx()``; a notebook shows the picture.
 
@@ -78,10 +78,10 @@ class FrameMaterialization(Columns):
             Also give the reason for each sort, exchange and gather that is there or was left out.
         verify
             Also run the plan and compare what was claimed of it with Spark's plans as they ran, and with the rows and segments that came of them.
-            The result is thrown away: the frame stays as lazy as it was. Rows that were known to be in order are computed once more to be looked at.
+            The result is thrown away: the frame stays as lazy as it was. Rows that were known to be in order are computed once more to compare them.
         analyze
-            Also run the plan, as ``materialize()`` does, and tell of each section how many rows and bytes it made, how long it took, in how many
-            tasks, and what Spark put on disk for lack of memory. The rows are kept.
+            Also run the plan, as ``materialize()`` does, and report for each section how many rows and bytes it made, how long it took, in how many
+            tasks, and what Spark spilled to disk. The rows are kept.
 
         Raises
         ------
@@ -102,7 +102,7 @@ class FrameMaterialization(Columns):
         return explain_node(self._node, self._names, stage, trace, why, verify, analyze)
 
     def last_run(self) -> Explanation:
-        """What ran when somebody last looked at the rows: each section, with its rows, bytes and seconds, in the order in which they ended.
+        """What ran in the last action on the rows: each section, with its rows, bytes and seconds, in the order in which they ended.
 
         Examples
         --------

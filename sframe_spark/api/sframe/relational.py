@@ -113,7 +113,7 @@ class Relational(Columns):
         k
             Number of rows; fewer where there are fewer.
         reverse
-            Whether the smallest values are looked for.
+            Whether to select the smallest values.
 
         Raises
         ------
@@ -264,7 +264,7 @@ class Relational(Columns):
         try:
             aggregation.infer(self._node.schema)
         except (SchemaError, UnsupportedOperationError) as error:
-            # Of many aggregates this tells which one is meant.
+            # Name the aggregate, as there may be many.
             which = " and ".join(map(repr, request.columns)) or "all rows"
             raise type(error)(f"the aggregate of {which}: {error}") from None
         return aggregation

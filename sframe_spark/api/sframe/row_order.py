@@ -1,4 +1,4 @@
-"""Members of SFrame about the known order of its rows, and why it is known; promises about it."""
+"""Members of SFrame about the known order of its rows, why it is known, and promises about it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Order = list[tuple[str, str]]
 
 @attrs.frozen(eq=False, repr=False)
 class OrderAnswer:
-    """Whether rows are known to be in an order, true or false where a truth value is asked for, and why.
+    """Whether rows are known to be in an order, which is its truth value, and why.
 
     Parameters
     ----------
     known
         The rows are proved to be in the order.
     reason
-        Where the proof comes from; or two rows that have everything that is known of the frame, and break the order.
+        Where the proof comes from; or two rows that satisfy everything known of the frame but break the order.
     """
 
     known: bool
@@ -70,7 +70,7 @@ class KnownOrder:
     keys
         Lists of columns on which no two rows are equal.
     reasons
-        For each ordering where the knowledge comes from.
+        For each ordering, how it is known.
     """
 
     orderings: list[Order]
@@ -201,7 +201,7 @@ class RowOrder(Relational):
         with GRAPH_LOCK:
             plan = optimize(self._node) if verify else self._node
             if calls_user_functions(plan):
-                # The results of users' functions stay with the nodes that call them.
+                # The results of users' functions are stored in the nodes that call them.
                 return make_frame(assume_order(self._node, by), self._names)
             return make_frame(plan if verify and is_in_order(plan, by) else assume_order(plan, by), self._names)
 

@@ -45,7 +45,7 @@ from sframe_spark.values.value_model import one_value
 SIGNS = {"sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
 ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 LOGIC = {"and": "&", "or": "|", "rand": "&", "ror": "|"}
-# Operators of numbers and truth values, which frames refuse, and what to write of their columns instead.
+# Operators of numbers and truth values, which frames refuse, with an example for columns.
 EXAMPLES = {
     **{f"__{name}__": f"sf['a'] {sign} 2" for name, sign in SIGNS.items()},
     **{f"__r{name}__": f"2 {sign} sf['a']" for name, sign in ({"add": "+"} | SIGNS).items()},
@@ -70,7 +70,7 @@ def refusing(method: str) -> Callable[..., Any]:
 
     def refuse(self: SFrame, *operands: object) -> Any:
         if not all(isinstance(other, SFrame) or type(other).__module__ == "builtins" for other in operands):
-            # Columns, and classes of other libraries, have an answer of their own.
+            # Columns and classes of other libraries may implement the operator.
             return NotImplemented
         raise SchemaError(f"frames take no part in arithmetic, comparisons and logic: their columns do, as in {EXAMPLES[method]}")
 
@@ -98,7 +98,7 @@ class SFrame(
     Pickled,
     metaclass=HintedClass,
 ):
-    """An ordered frame of named columns of equal length, computed when it is looked at.
+    """An ordered frame of named columns of equal length, computed when its rows are needed.
 
     Parameters
     ----------
@@ -147,13 +147,13 @@ class SFrame(
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Nothing: tells what to use instead of members that other libraries have."""
+            """Raise an error with advice about members that other libraries have."""
             raise_property_error(self, name)
-            # A class of a user's may ask before it has made the frame.
+            # A user's subclass may access members before it has initialized the frame.
             raise AttributeError(name) if name.startswith("_") else no_frame_member(name, vars(self).get("_names", ()), dir(type(self)))
 
     def __eq__(self, other: object) -> Any:
-        """Nothing: frames are not compared as a whole.
+        """Refuse: frames are not compared as a whole.
 
         Raises
         ------

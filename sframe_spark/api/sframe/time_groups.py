@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame
 
 SAMPLE_ROWS = 100
-"""Rows of the first cycles that a function is tried on to learn the types of its results."""
+"""Rows of the first cycles on which a function is tried to infer the types of its results."""
 
 
 class TimeGroups(Relational):
@@ -142,7 +142,7 @@ class TimeGroups(Relational):
         on
             Name of the time column, as for :meth:`groupby_cycles`.
         by
-            Name, or list of names, of key columns: rows of one time with different keys go to ``fn`` apart.
+            Name, or list of names, of key columns: rows of one time with different keys go to ``fn`` separately.
         dtypes
             Class of the new column, or a list of classes. None: inferred from the first cycles.
 
@@ -408,7 +408,7 @@ class CycleSample:
     values: list[list[Any]]
 
     def remember(self, node: PlannerNode, function: CycleFunction) -> None:
-        """Let the node that applies the function know, so that these rows are not given to it again."""
+        """Store the results in the node that applies the function, so that it is not called for these rows again."""
         for below in postorder([node]):
             if isinstance(below.operator, MapCycles) and below.operator.function.function is function.function:
                 columns = tuple(encode(values, column_type) for values, column_type in zip(self.values, self.types, strict=True))
@@ -424,7 +424,7 @@ def first_runs(ordered: PlannerNode, time: int) -> tuple[Chunk, np.ndarray]:
         if chunk.rows < count:
             return chunk, run_numbers(starts, chunk.rows)
         if starts.size > 1:
-            # More rows of the last time may follow.
+            # The last time may have further rows.
             complete = int(starts[-1])
             return chunk.slice(0, complete), run_numbers(starts[:-1], complete)
         count *= 10
