@@ -27,8 +27,8 @@ from sframe_spark.planner.parameters import value_classes
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.turicreate.source import ArchiveSource
+from tests.operator_examples import EXAMPLES
 
 DIRECTORY = Path(__file__).parent / "data" / "recorded"
 CALLING_PYTHON = {"lambda_transform", "flat_map", "map_cycles"}

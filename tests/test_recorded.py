@@ -12,8 +12,8 @@ from sframe_spark import SArray, SFrame, errors
 from sframe_spark.data_structures.serialization import enable_sframe_serialization
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type, registered_names
-from sframe_spark.testing.examples import archive as archive_of_columns
 from tests import recorded
+from tests.operator_examples import archive as archive_of_columns
 
 PLANS = recorded.read("plans")
 

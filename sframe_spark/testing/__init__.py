@@ -1,6 +1,6 @@
-"""Doors for authors of operators and laws.
+"""The kit for authors of functions, aggregates, operators and laws; ``docs/extending.md`` shows how to use it.
 
-``contract``: what an operator says about itself held against what it does. ``laws``: golden pairs of plans, where a case is text. ``plan_text``:
-reads plans from the text in which they are printed. ``plans``, ``equivalence``, ``oracle``: random programs compared with a second, naive
-implementation.
+``contract`` and ``functions`` compare declarations with behaviour, ``opportunities`` finds declarations that are missing. ``laws`` runs golden
+pairs of plans, which ``plan_parser`` reads from text; ``law_search`` looks for missing laws by means of ``oracle``, a naive implementation of
+every operator on plain Python rows.
 """

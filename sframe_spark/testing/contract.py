@@ -1,9 +1,9 @@
-"""The contract kit: what an operator says about itself is held against what it does, on examples.
+"""The contract kit: compares what an operator declares about itself with what it does, on examples.
 
-An example is one node whose inputs are sources. From it the kit checks, without Spark (:func:`check_operator`), that the operator is a value
-that pickles, that inferred types, lengths and order are those of the rows, that any cut into row ranges gives the same rows, and that rows whose
-order is said not to matter do not; and on Spark (:func:`check_lowering`) that the lowering has the inferred types, an order that is total, true
-claims, the kernel's rows, and the same rows in the same order under 1 and 7 partitions, and under 2 where a source has no more than 7 rows.
+An example is one node whose inputs are sources. Without Spark, :func:`check_operator` checks that the operator is a value that pickles, that
+inferred types, lengths and order agree with the rows, that any division into row ranges gives the same rows, and that the order of rows does
+not matter where the operator says so. :func:`check_lowering` checks on Spark that the lowering has the inferred types, a total order, true
+claims and the kernel's rows, and gives the same rows in the same order with 1 and 7 partitions (and 2, if a source has at most 7 rows).
 A package of operators needs one test::
 
     @pytest.mark.parametrize("example", EXAMPLES, ids=str)
@@ -19,7 +19,8 @@ from __future__ import annotations
 import array
 import math
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -38,6 +39,8 @@ from sframe_spark.engine.spark import query
 from sframe_spark.errors import ContractBroken, PlanInvariantError
 from sframe_spark.operators.sources.memory import MemorySource
 from sframe_spark.operators.sources.source import Source, source_of
+from sframe_spark.order import OrderingItem, OrderingProperties
+from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.graph import fold
@@ -48,24 +51,21 @@ from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, 
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.session import QuerySize, get_session
 from sframe_spark.session.user_session import keeping_active
-from sframe_spark.testing.order_claims import false_claims
 from sframe_spark.values.decode import decode_columns
-
-# What all parts of the contract kit share: examples, the error, comparison of rows.
 
 Rows = list[tuple[Any, ...]]
 
 PARTITIONS = (1, 2, 7)
 """Numbers of row ranges and of Spark partitions that must all give the same rows."""
 
-# Spark adds floats in another order than Arrow does.
+# Spark adds floats in a different order than Arrow.
 RELATIVE_TOLERANCE = 1e-9
 ABSOLUTE_TOLERANCE = 1e-12
 
 
 @attrs.frozen(eq=False)
 class Example:
-    """An operator at work: one node over sources.
+    """An example of an operator: one node over sources.
 
     Parameters
     ----------
@@ -74,9 +74,9 @@ class Example:
     title
         What the example shows.
     build
-        Makes the node anew.
+        Makes a new node.
     needs_spark
-        Building starts Spark.
+        Whether building the node starts Spark.
 
     Examples
     --------
@@ -107,29 +107,29 @@ def demand(holds: bool, node: PlannerNode, rule: str, found: str) -> None:
 
 
 def rows_of(chunk: Chunk, schema: Schema) -> Rows:
-    """Rows of a chunk as Python values; as many empty ones as it has rows if it has no column."""
+    """Rows of a chunk as tuples of Python values; empty tuples if it has no column."""
     if not schema:
         return [()] * chunk.rows
     return list(zip(*decode_columns(chunk.columns, schema), strict=True))
 
 
 def multiset(rows: Rows) -> Rows:
-    """The rows in an order of their own."""
+    """The rows in a canonical order."""
     return sorted(rows, key=repr)
 
 
 def same_rows(first: Rows, second: Rows) -> bool:
-    """Whether two lists of rows are equal, floats up to rounding."""
+    """Return whether two lists of rows are equal, floats up to rounding."""
     return same_values(first, second)
 
 
 def same_values(first: Sequence[Any], second: Sequence[Any]) -> bool:
-    """Whether two sequences are equal item by item, floats up to rounding."""
+    """Return whether two sequences are equal item by item, floats up to rounding."""
     return len(first) == len(second) and all(same_value(a, b) for a, b in zip(first, second, strict=True))
 
 
 def same_value(first: Any, second: Any) -> bool:
-    """Whether two values are equal: of one class, NaN equal to NaN, floats up to rounding.
+    """Return whether two values are equal: of one class, NaN equal to NaN, floats up to rounding.
 
     Examples
     --------
@@ -149,19 +149,19 @@ def same_value(first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
-# The part of the contract kit that runs kernels: whole, over row ranges, over no rows, over rows in another order.
+# Kernels: on all rows, over row ranges, on no rows, on rows in another order.
 
 BATCH_ROWS = 3
-"""Rows given to kernels at a time: fewer than a range has, so that ranges are cut into batches too."""
+"""Rows per kernel call: fewer than in a range, so that ranges are divided into batches too."""
 
 
 def has_whole_kernel(node: PlannerNode) -> bool:
-    """Whether an operator has an Arrow implementation, be it only over whole columns, as reductions have."""
+    """Return whether an operator has an Arrow implementation, even if only over whole columns, as reductions have."""
     return node.operator.has_kernel or bool(getattr(node.operator, "takes_all_rows", False))
 
 
 def check_kernel(node: PlannerNode) -> Rows:
-    """Check that one kernel call gives the inferred types, and the same rows twice if it says so; return the rows.
+    """Check that a kernel call gives the inferred types, and the same rows again if the operator is deterministic; return the rows.
 
     Raises
     ------
@@ -178,12 +178,12 @@ def check_kernel(node: PlannerNode) -> Rows:
 
 
 def check_ranges(node: PlannerNode, rows: Rows) -> None:
-    """Check that any cut into row ranges gives the rows of one kernel call, and that inputs without rows are no special case.
+    """Check that any division into row ranges gives the rows of one kernel call, and that inputs without rows work.
 
     Raises
     ------
     ContractBroken
-        If a cut shows.
+        If one gives other rows.
     """
     if not node.operator.has_kernel:
         return
@@ -195,12 +195,12 @@ def check_ranges(node: PlannerNode, rows: Rows) -> None:
 
 
 def check_parts(node: PlannerNode, rows: Rows) -> None:
-    """Check that the parts of any row ranges, in small batches and sent between processes, give the rows of the whole.
+    """Check that partial states of any row ranges, in small batches and pickled, combine to the rows of the whole.
 
     Raises
     ------
     ContractBroken
-        If a cut shows.
+        If one gives other rows.
     """
     operator, facts = node.operator, [child.facts for child in node.inputs]
     if not isinstance(operator, DecomposableOperator) or not operator.decomposes(facts):
@@ -217,12 +217,12 @@ def check_parts(node: PlannerNode, rows: Rows) -> None:
 
 
 def check_split(node: PlannerNode, rows: Rows) -> None:
-    """Check that a kernel that may be asked range by range of a column gives the rows of the whole, one range after the other.
+    """Check that an operator with ``split_by`` gives the rows of the whole if its kernel runs range by range of that column.
 
     Raises
     ------
     ContractBroken
-        If a cut shows.
+        If one gives other rows.
     """
     split = node.operator.split_by
     if split is None or node.inputs[0].schema[split[0]].kind not in KINDS:
@@ -230,16 +230,16 @@ def check_split(node: PlannerNode, rows: Rows) -> None:
     (position, ascending), below, facts = split, read_all(node.inputs[0]), [child.facts for child in node.inputs]
     for count in PARTITIONS:
         ranges = RangePartitioner.of(below.columns[position], node.inputs[0].schema[position], ascending, count)
-        places = ranges.range_numbers(below.columns[position])
-        given = [below.rows_at(np.flatnonzero(places == number)) for number in range(ranges.count)]
+        numbers = ranges.range_numbers(below.columns[position])
+        inputs = [below.rows_at(np.flatnonzero(numbers == number)) for number in range(ranges.count)]
         passed = ranges.have_one_value & node.operator.leaves_equal_rows
-        parts = [part if passed[number] else node.operator.kernel([part], facts) for number, part in enumerate(given)]
+        parts = [rows_of_range if passed[number] else node.operator.kernel([rows_of_range], facts) for number, rows_of_range in enumerate(inputs)]
         found = rows_of(concatenate(parts, node.schema), node.schema)[: node.operator.rows_of_ranges]
         demand(same_rows(found, rows), node, f"{ranges.count} range(s) of values give the rows of one kernel call", f"{rows}\nbut {found}")
 
 
 def batch_bounds(first: int, last: int) -> list[tuple[int, int]]:
-    """Batches of a range of rows; one without rows where there is none."""
+    """Batches of a range of rows; an empty one if the range is empty."""
     return [(start, min(start + BATCH_ROWS, last)) for start in range(first, last, BATCH_ROWS)] or [(first, first)]
 
 
@@ -262,7 +262,7 @@ def read_all(node: PlannerNode) -> Chunk:
 
 
 def run_ranges(node: PlannerNode, count: int) -> Chunk:
-    """Return the rows of a node computed in ``count`` row ranges, each in small batches, as tasks of the engine compute them."""
+    """Return the rows of a node computed in ``count`` row ranges, each in small batches, like the engine's tasks."""
     node = with_known_rows(node) if node.operator.counts_rows else node
     plan = Pipeline.of(node)
     placements: dict[int, Placement | None] = fold([node], _place)
@@ -298,12 +298,12 @@ def _state_after(plan: Pipeline, place: int, start: int, stop: int, before: dict
 
 
 def check_no_rows(node: PlannerNode) -> None:
-    """Check an operator over inputs without rows.
+    """Check an operator on inputs without rows.
 
     Raises
     ------
     ContractBroken
-        If types or the number of rows are other than inferred.
+        If types or the number of rows differ from the inferred ones.
     """
     empty = node.with_inputs([_in_memory(Chunk.empty(child.schema), child) for child in node.inputs])
     rows = run_ranges(empty, 1).rows
@@ -319,8 +319,8 @@ def check_types(node: PlannerNode, chunk: Chunk, what: str) -> None:
         If they do not.
     """
     found = [column.type for column in chunk.columns]
-    wanted = [column_type.physical for column_type in node.schema]
-    same = len(found) == len(wanted) and all(a.equals(b) for a, b in zip(found, wanted, strict=True))
+    expected = [column_type.physical for column_type in node.schema]
+    same = len(found) == len(expected) and all(a.equals(b) for a, b in zip(found, expected, strict=True))
     demand(same, node, f"{what} gives the inferred types", f"{list(map(str, found))} for {list(map(str, node.schema))}")
     lengths = {len(column) for column in chunk.columns} | {chunk.rows}
     demand(len(lengths) == 1, node, f"{what} gives columns of one length", str(sorted(lengths)))
@@ -332,7 +332,7 @@ def reordered(node: PlannerNode, slot: int) -> PlannerNode:
     chunk = read_all(child)
     backwards = pa.array(range(chunk.rows - 1, -1, -1), pa.int64())
     turned = Chunk(tuple(column.take(backwards) for column in chunk.columns), chunk.rows)
-    inputs = [_in_memory(turned, other) if place == slot else other for place, other in enumerate(node.inputs)]
+    inputs = [_in_memory(turned, other) if index == slot else other for index, other in enumerate(node.inputs)]
     return node.with_inputs(inputs)
 
 
@@ -340,11 +340,11 @@ def _in_memory(chunk: Chunk, like: PlannerNode) -> PlannerNode:
     return MemorySource.of(chunk, like.schema).make_planner_node()
 
 
-# The part of the contract kit that runs Spark lowerings over rows scattered among partitions.
+# Spark lowerings, over rows scattered among partitions.
 
 
 def check_partitions(node: PlannerNode) -> Rows:
-    """Check a lowering under numbers of partitions: types, claims, order, the same rows each time; return the rows.
+    """Check a lowering with several numbers of partitions: types, claims, order, the same rows each time; return the rows.
 
     Raises
     ------
@@ -361,24 +361,24 @@ def check_partitions(node: PlannerNode) -> Rows:
 
 
 def partitions_for(node: PlannerNode) -> tuple[int, ...]:
-    """1 and 7, and 2 where 7 may leave every row of a source alone: of more than 7 rows some lie together, and others apart, whatever the keys."""
+    """Numbers of partitions to try: 1 and 7, and 2 if a source has so few rows that each may be alone in one of 7 partitions."""
     known = [source.length.rows for source in node.inputs or (node,)]
     scarce = any(rows is None or rows <= PARTITIONS[-1] for rows in known)
     return PARTITIONS if scarce else (PARTITIONS[0], PARTITIONS[-1])
 
 
 def has_order(node: PlannerNode, rows: Rows) -> bool:
-    """Whether a node's rows have an order: all have, but for sources of rows that come as they like."""
+    """Return whether a node's rows have a defined order: all but those of sources without one."""
     return bool(node.inputs) or node.operator.is_source or len(rows) <= 1
 
 
 def spark_rows(node: PlannerNode) -> Rows:
-    """Return the rows of a node by its lowering."""
+    """Return the rows that a node's lowering gives."""
     return run_lowering(node, PARTITIONS[1])
 
 
 def run_lowering(node: PlannerNode, partitions: int) -> Rows:
-    """Return the rows of a node by its lowering over sources that are scattered among partitions, checking what it claims."""
+    """Return the rows that a node's lowering gives over scattered sources, after checking its claims."""
     relation = lower_scattered(node, partitions)
     return check_rows(node, relation, collect(node, relation))
 
@@ -391,7 +391,7 @@ def collect(node: PlannerNode, relation: Relation) -> pa.Table:
 
 
 def check_rows(node: PlannerNode, relation: Relation, table: pa.Table) -> Rows:
-    """Check what a relation claims of its rows against the rows; return them.
+    """Check what a relation claims about its rows; return them.
 
     Raises
     ------
@@ -409,9 +409,9 @@ def check_rows(node: PlannerNode, relation: Relation, table: pa.Table) -> Rows:
 
 
 def lower_scattered(node: PlannerNode, partitions: int) -> Relation:
-    """Return a plan as one Spark query whose sources lie in partitions that know nothing of row order.
+    """Lower a plan to one Spark query whose sources are spread over partitions without regard to row order.
 
-    One partition is run as the engine runs few rows: in the session for them, without exchanges. The shape of the result is checked.
+    One partition runs like few rows in the engine: in the session for them, without exchanges. The shape of the result is checked.
     """
     spark = get_session(QuerySize.SMALL if partitions == 1 else QuerySize.DEFAULT)
     context = LoweringContext(spark)
@@ -429,7 +429,7 @@ def lower_scattered(node: PlannerNode, partitions: int) -> Relation:
 
 
 def scattered(relation: Relation, partitions: int) -> Relation:
-    """Return a relation whose rows lie in partitions by a hash of their keys."""
+    """Return a relation whose rows are partitioned by a hash of their keys."""
     keys = [relation.df[column.name] for column in relation.key]
     return attrs.evolve(relation, df=relation.df.repartition(partitions, *keys))
 
@@ -446,22 +446,22 @@ def check_shape(node: PlannerNode, relation: Relation) -> None:
     missing = [name for name in (*relation.columns, *relation.hidden) if name not in relation.df.columns]
     demand(not missing, node, "the lowering has all its columns and keys", f"{missing} not in {relation.df.columns}")
     found = [type_text(relation.df.schema[name].dataType.simpleString()) for name in relation.columns]
-    wanted = [type_text(spark_type(column_type)) for column_type in node.schema]
-    demand(found == wanted, node, "the lowering gives the inferred types", f"{found} for {wanted}")
+    expected = [type_text(spark_type(column_type)) for column_type in node.schema]
+    demand(found == expected, node, "the lowering gives the inferred types", f"{found} for {expected}")
 
 
 def type_text(ddl: str) -> str:
-    """Return Spark's type in one spelling."""
+    """Return a Spark type in a canonical spelling."""
     return ddl.replace("integer", "int").replace(" ", "")
 
 
 def check_key(node: PlannerNode, relation: Relation, hidden: dict[str, list[Any]], count: int) -> None:
-    """Check that the key orders all rows and that the position, if there is one, numbers them from zero.
+    """Check that the key orders all rows and that the position, if there is one, is the row number from zero.
 
     Raises
     ------
     ContractBroken
-        If two rows have one key, or the position is another number.
+        If two rows have the same key, or the position is not the row number.
     """
     if not relation.key:
         demand(not node.inputs or count <= 1, node, "rows have a key", f"{count} rows without one")
@@ -486,7 +486,7 @@ def check_contract(example: Example) -> None:
 
 
 def check_operator(example: Example) -> None:
-    """Check what can be checked without Spark: the value, inference, kernels over row ranges.
+    """Check everything that does not need Spark: the value, inference, kernels over row ranges.
 
     Raises
     ------
@@ -514,7 +514,7 @@ def check_operator(example: Example) -> None:
 
 
 def check_lowering(example: Example) -> None:
-    """Check the Spark lowering: types, order, claims, rows, and that the number of partitions changes nothing.
+    """Check the Spark lowering: types, order, claims, rows, and that the number of partitions does not matter.
 
     Raises
     ------
@@ -534,7 +534,7 @@ def check_lowering(example: Example) -> None:
 
 
 def check_value(node: PlannerNode) -> None:
-    """Check that an operator is a registered, hashable, comparable value that pickles and describes itself in a line.
+    """Check that an operator is a registered, hashable, comparable value that pickles and describes itself in one line.
 
     Raises
     ------
@@ -553,12 +553,12 @@ def check_value(node: PlannerNode) -> None:
 
 
 def check_pickle(node: PlannerNode) -> None:
-    """Check that an operator pickles. Only one that has no kernel and holds something not portable, a live DataFrame, need not.
+    """Check that an operator pickles, unless it has no kernel and holds something that is not portable, such as a live DataFrame.
 
     Raises
     ------
     ContractBroken
-        If it does not, or comes back as another.
+        If it does not, or does not survive pickling unchanged.
     """
     operator = node.operator
     if operator.any_operator_parameters and not operator.has_kernel:
@@ -574,7 +574,7 @@ def check_pickle(node: PlannerNode) -> None:
 
 
 def check_inputs_are_sources(node: PlannerNode) -> None:
-    """Check that an example is one operator over sources, so that what is found wrong is the operator's.
+    """Check that an example is one operator over sources, so that any failure is that operator's.
 
     Raises
     ------
@@ -586,7 +586,7 @@ def check_inputs_are_sources(node: PlannerNode) -> None:
 
 
 def check_facts(node: PlannerNode, count: int) -> None:
-    """Check the claims about the row count against the rows there are, with the inputs' lengths known and unknown.
+    """Check the inferred lengths against the number of rows, with the inputs' lengths known and unknown.
 
     Raises
     ------
@@ -607,7 +607,7 @@ def check_facts(node: PlannerNode, count: int) -> None:
 
 
 def check_claims(node: PlannerNode, rows: Rows) -> None:
-    """Check what the operator derives of order, keys and values against the rows there are.
+    """Check what the operator infers about order, keys and values against the rows.
 
     Raises
     ------
@@ -619,7 +619,7 @@ def check_claims(node: PlannerNode, rows: Rows) -> None:
 
 
 def unknown_length(node: PlannerNode, at_most: int | None) -> Facts:
-    """Facts of a node as if its length had not been known."""
+    """Facts of a node with its length made unknown."""
     return attrs.evolve(node.facts, length=Length.unknown(at_most=at_most))
 
 
@@ -636,7 +636,7 @@ def check_bound(node: PlannerNode, length: Length, count: int) -> None:
 
 
 def check_order_needs(node: PlannerNode, rows: Rows, run: Any) -> None:
-    """Check that rows may come in another order where the operator says that order does not matter.
+    """Check that the order of input rows does not matter where the operator says so.
 
     Raises
     ------
@@ -653,7 +653,7 @@ def check_order_needs(node: PlannerNode, rows: Rows, run: Any) -> None:
 
 
 def is_registered(operator: Operator) -> bool:
-    """Whether an operator's name leads to its class."""
+    """Return whether an operator's name is registered for its class."""
     try:
         return planner_node_name_to_type(operator.name) is type(operator)
     except PlanInvariantError:
@@ -661,7 +661,7 @@ def is_registered(operator: Operator) -> bool:
 
 
 def is_hashable(operator: Operator) -> bool:
-    """Whether an operator and all its parameters have hashes."""
+    """Return whether an operator and all its parameters are hashable."""
     try:
         hash(operator)
     except TypeError:
@@ -683,6 +683,99 @@ def operators_without_examples(package: str, examples: Iterable[Example]) -> lis
     modules = {name: planner_node_name_to_type(name).__module__ for name in registered_names()}
     own = [name for name, module in modules.items() if module.split(".")[0] == package]
     return [name for name in own if name not in covered]
+
+
+# Claims about the order of rows, compared with the rows.
+
+Row = Sequence[Any]
+
+
+def rank(value: Any) -> tuple[int, Any]:
+    """Sort key of a value in the engine's ascending order: missing first, NaN last, datetimes by instant, unordered values by their text.
+
+    Examples
+    --------
+    >>> sorted([2.0, float("nan"), None, -0.0], key=rank)
+    [None, -0.0, 2.0, nan]
+    """
+    if value is None:
+        return (0, 0)
+    if isinstance(value, float) and math.isnan(value):
+        return (2, 0)
+    if isinstance(value, datetime):
+        return (1, value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value)
+    return (1, value if isinstance(value, (int, float, str)) else repr(value))
+
+
+def tie(row: Row, columns: Sequence[Hashable]) -> tuple[Any, ...]:
+    """Ranks of a row's values in some columns."""
+    return tuple(rank(row[column]) for column in columns if isinstance(column, int))
+
+
+def out_of_order(before: Row, after: Row, items: Sequence[OrderingItem]) -> bool:
+    """Return whether the second of two consecutive rows comes before the first in an ordering of visible columns."""
+    for item in items:
+        first, second = rank(before[item.column]), rank(after[item.column])  # type: ignore[call-overload]
+        if first == second:
+            continue
+        if (first[0] == 0) != (second[0] == 0):
+            return (second[0] == 0) == (item.nulls == "nulls_first")
+        return bool(second < first) == (item.direction == "asc")
+    return False
+
+
+def false_claims(properties: RelationProperties, rows: Sequence[Row]) -> list[str]:
+    """Claims about visible columns that the rows contradict, each as a sentence.
+
+    Examples
+    --------
+    >>> known = RelationProperties(OrderingProperties(orderings=[[(0, "asc")]], keys=[[0]]))
+    >>> false_claims(known, [(1,), (1,), (3,)])
+    ['rows 0 and 1 are equal on the key (0,)']
+    """
+    order = properties.order
+    found = [f"column {c} is not constant" for c in order.constants if len({rank(row[c]) for row in rows}) > 1]  # type: ignore[call-overload]
+    for group in order.equivalences:
+        columns = [column for column in group if isinstance(column, int)]
+        found += [f"columns {columns} differ in row {i}" for i, row in enumerate(rows) if len({rank(row[c]) for c in columns}) > 1][:1]
+    for items in order.orderings:
+        if all(isinstance(item.column, int) and item.direction != "any" for item in items):
+            wrong = [i for i, (a, b) in enumerate(pairwise(rows)) if out_of_order(a, b, items)]
+            found += [f"rows {i} and {i + 1} are not in the order {items}" for i in wrong[:1]]
+    found += false_dependencies(order, rows)
+    found += [f"column {c} has a missing value" for c in order.not_null if isinstance(c, int) and any(row[c] is None for row in rows)]
+    for column, (low, high) in properties.bounds.items():
+        values = [rank(bound_scale(row[column])) for row in rows]
+        if any(not rank(low) <= value <= rank(high) for value in values):
+            found.append(f"column {column} has values outside of {low}..{high}")
+    return found
+
+
+def bound_scale(value: Any) -> Any:
+    """Convert a value to the scale of recorded bounds: datetimes to microseconds of their instants."""
+    if isinstance(value, datetime):
+        elapsed = (value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value) - datetime(1970, 1, 1)
+        return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+    return value
+
+
+def false_dependencies(order: OrderingProperties, rows: Sequence[Row]) -> list[str]:
+    """Keys and dependencies of visible columns that do not hold."""
+    found = []
+    for key in order.keys:
+        if all(isinstance(column, int) for column in key):
+            seen: dict[Any, int] = {}
+            for i, row in enumerate(rows):
+                first = seen.setdefault(tie(row, key), i)
+                if first != i:
+                    found.append(f"rows {first} and {i} are equal on the key {key}")
+                    break
+    for determinant, dependent in order.functional_dependencies:
+        if all(isinstance(column, int) for column in (*determinant, *dependent)):
+            values: dict[Any, Any] = {}
+            if any(values.setdefault(tie(row, determinant), tie(row, dependent)) != tie(row, dependent) for row in rows):
+                found.append(f"columns {determinant} do not determine {dependent}")
+    return found
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The contract kit for scalar functions and aggregates: what they say about themselves is held against what they do, on some values."""
+"""The contract kit for scalar functions and aggregates: compares what they declare with what they do, on given values."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
 from sframe_spark.operators.property_inference import monotone_step
 from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.contract import Example, check_lowering, check_operator, demand, kernel_rows, read_all, same_value
-from sframe_spark.testing.order_claims import rank
+from sframe_spark.testing.contract import Example, check_lowering, check_operator, demand, kernel_rows, rank, read_all, same_value
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import infer_type
 
 
 def check_function(name: str, *arguments: Any, parameters: tuple[Any, ...] = (), spark: bool = True) -> None:
-    """Check a scalar function on some values: rows do not see each other, types are those inferred, Spark gives the same, promised orders hold.
+    """Check a scalar function on some values: rows are independent, types are as inferred, Spark agrees, declared monotonicity holds.
 
     Parameters
     ----------
@@ -48,10 +47,10 @@ def check_function(name: str, *arguments: Any, parameters: tuple[Any, ...] = (),
     """
     FUNCTIONS.named(name)
     columns = [argument for argument in arguments if isinstance(argument, list)]
-    places = iter(range(len(columns)))
-    operands = tuple(Register(next(places)) if isinstance(argument, list) else literal_of(argument) for argument in arguments)
+    positions = iter(range(len(columns)))
+    operands = tuple(Register(next(positions)) if isinstance(argument, list) else literal_of(argument) for argument in arguments)
     step = Step(name, operands, tuple(parameters))
-    outputs = tuple(Register(place) for place in range(len(columns) + 1))
+    outputs = tuple(Register(position) for position in range(len(columns) + 1))
 
     def build() -> PlannerNode:
         return apply_program(table_of(columns), Program(len(columns), (step,), outputs))
@@ -61,7 +60,7 @@ def check_function(name: str, *arguments: Any, parameters: tuple[Any, ...] = (),
 
 
 def check_aggregate(name: str, *columns: list[Any], parameters: tuple[Any, ...] = (), spark: bool = True) -> None:
-    """Check an aggregate on some values: of all rows, of groups, of none, from parts that are cut anywhere, and on Spark.
+    """Check an aggregate on some values: of all rows, of groups, of no rows, from partial states divided anywhere, and on Spark.
 
     Parameters
     ----------
@@ -108,7 +107,7 @@ def table_of(columns: Sequence[list[Any]]) -> PlannerNode:
     if not columns or len(set(map(len, columns))) > 1:
         raise InvalidArgumentError("examples are lists of values, one at least, and all of one length")
     types = [infer_type(values) for values in columns]
-    # Values as users give them, arrays too, which `table_source` does not take.
+    # Values as users give them, including arrays.
     return memory_source([encode(values, kind) for values, kind in zip(columns, types, strict=True)], types)
 
 
@@ -119,7 +118,7 @@ def _check(example: Example, spark: bool) -> None:
 
 
 def _check_promise(node: PlannerNode, step: Step) -> None:
-    """What is said to be monotone is, over all pairs of rows; missing values come first, then numbers, then NaN."""
+    """Check that a function declared monotone is so over all pairs of rows; missing values come first, then numbers, then NaN."""
     promise = monotone_step(step, node.inputs[0].schema)
     if promise is None or len(node.inputs[0].schema) > 1:
         return
@@ -136,7 +135,7 @@ def _check_promise(node: PlannerNode, step: Step) -> None:
 
 
 def _check_parts(name: str, parameters: tuple[Any, ...], node: PlannerNode) -> None:
-    """Parts of runs, cut anywhere, give what all rows give."""
+    """Check that partial states of runs, divided anywhere, combine to the value of all rows."""
     parts, reduce = AGGREGATES.named(name).decomposition, AGGREGATES.named(name).reduce
     if parts is None or reduce is None:
         return

@@ -1,10 +1,10 @@
-"""Search for laws that are missing: pairs of operators whose rows a cheaper plan of the engine's own operators gives.
+"""Searches for missing laws: plans for which the engine's own operators offer a cheaper plan with the same rows.
 
 All plans of at most two *moves* (an operator with some parameters) over a table are computed on several tables: with ties, missing values, no rows,
-one row. Plans that give the same rows, in the same order and of the same types, on all of them are taken for equal. Of each class of equal plans
-the optimizer should make one plan, or plans that cost the same; :func:`search` reports those for which it does not, with the cheapest one beside.
+one row. Plans that give the same rows, in the same order and of the same types, on all of them are considered equal. The optimizer should rewrite
+each class of equal plans to one plan, or to plans of equal cost; :func:`search` reports the exceptions together with the cheapest plan.
 
-What is found is a hint, not a proof: a law needs a reason why it holds for all tables. ``python -m sframe_spark.testing.law_search`` prints all.
+A report is a hint, not a proof: a law needs a reason why it holds for all tables. ``python -m sframe_spark.testing.law_search`` prints all.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle
 from sframe_spark.types import FLOAT, INT, STR
 
-# A key with ties, a float and a text.
+# A key with ties, a float and a string.
 SCHEMA = (INT, FLOAT, STR)
 
 
 @attrs.frozen(eq=False)
 class Move:
-    """One operator at work: a name that says what it does, and what makes a node of it over a node of the columns of the tables."""
+    """One step of a plan: a name, and a function that applies an operator to a node with the columns of the tables."""
 
     name: str
     build: Callable[[PlannerNode], PlannerNode]
@@ -53,7 +53,7 @@ class Move:
 
 @attrs.frozen(eq=False)
 class CostlyPlan:
-    """A plan that costs more than another one with the same rows."""
+    """A plan that costs more after optimization than another plan with the same rows."""
 
     plan: str
     cost: float
@@ -65,7 +65,7 @@ class CostlyPlan:
 
 
 def tables() -> list[PlannerNode]:
-    """Tables that tell plans apart: keys with ties and missing values, one row, no row, rows in order, equal rows."""
+    """Tables that distinguish plans: keys with ties and missing values, one row, no row, sorted rows, equal rows."""
     keys = [2, 3, 1, None, 2, 1, 3, 7, None, 5, 2, 2, 9, 1]
     values = [3.5, 0.5, 2.0, 1.5, None, 2.0, -1.0, 4.0, 1.5, 0.0, 3.0, 3.0, 2.5, None]
     texts = ["c", "a", "b", None, "c", "b", "d", "e", "a", "f", "c", "c", "g", "c"]
@@ -75,12 +75,12 @@ def tables() -> list[PlannerNode]:
 
 
 def compared(node: PlannerNode, function: str, literal: Literal, column: int = 0) -> PlannerNode:
-    """The rows for which a comparison of a column with a constant holds."""
+    """Filter rows by comparing a column with a constant."""
     return filter_by_mask(node, apply_function(function, project(node, [column]), literal))
 
 
 def added(node: PlannerNode) -> PlannerNode:
-    """The first column with one added to it."""
+    """Add one to the first column."""
     return apply_program(node, Program(3, (Step("add", (Register(0), Literal(1, INT))),), (Register(3), Register(1), Register(2))))
 
 
@@ -109,7 +109,7 @@ MOVES: tuple[Move, ...] = (
     Move("running max", lambda x: zip_columns(cumulative(project(x, [0]), "max"), project(x, [1, 2]))),
     Move("sum so far by c0", lambda x: zip_columns(project(x, [0]), running(x, [0], [Aggregation("sum", (1,))]), project(x, [2]))),
 )
-# What may end a plan and has other columns.
+# Moves with other columns, which can only be the last.
 LAST_MOVES = (
     Move("count", lambda x: reduce_columns(x, [Aggregation("count")])),
     Move("sum c0", lambda x: reduce_columns(x, [Aggregation("sum", (0,))])),
@@ -129,19 +129,19 @@ def plans(first: Sequence[Move], last: Sequence[Move]) -> Iterator[tuple[Move, .
 
 
 def named(moves: Iterable[Move]) -> str:
-    """A plan as text, in the order in which its moves are made."""
+    """A plan as text, first move first."""
     return " | ".join(move.name for move in moves) or "nothing"
 
 
 def built(moves: Iterable[Move], source: PlannerNode) -> PlannerNode:
-    """A plan over a table."""
+    """Apply a plan to a table."""
     for move in moves:
         source = move.build(source)
     return source
 
 
 def rows_of(node: PlannerNode, inputs: Sequence[float]) -> float:
-    """About how many rows a node has, given those of its inputs: a filter keeps half of them."""
+    """Estimated number of rows of a node, given those of its inputs: a filter keeps half of them."""
     operator, known = node.operator, node.length.at_most
     made = sum(inputs) if operator.unites_rows else max(inputs, default=math.inf)
     made = made / 2 if operator.filters else made
@@ -149,7 +149,7 @@ def rows_of(node: PlannerNode, inputs: Sequence[float]) -> float:
 
 
 def cost(root: PlannerNode) -> float:
-    """What a plan costs, about: rows that each operator reads, some ten times as dear as others."""
+    """Estimated cost of a plan: the rows that each operator reads, with a factor of ten for expensive operators."""
     total = 0.0
     rows: dict[int, float] = {}
     for node in postorder([root]):

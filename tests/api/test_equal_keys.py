@@ -12,12 +12,12 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.testing.oracle.values import rows_equal
-from sframe_spark.testing.random_tables import segments_source, table_source
+from sframe_spark.testing.oracle_values import rows_equal
 from sframe_spark.types import FLOAT, INT
 from tests.api.equal_keys import MOMENTS, OPERATIONS, TRICKY, TRICKY_NESTED, VALUES, Grouped, sorted_rows
 from tests.examples import examples
 from tests.random_programs.equivalence import EngineRunner, spark_layout
+from tests.random_tables import segments_source, table_source
 
 KINDS = {**TRICKY, **TRICKY_NESTED}
 OF_DICTS = ["groupby_runs", *(name for name in MOMENTS if name.startswith(("groupby_", "add_columns_")) and " by" in name)]

@@ -11,9 +11,9 @@ import pytest
 
 from sframe_spark import SArray, SFrame, config, util
 from sframe_spark.api.random_frames import RANDOM_COLUMNS
-from sframe_spark.testing.random_tables import made_column, write_archive
 from sframe_spark.turicreate.object_decoding import INTEGER, TEXT
 from sframe_spark.util import crossproduct, generate_random_sframe, get_archive_type, get_turicreate_object_type, is_directory_archive
+from tests.random_tables import made_column, write_archive
 
 CODES = "nNrRbzZsScCxXhHlLmMvVwWdD"
 TYPES = [*["float"] * 4, *["int"] * 3, *["str"] * 8, *["list"] * 4, *["array"] * 4, *["dict"] * 2]

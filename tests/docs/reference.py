@@ -15,12 +15,12 @@ from sframe_spark.laws import STAGES, builtin_laws
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import BUILTIN_MODULES, planner_node_name_to_type, registered_names
-from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.testing.laws import LawCase, read_case_files
 from sframe_spark.types import ColumnType
 from tests.api.members import MEMBERS, ONE_BY_ONE, OTHERS, planned
 from tests.expressions.functions.row_by_row import is_row_by_row, kernels
 from tests.expressions.functions.test_spark_columns import own_functions
+from tests.operator_examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
 FLAGS = (

@@ -14,8 +14,8 @@ from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.testing.contract import Example
-from sframe_spark.testing.examples import EXAMPLES
 from tests.hostile.fuzz import CALLING_PYTHON
+from tests.operator_examples import EXAMPLES
 
 # Parameters that name columns, and nothing else.
 POSITIONS = ("by", "keys", "left_keys", "right_keys", "left_key", "right_key", "on", "within", "value", "time", "position")

@@ -32,13 +32,13 @@ from sframe_spark.planner.law import Law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.testing.laws import apply_law
-from sframe_spark.testing.oracle.interpreter import sorted_rows
-from sframe_spark.testing.random_tables import segments_source
+from sframe_spark.testing.oracle import sorted_rows
 from sframe_spark.types import FLOAT, INT, STR
 from sframe_spark.values.decode import decode
 from tests.examples import examples, part
 from tests.facts import same
 from tests.operators.ranges import run_in_ranges
+from tests.random_tables import segments_source
 
 NAN = float("nan")
 SCHEMA = (INT, STR, FLOAT)

@@ -16,8 +16,8 @@ from sframe_spark.laws.pruning import ValueRanges, intersection, mask_ranges, un
 from sframe_spark.operators.lookup.numeric_keys import key_numbers
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.storage.segments.pruning import Bounds
-from sframe_spark.testing.random_tables import column_array
 from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME, ColumnType
+from tests.random_tables import column_array
 
 DAY = datetime.datetime(2024, 1, 1)
 INTS = st.one_of(st.integers(-9, 9), st.sampled_from([2**53, 2**53 + 1, 2**62, 2**63 - 1, -(2**63), -(2**63) + 1]), st.integers(-(2**63), 2**63 - 1))

@@ -6,8 +6,8 @@ import pytest
 
 from sframe_spark.operators.append import append
 from sframe_spark.planner.inference import properties_of
-from sframe_spark.testing.random_tables import table_source
 from sframe_spark.types import INT
+from tests.random_tables import table_source
 
 
 @pytest.mark.parametrize(

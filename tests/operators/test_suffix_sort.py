@@ -17,11 +17,11 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import optimize
 from sframe_spark.operators import sort
 from sframe_spark.operators.sort import SuffixSort, sort_rows
-from sframe_spark.testing.oracle import Oracle, rows_equal
-from sframe_spark.testing.oracle.values import rows_of
-from sframe_spark.testing.random_tables import table_source
+from sframe_spark.testing.oracle import Oracle
+from sframe_spark.testing.oracle_values import rows_equal, rows_of
 from sframe_spark.types import FLOAT, INT, STR
 from tests.examples import examples
+from tests.random_tables import table_source
 
 FLOATS = st.one_of(st.none(), st.sampled_from([0.0, -0.0, 1.5, -2.0, math.nan, math.inf]))
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "é", "aa"]))

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from sframe_spark.testing.oracle.interpreter import AGGREGATES, mean, present, smallest, squared_deviations
-from sframe_spark.testing.oracle.values import exact_sum, is_nan, rank, token
+from sframe_spark.testing.oracle import AGGREGATES, mean, present, smallest, squared_deviations
+from sframe_spark.testing.oracle_values import exact_sum, is_nan, rank, token
 
 Row = dict[str, Any]
 Rows = list[Row]

@@ -14,9 +14,9 @@ from sframe_spark import SFrame
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.segments.writer import SegmentWriter
-from sframe_spark.testing.oracle.values import rank
-from sframe_spark.testing.random_tables import segments_source, table_source
+from sframe_spark.testing.oracle_values import rank
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from tests.random_tables import segments_source, table_source
 
 NAN, INFINITY = float("nan"), float("inf")
 FIRST_DAY = datetime.datetime(2024, 3, 1)

@@ -21,11 +21,11 @@ from sframe_spark.planner.inference import is_in_order, properties_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started
 from sframe_spark.storage.segments.writer import SegmentWriter
-from sframe_spark.testing.oracle.values import rank, rows_equal
-from sframe_spark.testing.order_claims import false_claims
-from sframe_spark.testing.random_tables import column_array
+from sframe_spark.testing.contract import false_claims
+from sframe_spark.testing.oracle_values import rank, rows_equal
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from tests.examples import examples
+from tests.random_tables import column_array
 
 DAY = datetime.datetime(2024, 2, 29)
 VALUES: dict[ColumnType, list[Any]] = {

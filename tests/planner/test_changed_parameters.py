@@ -12,7 +12,7 @@ import pytest
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.plugin import graph_from_json, graph_to_json
 from sframe_spark.testing.contract import Example, has_whole_kernel, kernel_rows
-from sframe_spark.testing.examples import EXAMPLES
+from tests.operator_examples import EXAMPLES
 from tests.planner.plan_parameters import leaves, with_leaf
 
 # Texts that are data, and not words of a parameter: constants, and names for people.

@@ -29,9 +29,10 @@ from sframe_spark.planner.parameters import from_portable, to_portable, value_cl
 from sframe_spark.planner.plan_serialization import FORMAT_VERSION, MAX_EMBEDDED_BYTES, graph_from_json, graph_to_json, plan_text
 from sframe_spark.planner.registry import register
 from sframe_spark.testing.contract import Example
-from sframe_spark.testing.examples import EXAMPLES, stored, table
-from sframe_spark.testing.oracle import Oracle, rows_equal
+from sframe_spark.testing.oracle import Oracle
+from sframe_spark.testing.oracle_values import rows_equal
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, FLOAT, INT, STR, TYPES_BY_NAME
+from tests.operator_examples import EXAMPLES, stored, table
 from tests.planner.sample import DEEP, Leaf, Pair, chain, lattice, leaf, step
 from tests.planner.sample import Step as SampleStep
 from tests.random_programs.plans import ALL_STEPS, random_program

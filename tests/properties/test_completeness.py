@@ -11,12 +11,12 @@ from sframe_spark.config import config
 from sframe_spark.laws import builtin_laws, builtin_optimizer
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.planner.registry import BUILTIN_MODULES
-from sframe_spark.testing.oracle.interpreter import MEANINGS
+from sframe_spark.testing.oracle import MEANINGS
 from tests.properties.counts import IN_EACH_LAYOUT, ON_SPARK, WITHOUT_SPARK
 from tests.properties.test_spark import LAYOUTS
 from tests.random_programs.plans import ALL_STEPS, random_program
 
-# Operators that random programs do not hold yet: give one a meaning in `testing/oracle` and a step in `tests/random_programs/steps.py`.
+# Operators that random programs do not hold yet: give one a meaning in `testing` and a step in `tests/random_programs/steps.py`.
 NOT_YET = ("sorted_join", "suffix_sort")
 
 TABLES = ("memory_source", "segment_source", "archive_source", "range_source", "constant_source")

@@ -18,11 +18,11 @@ from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.sort import TopRows
 from sframe_spark.operators.window import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.oracle import Oracle, rows_equal
-from sframe_spark.testing.oracle.scalar_functions import SCALARS
-from sframe_spark.testing.random_tables import table_source
+from sframe_spark.testing.oracle import Oracle
+from sframe_spark.testing.oracle_values import SCALARS, rows_equal
 from sframe_spark.types import FLOAT, INT, STR
 from tests.facts import from_fact, load_facts, same
+from tests.random_tables import table_source
 
 RECORDED = load_facts("operator_facts.json")
 VALUES = {name: from_fact(RECORDED["columns"][name]) for name in ("int", "int2", "float", "float2", "str", "str2")}

@@ -24,13 +24,12 @@ from sframe_spark.planner.inference import current_facts, properties_of, prove_e
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
 from sframe_spark.planner.plan_serialization import plan_text, trace_text
-from sframe_spark.testing.oracle import Oracle, Rows, rows_equal
-from sframe_spark.testing.oracle.interpreter import Meaning
-from sframe_spark.testing.oracle.values import rows_of
-from sframe_spark.testing.order_claims import false_claims
-from sframe_spark.testing.random_tables import table_source
+from sframe_spark.testing.contract import false_claims
+from sframe_spark.testing.oracle import Meaning, Oracle, Rows
+from sframe_spark.testing.oracle_values import rows_equal, rows_of
 from sframe_spark.types import PYTHON_CLASS
 from tests.random_programs.plans import RandomProgram
+from tests.random_tables import table_source
 
 LIST_KINDS = ("list", "array")
 

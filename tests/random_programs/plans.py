@@ -18,9 +18,9 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.plan_serialization import plan_text
 from sframe_spark.testing.oracle import Oracle, Rows
-from sframe_spark.testing.random_tables import random_table
 from tests.random_programs import lookup_steps, ordered_steps, run_steps, steps
 from tests.random_programs.growth import Growth
+from tests.random_tables import random_table
 
 DRIVER_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "project": steps.project_some,

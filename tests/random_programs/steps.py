@@ -15,11 +15,11 @@ from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.sort import AssumeOrder, TopRows
 from sframe_spark.operators.window import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.random_tables import COLUMN_TYPES, table_like
-from sframe_spark.testing.sample_functions import FLAT_POOL, POOL
 from sframe_spark.types import INT, STR
 from tests.random_programs.growth import MAX_ROWS, Growth
 from tests.random_programs.scalar_steps import COMPARISONS, choose_between, run_program, transform_column, transform_two
+from tests.random_tables import COLUMN_TYPES, table_like
+from tests.sample_functions import FLAT_POOL, POOL
 
 __all__ = ["choose_between", "run_program", "transform_column", "transform_two"]
 

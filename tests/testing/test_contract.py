@@ -30,8 +30,8 @@ from sframe_spark.testing.contract import (
     partitions_for,
     same_value,
 )
-from sframe_spark.testing.examples import table
 from sframe_spark.types import FLOAT, INT
+from tests.operator_examples import table
 
 pytestmark = pytest.mark.usefixtures("own_registry")
 

@@ -11,8 +11,8 @@ import pytest
 import sframe_spark.operators
 from sframe_spark.planner.registry import registered_names
 from sframe_spark.testing.contract import Example, check_lowering, check_operator, operators_without_examples
-from sframe_spark.testing.examples import EXAMPLES
 from tests.examples import part
+from tests.operator_examples import EXAMPLES
 
 
 @pytest.mark.parametrize("example", [example for example in EXAMPLES if not example.needs_spark], ids=str)

@@ -13,8 +13,8 @@ import pytest
 from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.plugin import INT, STR, Chunk, Need, Operator, register
 from sframe_spark.testing.contract import Example
-from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.testing.opportunities import unused_opportunities
+from tests.operator_examples import EXAMPLES
 
 pytestmark = pytest.mark.usefixtures("own_registry")
 

@@ -14,10 +14,10 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sarray, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.testing.random_tables import MadeBlock, MadeColumn, made_block, made_column, run_bytes, segment_bytes, write_archive
 from sframe_spark.turicreate import file_format
 from sframe_spark.turicreate.file_format import MAX_FOOTER_BYTES
 from sframe_spark.turicreate.object_decoding import INTEGER, LIST, TEXT
+from tests.random_tables import MadeBlock, MadeColumn, made_block, made_column, run_bytes, segment_bytes, write_archive
 
 FILES = ("dir_archive.ini", "m_1.frame_idx", "m_1.sidx", "m_1.0000")
 

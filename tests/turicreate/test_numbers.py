@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sframe_spark.errors import BrokenPayload
-from sframe_spark.testing.random_tables import number_bytes, run_bytes
 from sframe_spark.turicreate.number_decoding import GROUP, WIDTHS, NumberRun, Payload
 from tests.examples import examples
+from tests.random_tables import number_bytes, run_bytes
 
 ALL = 1 << 64
 LENGTHS = (0, 1, 2, 3, 7, 8, 9, 127, 128, 129, 255, 256, 257, 300, 1000)

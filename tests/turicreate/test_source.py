@@ -16,12 +16,12 @@ from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
-from sframe_spark.testing.random_tables import MadeBlock, MadeColumn, made_column, run_bytes, write_archive
 from sframe_spark.turicreate import file_format
 from sframe_spark.turicreate import source as module
 from sframe_spark.turicreate.archive import open_archive
 from sframe_spark.turicreate.object_decoding import INTEGER, LIST, REAL, TEXT, VECTOR
 from sframe_spark.turicreate.source import ArchiveSource
+from tests.random_tables import MadeBlock, MadeColumn, made_column, run_bytes, write_archive
 
 ROWS = 1000
 

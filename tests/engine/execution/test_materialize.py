@@ -13,8 +13,8 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import compare_rows, compare_with_naive
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.testing.random_tables import column_array, table_source
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
+from tests.random_tables import column_array, table_source
 
 
 @pytest.mark.spark

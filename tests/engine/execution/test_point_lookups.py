@@ -14,8 +14,8 @@ from sframe_spark.laws.pruning import filter_by_recorded_bounds
 from sframe_spark.operators.sources import segment_subset
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.segments import writer
-from sframe_spark.testing.random_tables import segments_source
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ZONED_DATETIME
+from tests.random_tables import segments_source
 
 ROWS, SEGMENTS, ROWS_PER_GROUP = 1_000, 4, 50
 START = datetime.datetime(2024, 1, 1)

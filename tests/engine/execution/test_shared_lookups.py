@@ -14,10 +14,10 @@ from sframe_spark.operators.project import zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.testing.contract import Example, same_rows
-from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle.values import rows_of
-from sframe_spark.testing.random_tables import table_source
+from sframe_spark.testing.oracle_values import rows_of
+from tests.operator_examples import EXAMPLES
+from tests.random_tables import table_source
 
 
 def looks_up(example: Example) -> bool:

@@ -18,10 +18,10 @@ from sframe_spark.planner.chunk import concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started
 from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.random_tables import table_source
 from sframe_spark.types import INT
 from tests.examples import examples
 from tests.operators.ranges import rows_of
+from tests.random_tables import table_source
 
 KEYS = st.lists(st.integers(0, 3), max_size=12)
 

@@ -95,7 +95,7 @@ def test_numbers_in_any_dictionary_are_grouped_as_their_texts(values: list[str |
 
 def test_a_text_that_an_aggregate_reads_comes_as_text() -> None:
     from sframe_spark.operators.groupby.groupby import GroupBy
-    from sframe_spark.testing.random_tables import table_source
+    from tests.random_tables import table_source
 
     facts = [table_source([["a"], ["b"], [1]], [STR, STR, INT], 1).facts]
     assert list(GroupBy((0, 1), (Aggregation("count"),)).coded_columns(facts)) == [0, 1]

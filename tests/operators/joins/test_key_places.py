@@ -12,9 +12,9 @@ from sframe_spark.operators.joins import sorted_join as places
 from sframe_spark.operators.joins.sorted_join import SearchedKeys, key_places
 from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.sources.source import source_of
-from sframe_spark.testing.random_tables import segments_source
 from sframe_spark.types import INT
 from tests.examples import examples
+from tests.random_tables import segments_source
 
 LIMITS = np.iinfo(np.int64)
 NUMBERS = st.integers(-6, 6) | st.sampled_from([int(LIMITS.min), int(LIMITS.min) + 1, int(LIMITS.max), 1 << 40, -(1 << 40)])

@@ -19,10 +19,10 @@ from sframe_spark.operators.lookup.source_lookup import Lookup
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle.values import rows_of
-from sframe_spark.testing.random_tables import segments_source, table_source
+from sframe_spark.testing.oracle_values import rows_of
 from sframe_spark.types import INT, STR
 from tests.examples import examples
+from tests.random_tables import segments_source, table_source
 
 KEYS = st.lists(st.integers(-3, 6), max_size=25)
 

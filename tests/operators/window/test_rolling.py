@@ -10,10 +10,11 @@ import pytest
 from sframe_spark.operators.append import append
 from sframe_spark.operators.slice import slice_rows
 from sframe_spark.operators.window.rolling import KINDS, rolling
-from sframe_spark.testing.oracle import Oracle, rows_equal
-from sframe_spark.testing.random_tables import table_source
+from sframe_spark.testing.oracle import Oracle
+from sframe_spark.testing.oracle_values import rows_equal
 from sframe_spark.types import FLOAT
 from tests.random_programs.equivalence import EngineRunner
+from tests.random_tables import table_source
 
 VALUES = [1e16, 0.1, 0.2, 0.3, 0.3, 0.3, 1e9, None, 5.0, 1.0, 2.0]
 

@@ -15,7 +15,7 @@ from fsspec.implementations.dirfs import DirFileSystem
 from sframe_spark import SArray, SFrame, config, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE, refuse_files_of_saved_for_spark
-from sframe_spark.testing.random_tables import INTEGER, made_column, write_archive
+from tests.random_tables import INTEGER, made_column, write_archive
 
 READERS: dict[str, Callable[[Any], Any]] = {
     "parquet": SFrame.read_parquet,

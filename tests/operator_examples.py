@@ -42,9 +42,9 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.testing.contract import Example
-from sframe_spark.testing.random_tables import archive_source_of, segments_source, table_source
-from sframe_spark.testing.sample_functions import halved, missing_cells, row_twice
 from sframe_spark.types import ARRAY, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from tests.random_tables import archive_source_of, segments_source, table_source
+from tests.sample_functions import halved, missing_cells, row_twice
 
 NAN = float("nan")
 

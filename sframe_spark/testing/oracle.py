@@ -1,4 +1,8 @@
-"""The meaning of every operator: a function from its parameters and the rows of its inputs to rows, in documented order."""
+"""The oracle: a second, naive implementation of every operator on plain Python rows, for comparison with the engine.
+
+It shares no code with the planner, the laws, the kernels or the lowerings: it only reads an operator's parameters and the types of its
+columns. If the engine and the oracle disagree, one of them is wrong.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.testing.oracle import scalar_functions
-from sframe_spark.testing.oracle.values import SOURCES, Row, exact_sum, is_nan, rank, token
+from sframe_spark.testing import oracle_values
+from sframe_spark.testing.oracle_values import SOURCES, Row, exact_sum, is_nan, rank, token
 from sframe_spark.values.decode import decode
 
 if TYPE_CHECKING:
@@ -343,10 +347,10 @@ def call(function: Any, arguments: Sequence[Any], parameters: Sequence[Any]) -> 
     if not isinstance(function, str):
         return call_user(function, arguments)
     if function == "cast":
-        return scalar_functions.cast(arguments[0], "" if arguments[0] is None else type(arguments[0]).__name__, parameters[0].kind)
-    if function in scalar_functions.PARAMETRIC:
-        return scalar_functions.PARAMETRIC[function](*arguments, *parameters)
-    return scalar_functions.SCALARS[function](*arguments)
+        return oracle_values.cast(arguments[0], "" if arguments[0] is None else type(arguments[0]).__name__, parameters[0].kind)
+    if function in oracle_values.PARAMETRIC:
+        return oracle_values.PARAMETRIC[function](*arguments, *parameters)
+    return oracle_values.SCALARS[function](*arguments)
 
 
 def call_user(function: Any, arguments: Sequence[Any]) -> Any:
