@@ -123,6 +123,7 @@ ARRAY: dict[str, Call] = {
     "diff": lambda g: g["int"].diff(),
     "dropna": lambda g: g["int"].dropna(),
     "element_slice": lambda g: g["text"].element_slice(0, 3),
+    "str_pad": lambda g: g["text"].str_pad(5, "both", "."),
     "fillna": lambda g: g["int"].fillna(0),
     "filter": lambda g: g["int"].filter(lambda value: value > 3),
     "filter_by": lambda g: g["int"].filter_by([1, 2, 3]),

@@ -60,6 +60,7 @@ def doors_of(name: str) -> Iterator[tuple[str, Door]]:
         "dict_trim_by_values": lambda value: column.dict_trim_by_values(value),
         "unpack": lambda value: column.unpack(limit=[value]),
         "element_slice": lambda value: column.element_slice(0, value),
+        "str_pad": lambda value: column.astype(str).str_pad(value),
         "vector_slice": lambda value: column.vector_slice(value),
     }
     yield from ((f"{name}.{call}", lambda value, call=call: list(calls[call](value))) for call in calls)

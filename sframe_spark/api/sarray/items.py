@@ -210,6 +210,36 @@ class Items:
         bounds = tuple(None if value is None else max(-MAX_ITEMS, min(int(value), MAX_ITEMS)) for value in (start, stop, step))
         return make_array(apply_function("element_slice", self._node, parameters=bounds))
 
+    def str_pad(self, width: int, side: str = "left", fill: str = " ") -> SArray:
+        """Every text with fill characters added until it has ``width`` characters; longer texts and missing ones stay as they are.
+
+        Parameters
+        ----------
+        width
+            Number of characters that a text has at least.
+        side
+            Where characters are added: ``"left"``, ``"right"`` or ``"both"``, as Python's ``rjust``, ``ljust`` and ``center`` do.
+        fill
+            The character that is added.
+
+        Raises
+        ------
+        TypeError
+            If the values are no texts.
+        ValueError
+            If ``width`` is no int, ``side`` is none of the three, or ``fill`` is not one character.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray(["7", "42", "1234"]).str_pad(3, fill="0"))
+        ['007', '042', '1234']
+        >>> list(SArray(["ann", None]).str_pad(5, side="right", fill="."))
+        ['ann..', None]
+        """
+        length = int(width) if isinstance(width, (int, np.integer)) and not isinstance(width, bool) else width
+        return make_array(apply_function("str_pad", self._node, parameters=(length, side, fill)))
+
     def stack(self, new_column_name: Any = None, drop_na: bool = False, new_column_type: Any = None) -> SFrame:
         """A frame with one row for each item of the lists, arrays or dicts, in their order; see :meth:`SFrame.stack`.
 

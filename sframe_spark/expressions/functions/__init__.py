@@ -14,8 +14,21 @@ from sframe_spark.expressions.functions import (
     packing,
     predicates,
     scalar_function,
+    strings,
 )
 
-__all__ = ["arithmetic", "casts", "datetime_format", "datetimes", "dicts", "element_access", "hashing", "membership", "packing", "predicates"]
+__all__ = [
+    "arithmetic",
+    "casts",
+    "datetime_format",
+    "datetimes",
+    "dicts",
+    "element_access",
+    "hashing",
+    "membership",
+    "packing",
+    "predicates",
+    "strings",
+]
 
 scalar_function.FUNCTIONS.close()

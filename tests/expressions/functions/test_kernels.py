@@ -118,6 +118,7 @@ CASES: list[tuple[str, list[list[Any]], tuple[Any, ...], str, list[Any]]] = [
     ("is_in", [X["dict"]], (({"a": 1.0},),), "int", [1, 0, 0]),
     ("is_in", [X["array"]], ((numbers(1.0),),), "int", [1, 0, 0]),
     ("is_in", [X["datetime"]], ((SECOND, "x"),), "int", [0, 0, 1]),
+    ("str_pad", [["ab", "", None]], (3, "left", "*"), "str", ["*ab", "***", None]),
     ("contains", [X["str"]], ("a",), "int", [1, 0, 0]),
     ("contains", [X["str"]], ("",), "int", [1, 0, 1]),
     ("contains", [X["list"]], ("a",), "int", [1, 0, 0]),

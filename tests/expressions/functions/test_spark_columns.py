@@ -65,6 +65,7 @@ PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "clip": [(0, 5), (-1.5, 1e200), (None, 2), (math.nan, 2)],
     "is_in": [((1, 7, None),), (("a", "é"),), ((),), ((0.5, math.nan, -LARGE),)],
     "contains": [("a",), ("",)],
+    "str_pad": [(3, "left", "0"), (4, "both", "é"), (5, "both", "\U0001f601"), (3, "right", " "), (-(2**70), "left", "0")],
     "recode": [(INT,), (STR,)],
     "moment_part": [(part,) for part in PARTS],
     "dict_has_keys": [(("a",), False), (("a", "b"), True), ((1, 2), True), ((1, 0.5), True), ((), False), ((), True)],
