@@ -47,8 +47,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # Each of these starts processes, or tries the same thing hundreds of times.
 ATTACKS = tuple(Path(__file__).with_name(folder) for folder in ("faults", "hostile", "model"))
-# Files here take long: started last, one would leave the other worker without work.
-LONG = tuple(Path(__file__).with_name(folder) for folder in ("cluster", "process", "session", "testing", "ordered_matrix"))
+# These take long: started last, one would leave the other worker without work.
+LONG = tuple(
+    Path(__file__).parent / place
+    for place in (
+        *("cluster", "process", "session", "testing", "ordered_matrix"),
+        # On Spark, a minute each.
+        *("engine/physical/test_physical_plans.py", "engine/physical/test_frames.py", "engine/execution/test_grouped_parts.py"),
+        *("engine/spark/test_exchanges_on_spark.py", "storage/datasets/test_files_of_others_on_spark.py", "properties/test_members_elsewhere.py"),
+        *("api/io/test_catalog_tables.py", "api/test_cuts.py", "expressions/aggregates/test_spark_columns.py", "plotting/test_counted.py"),
+    )
+)
 # These have none of our marks, and some need Spark.
 TESTS = Path(__file__).parent
 PLUGIN_TESTS = Path(__file__).parents[1] / "examples" / "plugin_package"
@@ -83,7 +92,7 @@ def require_marks_in_sight(items: list[pytest.Item]) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark attacks, put files that take long first, and leave out long and cluster runs unless -m names them."""
     # Looked up once for each file: there are thousands of tests in hundreds of files.
-    folders = {path: frozenset(path.parents) for path in {item.path for item in items}}
+    folders = {path: frozenset((path, *path.parents)) for path in {item.path for item in items}}
     for item in items:
         if not folders[item.path].isdisjoint(ATTACKS):
             item.add_marker("attack")

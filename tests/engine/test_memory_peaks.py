@@ -113,6 +113,7 @@ def test_long_rows_pass_through_the_driver_in_bounded_memory(tmp_path: Path) -> 
     assert peaks["CSV"] < 1_000, peaks
 
 
+@pytest.mark.campaign
 def test_rows_that_find_no_room_pass_in_batches_that_the_memory_for_work_has_room_for(tmp_path: Path) -> None:
     peaks_of(WRITE_WIDE, tmp_path, 300)
     peaks = peaks_of(PASS_WIDE, tmp_path, 300)

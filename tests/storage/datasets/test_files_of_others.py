@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -182,9 +183,10 @@ def same_length(content: bytes) -> bytes:
 LOOKS = ["all rows", "sum", "group", "sort", "head, tail, far row", "running sum", "join"]
 
 
-# Each look with each change, with footers that are known or forgotten.
-@pytest.mark.parametrize(("program", "change", "known"), square(2, LOOKS, CHANGES, [True, False]))
-def test_a_file_that_changes_is_told_and_never_read(bucket: Bucket, program: str, change: str, known: bool) -> None:
+# Each look with some changes, with footers that are known or forgotten.
+@pytest.mark.parametrize(("program", "how"), square(4, LOOKS, product(CHANGES, [True, False])))
+def test_a_file_that_changes_is_told_and_never_read(bucket: Bucket, program: str, how: tuple[str, bool]) -> None:
+    change, known = how
     put(bucket, LAYOUTS["a directory"])
     frame = SFrame.read_parquet(f"{bucket.uri}/t")
     early = frame["n"] + 1
