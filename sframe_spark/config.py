@@ -1,6 +1,6 @@
-"""The few options that the library has, with their environment variables.
+"""The options of the library, with their environment variables.
 
-Read and assign options on :data:`config`; change them for a while with :meth:`Configuration.using`::
+Read and assign options on :data:`config`; change them temporarily with :meth:`Configuration.using`::
 
     from sframe_spark.config import config
 
@@ -8,8 +8,8 @@ Read and assign options on :data:`config`; change them for a while with :meth:`C
     with config.using(check="result", small_rows=0):
         ...
 
-A value is looked up in this order: the innermost ``using`` block of the current thread or task, an assignment, the
-environment variable, the default.
+The value of an option is the first of: the innermost ``using`` block of the current thread or task, an assignment, the environment variable, the
+default.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from sframe_spark.locations import is_private, location_of, normalised, with_can
 from sframe_spark.message_text import brief
 from sframe_spark.redaction import hide, hide_in_error, secrets_in, without_secrets
 
-# What options take: each of these turns a value, or the text of an environment variable, into an option's value, or says what is allowed.
+# Converters: each turns a value, or the text of an environment variable, into an option's value, or raises an error that says what is allowed.
 
 Value = TypeVar("Value")
 
 
 def whole_number(minimum: int, maximum: int, of: str = "") -> Callable[[Any], int]:
-    """Return a converter to an integer of a range; ``of`` tells what is counted."""
+    """Return a converter to an integer in a range; ``of`` says what is counted."""
 
     def convert(value: Any) -> int:
         try:
@@ -54,12 +54,12 @@ def optional(convert: Callable[[Any], Value]) -> Callable[[Any], Value | None]:
     return lambda value: None if value is None else convert(value)
 
 
-def one_of(*choices: str) -> Callable[[Any], str]:
+def one_of(*allowed: str) -> Callable[[Any], str]:
     """Return a converter that accepts only the given words."""
 
     def convert(value: Any) -> str:
-        if value not in choices:
-            raise ValueError(f"must be one of {', '.join(choices)}")
+        if value not in allowed:
+            raise ValueError(f"must be one of {', '.join(allowed)}")
         return str(value)
 
     return convert
@@ -73,7 +73,7 @@ def path_text(value: Any) -> str:
 
 
 def place_text(value: Any) -> str:
-    """Return a place as the one text that it goes by here: a path as :func:`path_text` does, or a URI that other processes reach."""
+    """Return a location in its one canonical form: a path as :func:`path_text` does, or a URI that other processes can reach."""
     if not os.fspath(value):
         raise ValueError("the path is empty")
     place = location_of(value)
@@ -83,30 +83,30 @@ def place_text(value: Any) -> str:
 
 
 def set_of_names(value: Any) -> frozenset[str]:
-    """Return the names as a frozen set; text is one name, and in the environment names are separated by ``;``."""
+    """Return the names as a frozen set; a string is one name, and in the environment names are separated by ``;``."""
     names: Iterable[Any] = value.split(";") if isinstance(value, str) else value
     return frozenset(str(name).strip() for name in names if str(name).strip())
 
 
-# Options of file systems elsewhere, and file systems that users made: for each, what URIs begin with.
+# Options of remote file systems, and file system objects made by users, by prefixes of URIs.
 
-# Where something is, is no secret, and helps.
+# Options that say where something is, which is no secret, and helps.
 NO_SECRETS = ("endpoint_url", "region_name", "profile", "host")
-# Shorter texts among options are no secrets, and may be part of any word.
+# Shorter strings among options are no secrets, and may be part of any word.
 MIN_SECRET = 4
 
 
 class UserFileSystem:
-    """A file system that a user made, of fsspec or pyarrow; Spark's tasks have a copy of it.
+    """A file system object of fsspec or pyarrow that a user made; Spark's tasks have a copy of it.
 
     Parameters
     ----------
     files
-        The file system; None: one that could not be sent here.
+        The file system; None if it could not be pickled for this process.
     name
         The name of its class.
     token
-        Which one it is, for as long as any process has it.
+        Its identity in all processes.
     """
 
     __slots__ = ("_files", "_process", "name", "token")
@@ -115,19 +115,19 @@ class UserFileSystem:
         self._files, self._process = files, os.getpid()
         self.name, self.token = name or type(files).__name__, token or uuid.uuid4().hex
 
-    def here(self) -> Any:
+    def in_this_process(self) -> Any:
         """Return it, with the methods of fsspec.
 
         Raises
         ------
         StorageError
-            If it is of another process, which this one cannot have it of.
+            If it works only in another process.
         """
-        given = f"the {self.name} that config.storage_options has"
+        what = f"the {self.name} that config.storage_options has"
         if self._files is None:
-            raise StorageError(f"{given} cannot be sent to other processes, such as Spark's tasks: give options instead, or one that can be pickled")
+            raise StorageError(f"{what} cannot be sent to other processes, such as Spark's tasks: give options instead, or one that can be pickled")
         if self._process != os.getpid() and getattr(self._files, "async_impl", False):
-            raise StorageError(f"{given} is of the process that this one was forked from, whose threads it needs: set one in this process")
+            raise StorageError(f"{what} is of the process that this one was forked from, whose threads it needs: set one in this process")
         if not hasattr(self._files, "ls"):
             self._files = _with_methods_of_fsspec(self._files)
         return self._files
@@ -138,7 +138,7 @@ class UserFileSystem:
         return self._files is not None and _can_be_pickled(self._files)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What cannot be pickled is told where it is wanted, which may be nowhere.
+        # If it cannot be pickled, the error comes when it is used, which may be never.
         return UserFileSystem, (self._files if self.can_be_sent else None, self.name, self.token)
 
     def __repr__(self) -> str:
@@ -160,24 +160,24 @@ def _with_methods_of_fsspec(files: Any) -> Any:
         from fsspec.implementations.arrow import ArrowFSWrapper
     except ImportError:
         raise StorageError("file systems of pyarrow are read by way of fsspec: pip install 'sframe_spark[remote]'") from None
-    # Those that fsspec remembers are told apart by their addresses, which are given out again.
+    # fsspec's cache would identify it by its memory address, which may be reused.
     return ArrowFSWrapper(files, skip_instance_cache=True)
 
 
 def _is_file_system(value: Any) -> bool:
-    """Return whether a value is a file system; nothing is imported: who has one has imported its module."""
+    """Return whether a value is a file system, without importing anything: its own module is imported if it is one."""
     kinds = (("fsspec.spec", "AbstractFileSystem"), ("pyarrow.fs", "FileSystem"))
     return any(module in sys.modules and isinstance(value, getattr(sys.modules[module], name)) for module, name in kinds)
 
 
 class StorageOptions(Mapping[str, Any]):
-    """Options of file systems elsewhere, by what URIs begin with; what they are is never shown, since passwords are among them.
+    """Options of remote file systems by prefixes of URIs; their values are never displayed, since passwords are among them.
 
     Parameters
     ----------
     options
-        For each URI, or scheme with ``://``, the options that fsspec's file system takes: None, bools, numbers, texts, lists and mappings of these.
-        Or the file system itself, of fsspec or pyarrow.
+        For each URI, or scheme with ``://``, the options of fsspec's file system (None, bools, numbers, strings, lists and mappings of these), or a
+        file system object of fsspec or pyarrow.
 
     Raises
     ------
@@ -199,17 +199,17 @@ class StorageOptions(Mapping[str, Any]):
         self._options = {_prefix(prefix): _checked_options(prefix, found) for prefix, found in (options or {}).items()}
 
     def of_place(self, uri: str) -> dict[str, Any]:
-        """Return the options of the longest URI that a place is, or is below; none if there is none, or a file system."""
+        """Return the options of the longest prefix of a URI; none if there is none, or if it has a file system object."""
         found = self._longest(uri)
         return {} if found is None or isinstance(found, UserFileSystem) else dict(found)
 
     def file_system_for(self, uri: str) -> UserFileSystem | None:
-        """Return the file system that a user gave for the longest URI that a place is, or is below; None where that is none."""
+        """Return the user's file system object of the longest prefix of a URI, or None."""
         found = self._longest(uri)
         return found if isinstance(found, UserFileSystem) else None
 
     def secrets(self) -> set[str]:
-        """Return all texts among the options that messages must not show.
+        """Return all strings among the options that messages must not contain.
 
         Examples
         --------
@@ -236,13 +236,13 @@ class StorageOptions(Mapping[str, Any]):
 
 
 def secret_texts(options: Any) -> Iterator[str]:
-    """All texts among options of a file system, at any depth, but those that say where something is."""
+    """Yield all strings among options of a file system, at any depth, except those that say where something is."""
     if isinstance(options, Mapping):
         for name, item in options.items():
             if name not in NO_SECRETS:
                 yield from secret_texts(item)
             elif isinstance(item, str) and "@" in item:
-                # But a name and a password may stand before it.
+                # But it may begin with a name and a password.
                 yield from secret_texts(item.partition("://")[2].rpartition("@")[0].split(":"))
     elif isinstance(options, (list, tuple)):
         for item in options:
@@ -283,16 +283,16 @@ class Option(Generic[Value]):
     Parameters
     ----------
     default
-        Value when nothing else is said.
+        The value if nothing else is set.
     convert
         Turns an assigned value, or the text of the environment variable, into the option's value; raises ``ValueError``
         saying what is allowed.
     summary
         What the option does, in one sentence.
     variable
-        Name of the environment variable; None when there is none.
+        Name of the environment variable, if there is one.
     is_secret
-        Whether errors are not to show values.
+        Whether errors must not contain values.
     """
 
     def __init__(self, default: Value, convert: Callable[[Any], Value], summary: str, variable: str | None = None, is_secret: bool = False) -> None:
@@ -312,7 +312,7 @@ class Option(Generic[Value]):
     def __get__(self, configuration: Configuration | None, owner: type) -> Option[Value] | Value:
         if configuration is None:
             return self
-        return configuration.look_up(self)
+        return configuration.value_of(self)
 
     def __set__(self, configuration: Configuration, value: Value) -> None:
         configuration.assign(self.name, self.checked(value, self.name))
@@ -327,7 +327,7 @@ class Option(Generic[Value]):
             raise InvalidArgumentError(self._reason(origin, value, error)) from error
 
     def _reason(self, origin: str, value: Any, error: Exception) -> str:
-        """Why a value is refused, without secrets of addresses in it, which the error has none of any more either."""
+        """Return why a value is refused; secrets of addresses in the value are removed from the text and from the error."""
         secrets = secrets_in([value])
         hide_in_error(error, secrets)
         return hide(f"{origin} = {'...' if self.is_secret else brief(value)}: {error}", secrets)
@@ -338,21 +338,21 @@ class Option(Generic[Value]):
         return self.checked(text, self.variable or self.name) if text else self.default
 
 
-# What a signed number of 32 bits holds, which is how Spark counts rows of a batch, and of 64.
+# The largest 32-bit int, with which Spark counts rows of a batch, and the largest 64-bit int.
 MAX_ROWS, MAX_BYTES = 2**31 - 1, 2**63 - 1
-# What messages add for options that count them.
+# Added to messages about options in bytes.
 BYTES = "of bytes, as 1 << 30, "
 # A job of more tasks takes longer to plan than to run.
 MAX_SEGMENTS = 100_000
 
-# Names of the reference engine, and ours for the same.
+# Settings of the reference engine, and the options for them.
 _RUNTIME = {
     "TURI_CACHE_FILE_LOCATIONS": "temporary_directory",
     "TURI_FILEIO_MAXIMUM_CACHE_CAPACITY": "memory_budget",
     "TURI_SFRAME_DEFAULT_NUM_SEGMENTS": "default_segments",
     "TURI_SFRAME_READ_BATCH_SIZE": "batch_rows",
 }
-# Others that only make its programs quicker: they are taken, so that programs run, and change nothing.
+# Settings that only tune the reference: accepted, so that programs run, and without effect.
 _TUNING = frozenset(
     {
         "TURI_DEFAULT_NUM_PYLAMBDA_WORKERS",
@@ -518,16 +518,16 @@ class Configuration:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Nothing: tells what to use instead of members that the reference has."""
+            """Raise an error that says what to use instead of members that the reference has."""
             hint = _HINTS.get(name)
             raise NoAttributeError(f"config has no {name!r}" + (f": {hint}" if hint else ""))
 
-    def look_up(self, option: Option[Value]) -> Value:
+    def value_of(self, option: Option[Value]) -> Value:
         """Return the value of an option that is in force here."""
         for values in (_OVERRIDES.get({}), self._assigned):
             if option.name in values:
-                found: Value = values[option.name]
-                return found
+                value: Value = values[option.name]
+                return value
         return option.from_environment()
 
     def assign(self, name: str, value: Any) -> None:
@@ -537,7 +537,7 @@ class Configuration:
             _OVERRIDES.set({**overrides, name: value})
         else:
             with self._lock:
-                # A new mapping rather than a changed one: readers take no lock and see either the old or the new.
+                # A new mapping, as readers take no lock: they see either the old one or the new one.
                 self._assigned = {**self._assigned, name: value}
 
     @contextlib.contextmanager
@@ -558,7 +558,7 @@ class Configuration:
             _OVERRIDES.reset(token)
 
     def free_lock(self) -> None:
-        """In a forked process: the thread that may have held the lock is not here."""
+        """In a forked process: replace the lock, whose holder may be a thread of the parent."""
         self._lock = threading.Lock()
 
     def reset(self) -> None:
@@ -591,7 +591,7 @@ class Configuration:
         >>> sorted(config.get_runtime_config())
         ['TURI_CACHE_FILE_LOCATIONS', 'TURI_FILEIO_MAXIMUM_CACHE_CAPACITY', 'TURI_SFRAME_DEFAULT_NUM_SEGMENTS', 'TURI_SFRAME_READ_BATCH_SIZE']
         """
-        return {theirs: getattr(self, ours) for theirs, ours in _RUNTIME.items()}
+        return {setting: getattr(self, option) for setting, option in _RUNTIME.items()}
 
     def set_runtime_config(self, name: str, value: Any) -> None:
         """Set an option by the name that the reference engine has for it.
@@ -647,7 +647,7 @@ class Configuration:
 
 
 config = Configuration()
-# Programs written for the reference import them from its module of this name.
+# Programs written for the reference import these from its module of the same name.
 get_runtime_config, set_runtime_config = config.get_runtime_config, config.set_runtime_config
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=config.free_lock)

@@ -17,7 +17,23 @@ from typing import Any, TypeVar
 from sframe_spark.message_text import brief, visible
 from sframe_spark.redaction import redacted
 
-# A message with two thousand names helps nobody.
+# What a star import takes: the errors and warnings that users may see.
+__all__ = [
+    "AbsentModuleError", "ArchiveDateError", "ArchiveTextError", "ArgumentClassError", "BeyondRangeError", "BoundsError", "BuilderError",
+    "CancelledError", "ColumnCodeError", "ColumnNotFoundError", "ColumnsOfRowsError", "ConcurrentSaveError", "ConversionError", "CsvCountError",
+    "CsvEncodingError", "CsvHintError", "CsvLineError", "CsvNoLineError", "DamagedValueError", "DateTimeRangeError", "EmptyColumnsError",
+    "ExecutionError", "FillValueError", "FrameComparisonError", "InexactDecimalWarning", "InexactNumberWarning", "InexactWarning",
+    "InvalidArgumentError", "JavaNotFoundError", "JsonError", "LengthMismatchError", "LostNanosecondsWarning", "MaskLengthError",
+    "MissingArgumentColumnError", "MissingColumnError", "MissingLibraryError", "MixedTypesError", "NarrowTypeError", "NegativeCountError",
+    "NegativeSizeError", "NoArchiveError", "NoAttributeError", "NoColumnTypeError", "NoMemoryError", "NoPictureError", "NoSubsetError",
+    "NonConvergenceError", "NotAColumnError", "NotANameError", "NotCallableError", "NotOneColumnError", "NotSavedError", "NotSharedError",
+    "NotValuesError", "NumbersLeftOutError", "PictureFormatError", "PlanInvariantError", "RowKeyError", "RowNotFoundError", "RowNumberError",
+    "RunTooLongError", "SFrameError", "SchemaError", "SeedError", "SessionClosedError", "SettingError", "StateNotSharedError", "StorageError",
+    "TakenKeyError", "TakenNameError", "TimeFormatError", "TooLargeError", "UnknownColumnTypeError", "UnknownNameError", "UnknownResultError",
+    "UnorderedError", "UnsupportedOperationError", "UserFunctionError", "ZeroStepError",
+]  # fmt: skip
+
+# Longer lists of names in messages are cut.
 MAX_NAMES_LISTED = 20
 
 
@@ -36,22 +52,22 @@ class SFrameError(Exception):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        # Whatever a message quotes, and wherever it goes: as text, as repr, in pickles of tasks.
+        # Redacted here, so that it holds for str, repr and the pickles of tasks.
         self.args = tuple(redacted(argument) if isinstance(argument, str) else argument for argument in arguments)
 
     def __str__(self) -> str:
-        # Messages quote names and values of others.
+        # Messages quote names and values from data.
         return visible(super().__str__(), lines=True)
 
 
 ErrorClass = TypeVar("ErrorClass", bound=type[SFrameError])
 
 TRAVELLING_ERRORS: dict[str, type[SFrameError]] = {"SFrameError": SFrameError}
-"""The only classes that an error from a task can have on the driver, by name; one of another class arrives as its nearest base."""
+"""By name, the classes that an error keeps on its way from a task to the driver; one of another class arrives as its nearest base here."""
 
 
 def travelling(error_class: ErrorClass) -> ErrorClass:
-    """Class decorator: errors of the class keep it on their way from a task to the driver."""
+    """Register a class in :data:`TRAVELLING_ERRORS` (decorator)."""
     if TRAVELLING_ERRORS.setdefault(error_class.__name__, error_class) is not error_class:
         raise ValueError(f"two classes of errors are named {error_class.__name__}")
     return error_class
@@ -75,14 +91,14 @@ class InvalidArgumentError(SFrameError, ValueError):
 
 @travelling
 class ColumnNotFoundError(SFrameError, KeyError):
-    """A column was asked for by a name that the frame does not have.
+    """A column was requested by a name that the frame does not have.
 
     Raised by the API when a name is looked up. The message offers the names that are nearest and lists those that exist.
 
     Parameters
     ----------
     name
-        What was asked for.
+        The requested name.
     available
         Names of the columns that exist.
 
@@ -98,7 +114,7 @@ class ColumnNotFoundError(SFrameError, KeyError):
         super().__init__(name, self.available)
 
     def __str__(self) -> str:
-        # KeyError shows the repr of its argument, which would put a whole sentence in quotes.
+        # The str of a KeyError is the repr of its argument, a whole sentence in quotes.
         missing = f"no column is named {brief(self.name)}"
         if not self.available:
             return f"{missing}: there are no columns"
@@ -110,7 +126,7 @@ class ColumnNotFoundError(SFrameError, KeyError):
 
 
 def near_names(name: Any, available: Iterable[Any]) -> list[Any]:
-    """Return the names that a user may have meant, nearest first: those that differ by case or by a few letters.
+    """Return the names that a user may have meant, nearest first: those that differ in case or by a few letters.
 
     Examples
     --------
@@ -127,15 +143,15 @@ def near_names(name: Any, available: Iterable[Any]) -> list[Any]:
 
 
 def listed(names: Sequence[Any]) -> str:
-    """Return names in quotes, the first ones only when there are many.
+    """Return names in quotes, only the first ones if there are many.
 
     Examples
     --------
     >>> listed(range(22))
     '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19 and 2 more'
     """
-    shown = ", ".join(map(repr, names[:MAX_NAMES_LISTED]))
-    return shown if len(names) <= MAX_NAMES_LISTED else f"{shown} and {len(names) - MAX_NAMES_LISTED} more"
+    first = ", ".join(map(repr, names[:MAX_NAMES_LISTED]))
+    return first if len(names) <= MAX_NAMES_LISTED else f"{first} and {len(names) - MAX_NAMES_LISTED} more"
 
 
 @travelling
@@ -196,7 +212,7 @@ class UserFunctionError(ExecutionError):
 
 @travelling
 class StateNotSharedError(UserFunctionError):
-    """A user's function reads state of the program that is not what it was for other rows, or cannot be sent to those who call it.
+    """A user's function reads program state that has changed between rows, or that cannot be sent to where the function is called.
 
     Raised by the engine; the message names the variable or the setting. Let the function make what it needs itself, give it as an argument, or
     materialise the column before the state is changed.
@@ -205,7 +221,7 @@ class StateNotSharedError(UserFunctionError):
 
 @travelling
 class ConversionError(ExecutionError):
-    """A value cannot be converted to the type that was asked for.
+    """A value cannot be converted to the requested type.
 
     Raised by the engine when it meets the value. The message shows the value and its row, where rows can be counted.
 
@@ -214,7 +230,7 @@ class ConversionError(ExecutionError):
     value
         Text of the value.
     kind
-        Name of the type that was asked for.
+        Name of the requested type.
     row
         Row number; None when it is not known.
 
@@ -231,7 +247,7 @@ class ConversionError(ExecutionError):
         super().__init__(value, kind, row)
 
     def counted_from(self, first_row: int | None) -> ConversionError:
-        """Return the error with its row, so far counted within a batch, counted from the frame's first; None: unknown."""
+        """Return the error with its row, counted within a batch, counted from the frame's first row; None if that is not known."""
         known = first_row is not None and self.row is not None
         return ConversionError(self.value, self.kind, first_row + self.row if known else None)  # type: ignore[operator]
 
@@ -269,17 +285,17 @@ class DateTimeRangeError(ExecutionError, OverflowError):
 
 @travelling
 class RunTooLongError(ExecutionError):
-    """More rows are equal than a shortcut takes.
+    """More rows are equal than an optimized plan supports.
 
-    Raised in a task; the engine meets it with the plan without the shortcut, so users do not see it.
+    Raised in a task; the engine then uses the plan without that optimization, so users do not see it.
     """
 
 
 @travelling
 class NarrowTypeError(ExecutionError):
-    """A value of an archive does not fit the type that others of its column suggested.
+    """A value of an archive does not fit the type inferred from others of its column.
 
-    Raised where an archive is written in our form; whoever writes it begins again with a wider type, so users do not see it.
+    Raised while an archive is converted, which then starts again with a wider type, so users do not see it.
 
     Parameters
     ----------
@@ -294,7 +310,7 @@ class NarrowTypeError(ExecutionError):
 
 @travelling
 class TooLargeError(ExecutionError, MemoryError):
-    """Rows were asked for in one piece that do not fit the memory there is.
+    """Rows were requested at once that do not fit into memory.
 
     Raised before anything is computed or read where that can be known, otherwise before the rows are brought together.
     The message says what they would need, what there is, and which ways need less.
@@ -305,8 +321,8 @@ class TooLargeError(ExecutionError, MemoryError):
 class CancelledError(ExecutionError):
     """A running query was told to stop.
 
-    Raised inside an action whose caller pressed Ctrl-C; the caller itself sees ``KeyboardInterrupt``. An action lets it
-    pass, so that nothing is published after the user gave up.
+    Raised inside an action whose caller pressed Ctrl-C; the caller itself sees ``KeyboardInterrupt``. An action must not catch
+    it, so that nothing is published after the user gave up.
     """
 
 
@@ -378,28 +394,28 @@ class NotSharedError(StorageError):
 
 
 class InexactWarning(UserWarning):
-    """Values come in with less than they had."""
+    """Imported values lose digits."""
 
     def __str__(self) -> str:
-        # It quotes names of others.
+        # It quotes names from data.
         return visible(redacted(super().__str__()), lines=True)
 
 
 class LostNanosecondsWarning(InexactWarning):
-    """Date-times of a table are cut to the microsecond, as columns hold them; warned of once, when a frame or column is made of them."""
+    """Datetimes of a table are truncated to the microsecond, as columns hold them; given once, when a frame or column is made of them."""
 
 
 class InexactNumberWarning(InexactWarning):
-    """Numbers have more digits than a column holds, so that some of them are rounded: ints of more than 64 bits, large ints beside floats.
+    """Numbers have more digits than a column holds, so that some are rounded: ints of more than 64 bits, large ints next to floats.
 
-    Warned of once for each column. Give texts, or ask for them with ``dtype=str``, to keep all digits; ask for ``dtype=float`` to have no warning.
+    Given once for each column. Pass strings, or request them with ``dtype=str``, to keep all digits; with ``dtype=float`` there is no warning.
     """
 
 
 class InexactDecimalWarning(InexactNumberWarning):
     """Decimals have more digits than a float holds, so that some of them are rounded.
 
-    Warned of once, when a frame is made of the table; of tables that are read later, such as Spark DataFrames and Parquet files, by their types.
+    Given once, when a frame is made of the table; for tables that are read later, such as Spark DataFrames and Parquet files, by their types.
     Cast the column to a string first to keep all digits.
 
     Examples
@@ -410,15 +426,15 @@ class InexactDecimalWarning(InexactNumberWarning):
 
 
 def users_level() -> int:
-    """How many calls above the one who asks the user's own line is, for warnings."""
+    """Return the ``stacklevel`` of the user's own line, for warnings."""
     level, frame = 1, sys._getframe(1)
-    # Methods of attrs' classes, and blocks that open a context, are called by way of other modules.
+    # Generated methods of attrs classes have no module name of ours; context managers are entered by way of contextlib.
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in (__name__.split(".")[0], "contextlib"):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     return level
 
 
-# What is asked for: names, numbers, types and functions that users give.
+# Arguments: names, numbers, types and functions that users pass.
 
 
 @travelling
@@ -455,11 +471,11 @@ class RowNotFoundError(SFrameError, IndexError, OverflowError):
 
 
 class RowKeyError(SchemaError, IndexError):
-    """Rows are not chosen by that; a TypeError and, as in the reference, an IndexError."""
+    """Rows cannot be selected by such a key; a TypeError and, as in the reference, an IndexError."""
 
 
 class MaskLengthError(LengthMismatchError, IndexError):
-    """A mask has another length than what it selects from; a RuntimeError and an IndexError, as in the reference."""
+    """A mask has another length than what it selects from; a RuntimeError and, as in the reference, an IndexError."""
 
 
 class NegativeCountError(InvalidArgumentError, OverflowError):
@@ -484,7 +500,7 @@ class NotANameError(SchemaError, UnsupportedOperationError):
 
 
 class NoAttributeError(SFrameError, AttributeError):
-    """Raised when an attribute is asked for, or assigned to, that frames and columns do not have."""
+    """Raised when an attribute is read or assigned that frames and columns do not have."""
 
 
 class NotCallableError(SchemaError, AssertionError):
@@ -535,7 +551,7 @@ class SettingError(InvalidArgumentError, UnsupportedOperationError):
 
 
 class NotAColumnError(SchemaError, AttributeError):
-    """An SArray is asked for, and something else given; a TypeError and, as in the reference, an AttributeError."""
+    """An SArray is required, and something else was passed; a TypeError and, as in the reference, an AttributeError."""
 
 
 class SeedError(SchemaError, InvalidArgumentError):
@@ -583,10 +599,10 @@ class NoArchiveError(SchemaError, StorageError):
 
 
 class AbsentModuleError(SFrameError, ModuleNotFoundError):
-    """Something is imported that this package has not; an ImportError that tells what to use instead."""
+    """Something is imported that this package does not have; an ImportError that says what to use instead."""
 
 
-# Files: what is in them, and what does not fit.
+# Files: damaged, missing or of another form.
 
 
 @travelling
@@ -599,7 +615,7 @@ class DamagedValueError(StorageError, ValueError):
 
 @travelling
 class JsonError(StorageError, RuntimeError):
-    """A file is not JSON of the form that was asked for; an OSError and, as in the reference, a RuntimeError."""
+    """A file is not JSON of the requested form; an OSError and, as in the reference, a RuntimeError."""
 
 
 @travelling
@@ -620,8 +636,7 @@ class NotSavedError(StorageError, RuntimeError):
 class ConcurrentSaveError(StorageError):
     """Somebody else saved a frame in the same place meanwhile.
 
-    Raised by a save to a file system elsewhere, and by ``checkpoint`` anywhere. What they saved is as they saved it, and of this save nothing is
-    left: save again.
+    Raised by a save to a remote file system, and by ``checkpoint`` anywhere. What they saved is intact, and nothing is left of this save: save again.
     """
 
 
@@ -642,7 +657,7 @@ class CsvNoLineError(StorageError, RuntimeError):
 
 @travelling
 class CsvLineError(StorageError, RuntimeError):
-    """A line does not fit the columns and was not to be left out; an OSError and, as in the reference, a RuntimeError."""
+    """A line does not fit the columns and skipping was not requested; an OSError and, as in the reference, a RuntimeError."""
 
 
 @travelling
@@ -656,7 +671,7 @@ class BrokenThrift(ValueError):
 
 @travelling
 class UnknownColumnTypeError(StorageError):
-    """Raised when a text names a column type that does not exist: this version knows all that it writes."""
+    """Raised when a stored name of a column type does not exist in this version."""
 
 
 class BrokenPages(BrokenThrift):
@@ -671,7 +686,7 @@ class BrokenPayload(ValueError):
     reason
         What is wrong.
     place
-        Number of the byte at which reading ended; None where it is not known.
+        Position of the byte at which reading ended; None if it is not known.
     """
 
     def __init__(self, reason: str, place: int | None = None) -> None:
@@ -690,21 +705,21 @@ class ArchiveDateError(StorageError, OverflowError):
     """A date-time in an archive of Turi Create is outside the years that Python has; an OSError and an OverflowError."""
 
 
-# Signals within the engine, and of the test kit; none of them reaches a user.
+# Signals inside the engine and the test kit; none of them reaches a user.
 
 
 class NotPortable(Exception):
-    """A value that no JSON can hold, and where it is."""
+    """A value that JSON cannot represent, and where it is."""
 
     def __init__(self, path: str, value: Any, found: str | None = None) -> None:
-        shown = repr(value)
+        text = repr(value)
         super().__init__(path)
         self.path = path
-        self.found = found or f"a {type(value).__qualname__} ({shown if len(shown) <= 80 else shown[:77] + '...'}), which is not portable"
+        self.found = found or f"a {type(value).__qualname__} ({text if len(text) <= 80 else text[:77] + '...'}), which is not portable"
 
 
 class RowsNotFixedError(Exception):
-    """A plan would compute rows of users' DataFrames for itself alone, where others need the same rows; ``frames`` tells which DataFrames."""
+    """A plan would compute rows of users' DataFrames for itself alone, where other plans need the same rows; ``frames`` says of which."""
 
     def __init__(self, frames: Iterable[int]) -> None:
         super().__init__("a plan keeps rows of a DataFrame for itself")
@@ -712,7 +727,7 @@ class RowsNotFixedError(Exception):
 
 
 class UnownedCallsError(Exception):
-    """A Spark task would call functions that are called on the driver, or by others; ``memos`` tells which."""
+    """A Spark task would call functions that are called on the driver, or by other plans; ``memos`` says which."""
 
     def __init__(self, memos: Sequence[int]) -> None:
         super().__init__("a plan calls functions that it does not own")
@@ -720,11 +735,11 @@ class UnownedCallsError(Exception):
 
 
 class MemoFullError(Exception):
-    """A memo has more results than memory should hold: its node is to be materialised. What it has stays."""
+    """A memo has more results than memory should hold: its node is to be materialised; the results so far stay."""
 
 
 class StateTooLargeError(Exception):
-    """What a function reaches takes more bytes than it may."""
+    """The state that a function reaches takes more bytes than allowed."""
 
 
 class VariableNotSentError(Exception):
@@ -735,7 +750,7 @@ class VariableNotSentError(Exception):
     place
         Its module and name.
     reason
-        Why. Whoever tells the user says what to do.
+        Why; advice is added where it is reported to the user.
     """
 
     def __init__(self, place: tuple[str, str], reason: str) -> None:
@@ -744,24 +759,24 @@ class VariableNotSentError(Exception):
 
 
 class CarriedError(Exception):
-    """An error on its way through Spark; its text holds the original."""
+    """An error on its way through Spark; its text contains the original."""
 
 
 @travelling
 class NumbersLeftOutError(SFrameError):
-    """Raised by a query whose sums left out floats of a group: it is made anew with all of them, and nobody sees this."""
+    """Raised by a query whose sums left out floats of a group: the query is run again with all of them, so users do not see it."""
 
 
 class ProcessNotStartedError(Exception):
-    """A Python process of ours could not be started, or ended before it was ready; what it was to do is done in this one."""
+    """A Python worker process could not be started, or ended before it was ready; its work is then done in this process."""
 
 
 class MemoryReservationError(Exception):
-    """Rows that are brought together take more bytes than they may; what reads them is planned otherwise."""
+    """Gathered rows take more bytes than reserved; the plan that reads them is changed."""
 
 
 class ResultsTooLongError(Exception):
-    """Results for some of the rows are as many bytes as a batch should have: ``done`` of the ``asked`` rows have theirs."""
+    """Results for some of the rows fill a batch already: ``done`` of the ``requested`` rows have theirs."""
 
     def __init__(self, done: int, requested: int) -> None:
         super().__init__(f"{done} of {requested} rows have results that are enough for a batch")
@@ -769,28 +784,28 @@ class ResultsTooLongError(Exception):
 
 
 class NotOneTypeError(Exception):
-    """The values share no type; never leaves this module."""
+    """The values share no type."""
 
 
 class InfiniteNumberError(Exception):
-    """A number of JSON is larger than all floats; Python's reader makes it infinite, which JSON has no number for."""
+    """A JSON number is larger than all floats; Python's reader makes it infinite, which JSON has no number for."""
 
-    def __init__(self, text: str, most: int) -> None:
+    def __init__(self, text: str, max_length: int) -> None:
         self.text = text
-        shown = text if len(text) <= most else f"{text[:most]}..."
-        super().__init__(f"the number {shown} is larger than any float: write it as a text")
+        start = text if len(text) <= max_length else f"{text[:max_length]}..."
+        super().__init__(f"the number {start} is larger than any float: write it as a text")
 
 
 class MisfitError(Exception):
-    """A value further on in the file is not of the type that the first rows suggested."""
+    """A later value in a file is not of the type inferred from the first rows."""
 
 
 class NotEquivalent(AssertionError):
-    """A node has other rows, or other facts, than it must have."""
+    """A node has different rows or facts than it should."""
 
 
 class ContractBroken(AssertionError):
-    """An operator does not do what it says of itself."""
+    """An operator does not do what it declares."""
 
     def __init__(self, node: Any, rule: str, found: str) -> None:
         super().__init__(f"{node.operator_type}[{node.operator.describe()}] breaks the rule that {rule}: {found}")

@@ -1,4 +1,4 @@
-"""What a user may name as the place of data: a path or a ``file:`` URI, and for saved frames a URI of a file system elsewhere."""
+"""Locations of data that users name: a path or a ``file:`` URI, and for saved frames also the URI of a remote file system."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from sframe_spark.errors import StorageError
 from sframe_spark.message_text import is_unicode, visible
 from sframe_spark.redaction import has_user, secrets_of, without_secrets
 
-# One letter is a drive of Windows. One slash is enough: pathlib makes "s3:/bucket" of "s3://bucket".
-# fsspec has schemes with an underscore, and puts one before another: "simplecache::s3://bucket".
+# One letter is a Windows drive. One slash is enough: pathlib makes "s3:/bucket" of "s3://bucket".
+# fsspec has schemes with an underscore, and chains them: "simplecache::s3://bucket".
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+._-]+):(?:/|:[^/]*:/)")
-# These begin what was meant for a URI: as a path it would be a directory beside the program.
+# Probably meant for a URI: as a path it would be a directory in the working directory.
 _NEARLY_URI = re.compile(r"(s3[an]?|gc?s|abfss?|wasbs?|hdfs|viewfs|jdbc|https?|ftp)\s*:", re.IGNORECASE)
 _FILE_URI = re.compile(r"file:", re.IGNORECASE)
 _NOT_AN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-# Databricks shows its file system under a path, too.
+# Databricks also mounts its file system.
 _MOUNTED = {"dbfs": "/dbfs"}
-# Other names of one file system: those that Hadoop and other libraries have for it.
+# Names that Hadoop and other libraries have for the same file systems.
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss"}
-# Nobody can put a file there, or no two files at once.
+# File systems in which no file can be written, or no two files at once.
 _READ_ONLY = ("http", "https", "data", "git", "github")
 _WITHOUT_HOST = ("hdfs", "viewfs")
-# What comes first there is the name of a bucket or container, without which there is no place.
+# URIs of these begin with the name of a bucket or container.
 BUCKETS = ("s3", "gs", "abfss", "az", "oss", "r2", "b2")
-# What to do with those that stand in an address.
+# Advice about passwords in an address.
 INSTEAD_OF_PASSWORDS = (
     "give passwords as config.storage_options['scheme://...'] = {...}, or leave them to the environment, and write the address without them"
 )
-# File systems take these for patterns, versions and parts of what is inside a file.
+# File systems interpret these as patterns, versions, and paths inside a file.
 _NOT_IN_NAMES = re.compile(r"[?#*\[\]{}\\\x00-\x1f]|::")
 
 
 def normalised(location: str | os.PathLike[str]) -> str:
-    """Return the absolute local path of what a user named.
+    """Return the absolute local path of a location.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def normalised(location: str | os.PathLike[str]) -> str:
     sframe_spark.errors.StorageError: s3://bucket/frame is not on a local or mounted disk, and on s3: this cannot be read or written yet: name a path
     """
     text = os.fsdecode(os.fspath(location))
-    # Blanks before a URI, as in lines of configuration files, do not make a path of it.
+    # Blanks before a URI, as in configuration files, do not make it a path.
     uri = text.lstrip().removeprefix("\ufeff").lstrip()
     if _FILE_URI.match(uri):
         path = _path_of_file_uri(uri)
@@ -67,8 +67,8 @@ def normalised(location: str | os.PathLike[str]) -> str:
         path = mounted
         _require_no_user(mounted, uri.partition(":")[2].lstrip("/"), text)
     elif scheme := _URI.match(uri):
-        shown = visible(without_secrets(text))
-        raise StorageError(f"{shown} is not on a local or mounted disk, and on {scheme.group(1)}: this cannot be read or written yet: name a path")
+        quoted = visible(without_secrets(text))
+        raise StorageError(f"{quoted} is not on a local or mounted disk, and on {scheme.group(1)}: this cannot be read or written yet: name a path")
     else:
         path = os.path.expanduser(text)
         _check_is_meant(path, text)
@@ -79,15 +79,15 @@ def normalised(location: str | os.PathLike[str]) -> str:
         raise StorageError(
             f"{visible(text)} is below the working directory, which was deleted: name an absolute path, or os.chdir() elsewhere"
         ) from None
-    # The working directory may have other characters than the path.
+    # The working directory may contain invalid characters, too.
     _check_characters(absolute)
     _check_no_metadata_directory(absolute)
-    # POSIX lets two slashes at the start stay two; nothing here knows them for anything but one.
+    # POSIX keeps two leading slashes; nothing here gives them a meaning.
     return "/" + absolute.lstrip("/") if absolute.startswith("//") else absolute
 
 
 def scheme_of(location: str) -> str | None:
-    """Return the scheme of what names a place elsewhere; None for paths, ``file:`` URIs and what is mounted.
+    """Return the scheme of a remote location; None for paths, ``file:`` URIs and mounted file systems.
 
     Examples
     --------
@@ -96,12 +96,12 @@ def scheme_of(location: str) -> str | None:
     >>> scheme_of("dbfs:/data/a.csv")
     """
     text = location.lstrip().removeprefix("\ufeff").lstrip()
-    found = None if _FILE_URI.match(text) or _mounted(text) else _URI.match(text)
-    return None if found is None else found.group(1)
+    uri = None if _FILE_URI.match(text) or _mounted(text) else _URI.match(text)
+    return None if uri is None else uri.group(1)
 
 
 def location_of(location: str | os.PathLike[str]) -> str:
-    """Return the place of a frame that is saved or loaded: an absolute local path, or the one URI that a place elsewhere goes by here.
+    """Return the location of a frame to save or load: an absolute local path, or the canonical URI of a remote location.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def location_of(location: str | os.PathLike[str]) -> str:
 
 
 def with_canonical_scheme(uri: str) -> str:
-    """Return a URI whose scheme is the one that its file system goes by here.
+    """Return a URI with the scheme by which its file system goes here.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def with_canonical_scheme(uri: str) -> str:
 
 
 def with_two_slashes(uri: str) -> str:
-    """Return a URI with the two slashes of which ``pathlib`` leaves one; Hadoop writes one where it names no host.
+    """Return a URI with the two slashes that ``pathlib`` shortens to one; Hadoop writes one if there is no host.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def with_two_slashes(uri: str) -> str:
     ('s3://bucket/a', 's3:///a', 'hdfs:///a')
     """
     scheme, mark, rest = uri.partition(":")
-    # After another colon comes what the first scheme is put before.
+    # A second colon separates chained schemes.
     if rest.startswith(("//", ":")):
         return uri
     return f"{scheme}{mark}//{rest}" if scheme.lower() in _WITHOUT_HOST else f"{scheme}{mark}/{rest}"
@@ -174,25 +174,25 @@ def _canonical(scheme: str, rest: str, shown: str) -> str:
 
 
 def require_named_bucket(uri: str) -> None:
-    """Make sure that a URI names a bucket, where those of its scheme have to.
+    """Raise if a URI names no bucket although its scheme needs one.
 
     Raises
     ------
     StorageError
-        If it does not.
+        If it names none.
     """
-    # Of a chain, the last one is where the files are.
+    # The last address of a chain says where the files are.
     scheme, _, rest = with_canonical_scheme(uri.rpartition("::")[2]).partition("://")
     if scheme in BUCKETS and ":" in rest.partition("@")[0] and "@" in rest.partition("/")[0]:
         raise StorageError(f"{visible(without_secrets(uri))} holds a password, with which no bucket is found: {INSTEAD_OF_PASSWORDS}")
-    # Azure writes a container before its account, if it is one.
+    # Azure writes a container before its account.
     bucket = rest.partition("/")[0].partition("@")[0]
     if scheme in BUCKETS and not bucket.strip(" ."):
         raise StorageError(f"{visible(without_secrets(uri))} names no bucket: write {scheme}://bucket/name")
 
 
 def is_remote_location(place: str) -> bool:
-    """Return whether a place, as :func:`location_of` gives it, or a file below it, is elsewhere.
+    """Return whether a location, as :func:`location_of` returns it, or a file below it, is on a remote file system.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def is_remote_location(place: str) -> bool:
 
 
 def is_private(place: str) -> bool:
-    """Return whether a place is in the memory of this process, where no other process finds it.
+    """Return whether a location is in the memory of this process, where no other process finds it.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def is_private(place: str) -> bool:
 
 
 def _mounted(uri: str) -> str | None:
-    """The path of a URI whose file system is mounted wherever there is one."""
+    """Return the path of a URI whose file system is always mounted."""
     scheme, mark, rest = uri.partition(":/")
     root = _MOUNTED.get(scheme.lower()) if mark else None
     return None if root is None else f"{root}/{rest.lstrip('/')}"
@@ -247,7 +247,7 @@ def _check_is_meant(path: str, text: str) -> None:
 
 
 def _require_no_user(path: str, inside: str, text: str) -> None:
-    """Refuse what is no path that is there, and has a password in it as addresses do; ``inside``: where that would be."""
+    """Refuse a location that does not exist and contains a password, as addresses do, in ``inside``."""
     if (has_user(inside) or secrets_of(inside)) and not os.path.lexists(path):
         raise StorageError(
             f"{visible(without_secrets(text))} holds a password, as addresses do, and is neither a URI nor a path that is there: "
@@ -256,7 +256,7 @@ def _require_no_user(path: str, inside: str, text: str) -> None:
 
 
 def _check_no_metadata_directory(path: str) -> None:
-    # Spark takes it for the log of a streaming query and reads no file below it, without an error.
+    # Spark takes it for the log of a streaming query and silently reads no file below it.
     if "_spark_metadata" in path.split(os.sep):
         raise StorageError(f"{path} is in a directory named _spark_metadata, below which Spark reads nothing: choose another name")
 
@@ -274,5 +274,5 @@ def _check_characters(path: str) -> None:
 
 
 def _in_utf_8(encoding: str) -> str:
-    """What helps where names of files are not encoded as everywhere else."""
+    """Return advice for processes whose file names are not encoded in UTF-8."""
     return "" if encoding == "utf-8" else f", whose locale encodes names of files in {encoding}: start Python with PYTHONUTF8=1"

@@ -1,4 +1,4 @@
-"""Text as it can be shown and written: a terminal, a notebook and a log take some characters for commands, which text from data must not give."""
+"""Text that is safe to display: control characters, which a terminal, a notebook or a log would obey, are escaped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COMMANDS_BUT_LINES = re.compile(_COMMANDS.pattern.replace("\x00-\x1f", "\x00-\x
 
 
 def visible(text: str, lines: bool = False) -> str:
-    """Return a text with escapes in place of characters that are not shown but obeyed.
+    """Return a text with escapes for characters that would be obeyed instead of displayed.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def visible(text: str, lines: bool = False) -> str:
 
 
 def brief(value: Any, longest: int = 60) -> str:
-    """Return the start of a value's ``repr``, for messages; of a value that Python does not show, what it is.
+    """Return the start of a value's ``repr``, for messages, or a description if Python cannot print the value.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def brief(value: Any, longest: int = 60) -> str:
 
 
 def called(value: Any) -> str:
-    """What messages call a value that was given in place of a name: functions and columns by their class, which say more than their text.
+    """Return what messages call a value that was passed in place of a name: functions and columns by their class instead of their text.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def called(value: Any) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether files can hold a text: Python's may have half of a character.
+    """Return whether files can hold a text: Python's strings may contain lone surrogates.
 
     Examples
     --------
@@ -79,11 +79,8 @@ def _escape(match: re.Match[str]) -> str:
     return match.group().encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-# Numbers of bytes as people say them.
-
-
 def in_words(size: int) -> str:
-    """A number of bytes as people say it.
+    """Return a number of bytes with a unit that people read easily.
 
     Examples
     --------

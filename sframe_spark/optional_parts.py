@@ -1,4 +1,4 @@
-"""Parts at the edge of this package, each imported when something of it is asked for: the only place in the core that names them.
+"""Optional parts of the package, each imported when it is first needed; the core names them only here.
 
 `sframe_spark.turicreate` reads archives of Turi Create, `sframe_spark.plotting` draws charts and pages. Operators that a part defines are found by
 name in the table of `sframe_spark.planner.registry`.

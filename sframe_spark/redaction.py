@@ -1,4 +1,4 @@
-"""Addresses as they can be shown and kept: without the names, passwords, signatures and tokens that let somebody in."""
+"""Addresses without the user names, passwords, signatures and tokens in them, for messages and stored plans."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 HIDDEN = "***"
-# Shorter texts are in so many words that hiding them hides what a message says, and hides nothing.
+# Shorter secrets occur in many words: hiding them would garble messages and protect nothing.
 SHORTEST_SECRET = 3
-# Messages quote the starts of long texts, which may end inside of a secret.
+# Messages quote the starts of long texts, which may end inside a secret.
 SHORTEST_START, LONGEST_CUT = 5, 90
 # The value of a parameter that is not known to be secret may be a signature, unless it is as short as this.
 SHORTEST_OPAQUE = 8
-# A message is looked through for what was in the arguments of a call: no more of them than this.
+# How many arguments of a call are searched for secrets.
 MAX_ARGUMENTS = 1_000
 
-# One or more schemes, and all that may belong to an address. pathlib leaves one slash of two; file URIs have three.
+# One or more schemes, and everything that may belong to an address. pathlib turns two slashes into one; file URIs have three.
 _ADDRESS = re.compile(r"(?<![A-Za-z0-9+._-])[A-Za-z][A-Za-z0-9+._-]{0,40} ?:{1,3}(?:/|[^/\s:]{0,60}:{1,3}/)[^\s\"'<>`]*")
 _SCHEME = re.compile(r"(?<![A-Za-z0-9+._-])([A-Za-z][A-Za-z0-9+._-]{0,40}) ?:{1,3}(/{1,3})")
-# What stands between the addresses of a chain; of two colons before slashes one is too many.
+# The separator of chained addresses; two colons before slashes are a typing error.
 _CHAIN = re.compile("::(?!/)")
-# Signs after an address that belong to the sentence around it.
+# Punctuation after an address that belongs to the sentence around it.
 _AFTER_ADDRESS = ".,:;!)]}"
 _HOST_AND_PORT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^:@]*)(?::(?:\d{0,5}|port))?")
-# What comes before the sign is the name of a container.
+# Schemes in which the part before "@" is the name of a container.
 _WITH_CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
-# jdbc:oracle:thin:scott/tiger@//host and its like, which are no URLs.
+# jdbc:oracle:thin:scott/tiger@//host and the like, which are no URLs.
 _JDBC_USER = re.compile(r"(\bjdbc:(?:[A-Za-z0-9]+:){1,3})[^\s@\"']{0,1000}@", re.IGNORECASE)
 _SECRET_NAME = (
     r"[\w.-]{0,40}(?:passw(?:or)?d|pwd|passphrase|secret|token|signature|credential|(?:account|access|api|private|shared)[_-]?key)[\w.-]{0,40}"
@@ -38,7 +38,7 @@ _SECRET_NAME = (
 _SECRET_VALUE = r"(\{[^}]*\}|'[^']*'|\"[^\"]*\"|(?:(?!%26)[^\s&;,'\")\]}])+)"
 _PARAMETER = re.compile(rf"(?:(?<![\w/.-])|(?<=%26)|(?<=%3F))({_SECRET_NAME})(=|%3D){_SECRET_VALUE}", re.IGNORECASE)
 _IS_SECRET_NAME = re.compile(_SECRET_NAME, re.IGNORECASE)
-# One of these is in each such name. Looking for them first takes a thirtieth of the time: errors may have much text in them.
+# Each such name contains one of these. Searching for them first takes a thirtieth of the time: errors may contain long texts.
 _IN_SECRET_NAMES = ("pass", "pwd", "secret", "token", "sig", "credential", "key", "sas")
 # Where errors of Python keep what they are about, besides their arguments and attributes of their own.
 _SLOTS = ("filename", "filename2", "strerror", "object", "reason", "msg", "name", "path")
@@ -47,7 +47,7 @@ _USER_WITHOUT_SCHEME = re.compile(r"\s*(?!jdbc:)(?:/{2,})?([^/\s:@]*:[^\s@]*(?:@
 
 
 def redacted(text: str) -> str:
-    """Return a text with all addresses in it as they can be shown: without users, passwords, queries and fragments.
+    """Return a text in which all addresses are safe to display: without users, passwords, queries and fragments.
 
     Parameters
     ----------
@@ -61,20 +61,20 @@ def redacted(text: str) -> str:
     >>> redacted("abfss://box@account.dfs.core.windows.net/a?sv=1&sig=x"), redacted("jdbc:sqlserver://host;user=me;password=secret;")
     ('abfss://box@account.dfs.core.windows.net/a', 'jdbc:sqlserver://host;user=me;password=***;')
 
-    Where a password may have any signs in it, nothing is shown:
+    If a password may contain delimiters, nothing of the address is kept:
 
     >>> redacted("http://me:pass/word@host/a.csv")
     'http://***'
     """
     if any(sign in text for sign in ("@", "=", "?", "#", "%3")):
-        text = _ADDRESS.sub(_shown_match, text) if ":/" in text else text
+        text = _ADDRESS.sub(_redacted_match, text) if ":/" in text else text
         text = _JDBC_USER.sub(rf"\1{HIDDEN}@", text) if "jdbc:" in text.lower() else text
         text = _PARAMETER.sub(rf"\1\2{HIDDEN}", text) if _may_name_secrets(text) else text
     return text
 
 
 def without_secrets(address: str) -> str:
-    """Return an address as it can be shown; unlike a text around one, it may have blanks and quotes in it.
+    """Return an address that is safe to display; unlike an address inside a text, it may contain blanks and quotes.
 
     Examples
     --------
@@ -83,13 +83,13 @@ def without_secrets(address: str) -> str:
     """
     start = _SCHEME.search(address)
     is_address = start is not None and (start.start() == len(address) - len(address.lstrip(" \t\r\n\ufeff")) or "::" in address)
-    shown = _shown(address) if is_address else address
-    found = None if is_address else _user_without_scheme(address)
-    return redacted(shown.replace(found, HIDDEN) if found else shown)
+    text = _redacted_chain(address) if is_address else address
+    user = None if is_address else _user_without_scheme(address)
+    return redacted(text.replace(user, HIDDEN) if user else text)
 
 
 def is_unclear(address: str) -> bool:
-    """Return whether a password in an address has signs in it that end the name of a host, so that nobody reads it as it is meant.
+    """Return whether an address contains a password with delimiters of host names, so that it cannot be parsed as intended.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def is_unclear(address: str) -> bool:
 
 
 def has_user(text: str) -> bool:
-    """Return whether a text without a scheme begins as addresses do that have a name and a password in them.
+    """Return whether a text without a scheme begins with a user name and a password, as addresses do.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def has_user(text: str) -> bool:
 
 def _user_without_scheme(text: str) -> str | None:
     found = _USER_WITHOUT_SCHEME.match(text)
-    # A slash, but for those of the password after its colon, would be of a path.
+    # Slashes are allowed in the password only; otherwise this is a path.
     return found.group(1) if found else None
 
 
@@ -122,18 +122,18 @@ def _may_name_secrets(text: str) -> bool:
     return any(word in folded for word in _IN_SECRET_NAMES)
 
 
-def _shown_match(match: re.Match[str]) -> str:
+def _redacted_match(match: re.Match[str]) -> str:
     text = match.group()
     address = text.rstrip(_AFTER_ADDRESS)
-    return _shown(address) + text[len(address) :]
+    return _redacted_chain(address) + text[len(address) :]
 
 
-def _shown(address: str) -> str:
-    """Each address of a chain, such as ``simplecache::s3://bucket/a``, as it can be shown."""
-    return "::".join(map(_shown_one, _CHAIN.split(address)))
+def _redacted_chain(address: str) -> str:
+    """Redact each address of a chain, such as ``simplecache::s3://bucket/a``."""
+    return "::".join(map(_redacted_one, _CHAIN.split(address)))
 
 
-def _shown_one(address: str) -> str:
+def _redacted_one(address: str) -> str:
     start = _SCHEME.search(address)
     if start is None:
         return address
@@ -145,7 +145,7 @@ def _shown_one(address: str) -> str:
 
 
 def _after_user(scheme: str, rest: str) -> tuple[str, bool]:
-    """What follows the user of an address, and whether it may have a part of a password in it, so that none of it can be shown."""
+    """Return the address after its user, and whether it may contain a part of a password, so that nothing of it is safe."""
     head = re.split(r"[/?#]", rest, maxsplit=1)[0]
     before, at, after = head.rpartition("@")
     if at:
@@ -154,14 +154,14 @@ def _after_user(scheme: str, rest: str) -> tuple[str, bool]:
         is_container = scheme.lower() in _WITH_CONTAINERS and ":" not in before
         return (rest if is_container else after + rest[len(head) :]), False
     if "@" in rest and (rest[len(head) : len(head) + 1] == "#" or head.endswith(":")):
-        # Nobody ends a port so.
+        # No port ends like this.
         return rest, ":" in head
-    # A colon that begins no port begins a password, with signs in it that end the name of a host, or cut off before its end by who quotes it.
+    # A colon without a port starts a password that contains delimiters, or that was cut off where it was quoted.
     return rest, ":" in head and _HOST_AND_PORT.fullmatch(head) is None
 
 
 def secrets_of(text: str) -> set[str]:
-    """Return what of an address, or of a text with some, must be shown nowhere, in all forms in which libraries quote it.
+    """Return the secrets of an address, or of a text with addresses, in all forms in which libraries quote them.
 
     Examples
     --------
@@ -172,12 +172,12 @@ def secrets_of(text: str) -> set[str]:
     """
     found: set[str] = set()
     if ":/" in text and _SCHEME.search(text):
-        # As one address with all signs that are in it, and as a text around some.
+        # Read both as one address, and as a text that contains some.
         for address in {text, *_ADDRESS.findall(text)}:
             for part in _CHAIN.split(address):
                 found.update(_secrets_of_one(part))
     if "://" not in text and _SCHEME.match(text.lstrip()) is None and (user := _user_without_scheme(text)):
-        found.update(_with_pieces(user))
+        found.update(_password_parts(user))
     if _may_name_secrets(text):
         found.update(match.group(3).strip("{}'\"") for match in _PARAMETER.finditer(text))
     found.update(user.rpartition(":")[2].rstrip("@").rpartition("/")[2] for user in _jdbc_users(text))
@@ -195,15 +195,15 @@ def _secrets_of_one(address: str) -> Iterator[str]:
     rest = address[start.end() :]
     host, hidden = _after_user(start.group(1), rest)
     user = rest[: rest.rfind("@")] if hidden else rest[: len(rest) - len(host)].rstrip("@")
-    yield from _with_pieces(user)
+    yield from _password_parts(user)
     for part in re.split(r"[?#]", rest)[1:]:
         for name, value in urllib.parse.parse_qsl(part.replace(";", "&"), keep_blank_values=True):
             if _IS_SECRET_NAME.fullmatch(name) or len(value) >= SHORTEST_OPAQUE:
                 yield value
 
 
-def _with_pieces(user: str) -> Iterator[str]:
-    """A user with a password, the password, and the pieces that whoever reads it otherwise takes for a host or a port."""
+def _password_parts(user: str) -> Iterator[str]:
+    """Yield a user with a password, the password, and the parts that a different parser would take for a host or a port."""
     if not user:
         return
     name, colon, password = user.partition(":")
@@ -222,14 +222,14 @@ def _forms(secret: str) -> set[str]:
 
 
 def secrets_in(arguments: Iterable[Any], known: Iterable[str] = ()) -> list[str]:
-    """Return what of the arguments of a call must be shown nowhere, longest first.
+    """Return the secrets in the arguments of a call, longest first.
 
     Parameters
     ----------
     arguments
-        Texts and paths, and lists and dicts of these; everything else has no address.
+        Strings and paths, and lists and dicts of these; everything else contains no address.
     known
-        What else is secret.
+        Further secrets.
     """
     found = {secret for secret in known if len(secret) >= SHORTEST_SECRET}
     for text in _texts(arguments):
@@ -253,14 +253,14 @@ def _texts(arguments: Iterable[Any]) -> Iterator[str]:
             for name, item in list(value.items())[:MAX_ARGUMENTS]:
                 waiting.append(item)
                 if isinstance(name, str) and isinstance(item, str):
-                    # Options of drivers, and of file systems, have passwords under their names.
+                    # In options of drivers and file systems, the name says that the value is a password.
                     waiting.append(f"{name}={item}")
         elif isinstance(value, (list, tuple, set, frozenset)):
             waiting.extend(list(value)[:MAX_ARGUMENTS])
 
 
 def hide(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text without some secrets, whatever upper and lower case they are in, and without those of addresses in it."""
+    """Return a text without the given secrets, in any case, and without those of addresses in it."""
     for secret in secrets:
         text = re.sub(re.escape(secret), HIDDEN, text, flags=re.IGNORECASE)
         if len(secret) <= LONGEST_CUT and secret[:SHORTEST_START].lower() in text.lower():
@@ -269,20 +269,20 @@ def hide(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def _start_of(secret: str) -> str:
-    """A pattern of the starts of a secret that a message has which cuts off what it quotes."""
+    """Return a pattern for the starts of a secret, as in a message that truncates what it quotes."""
     rest = "".join(f"(?:{re.escape(character)}" for character in secret[SHORTEST_START:])
     return f"{re.escape(secret[:SHORTEST_START])}{rest}{')?' * len(secret[SHORTEST_START:])}(?!\\w)"
 
 
 def hide_in_error(error: BaseException, secrets: Iterable[str] = ()) -> None:
-    """Take secrets out of an error, and of those that led to it: changed in place, and left out where they cannot be changed.
+    """Remove secrets from an error, and from those that led to it: changed in place, or dropped if they cannot be changed.
 
     Parameters
     ----------
     error
-        Any error, of a library too.
+        Any error, including those of libraries.
     secrets
-        What must not be shown, longest first; addresses are redacted in any case.
+        The secrets, longest first; addresses are redacted in any case.
     """
     secrets, seen, waiting = list(secrets), {id(error)}, [error]
     while waiting:
@@ -301,7 +301,7 @@ def hide_in_error(error: BaseException, secrets: Iterable[str] = ()) -> None:
 
 
 def _unlink(error: BaseException, below: BaseException) -> None:
-    # By the base class, whatever a class of the user's has made of its members.
+    # By the base class, as a user's class may override attribute access.
     hidden = BaseException.__getattribute__(error, "__suppress_context__")
     for link in ("__cause__", "__context__"):
         if _member(error, link) is below:
@@ -310,7 +310,7 @@ def _unlink(error: BaseException, below: BaseException) -> None:
 
 
 def _member(error: BaseException, name: str) -> Any:
-    """A member of an error; None where there is none, or a class of the user's fails to tell it."""
+    """Return an attribute of an error; None if it has none, or if a user's class fails to return it."""
     try:
         return getattr(error, name, None)
     except Exception:
@@ -323,13 +323,13 @@ def _hide_in_one(error: BaseException, secrets: list[str]) -> None:
         old = _member(error, name)
         new = _hidden_in(old, secrets)
         if new is not old:
-            # What cannot be changed shows itself, and the error is left out.
+            # If it cannot be changed, the caller drops the error.
             with contextlib.suppress(Exception):
                 setattr(error, name, new)
 
 
 def _hidden_in(value: Any, secrets: list[str]) -> Any:
-    """A value of an error without secrets; the same object where it has none."""
+    """Return a value of an error without secrets; the same object if it has none."""
     if isinstance(value, str):
         new: Any = hide(value, secrets)
     elif isinstance(value, bytes):
@@ -342,7 +342,7 @@ def _hidden_in(value: Any, secrets: list[str]) -> Any:
         found = {name: _hidden_in(item, secrets) for name, item in value.items()}
         return value if all(found[name] is item for name, item in value.items()) else found
     elif isinstance(value, BaseException):
-        # What cannot be taken out of an error is in none that has it.
+        # An error that cannot be cleaned is replaced.
         return HIDDEN if _shows_any(value, secrets) else value
     else:
         return value
@@ -351,7 +351,7 @@ def _hidden_in(value: Any, secrets: list[str]) -> Any:
 
 def _shows_any(error: BaseException, secrets: list[str]) -> bool:
     try:
-        shown = f"{error} {error!r} {vars(error)}"
+        text = f"{error} {error!r} {vars(error)}"
     except Exception:
         return True
-    return hide(shown, secrets) != shown
+    return hide(text, secrets) != text

@@ -1,8 +1,8 @@
-"""The one table of types: SFrame kind, Python class, Arrow physical type.
+"""Column types: for each SFrame kind its Python class and its physical types in Arrow.
 
-A column's logical type is its *kind* (``int``, ``float``, ``str``, ``list``, ``dict``, ``array``, ``datetime``).
-A kind may have more than one physical encoding in Arrow and Spark; which one a column uses is part of its
-:class:`ColumnType`, is inferred with the schema, and is never visible in the API.
+A column's logical type is its *kind* (``int``, ``float``, ``str``, ``list``, ``dict``, ``array``, ``datetime``). A kind may have more than one
+physical encoding in Arrow and Spark; which one a column uses is part of its :class:`ColumnType`, is inferred with the schema, and is never
+visible in the API.
 
 =========  ==========================  ==================================================================
 kind       Python class                physical encodings (Arrow)
@@ -64,37 +64,37 @@ class ColumnType:
 
     kind: str
     physical: pa.DataType
-    # Ints that a comparison gave. Not part of what the type is: nothing but other libraries' idea of the values depends on it, and no file keeps it.
+    # Set for results of comparisons. Not part of the type's identity: it only affects exports to other libraries, and is not stored.
     is_logical: bool = attrs.field(default=False, eq=False, repr=False, kw_only=True)
 
     @property
     def of_values(self) -> ColumnType:
-        """The type of values that are computed of these, which are no truth values even where these are."""
+        """The type of results computed from such values, which are no truth values."""
         return INT if self.is_logical else self
 
     @property
     def python_class(self) -> type:
-        """Class of the values a user sees."""
+        """The class of the values a user sees."""
         return PYTHON_CLASS[self.kind]
 
     @property
     def is_numeric(self) -> bool:
-        """True for int and float."""
+        """Whether the kind is int or float."""
         return self.kind in (INT_KIND, FLOAT_KIND)
 
     @property
     def is_encoded(self) -> bool:
-        """True when values are stored as tagged JSON text."""
+        """Whether values are stored as tagged JSON."""
         return self.kind in (LIST_KIND, DICT_KIND) and pa.types.is_string(self.physical)
 
     @property
     def is_list_or_dict(self) -> bool:
-        """True for kinds whose values may be of several types each, which Python has to look at."""
+        """Whether the kind is list or dict, whose items may be of several types each."""
         return self.kind in (LIST_KIND, DICT_KIND)
 
     @property
     def is_zoned(self) -> bool:
-        """True for date-times that carry an offset from UTC."""
+        """Whether these are datetimes with an offset from UTC."""
         return self.kind == DATETIME_KIND and pa.types.is_struct(self.physical)
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ ZONED_PHYSICAL = pa.struct([("instant", pa.timestamp("us")), ("offset", pa.int32
 
 INT = ColumnType(INT_KIND, pa.int64())
 LOGICAL = ColumnType(INT_KIND, pa.int64(), is_logical=True)
-"""Ints that are 1 where something is true and 0 where it is not: equal to ``INT``, but numpy takes them for truth values."""
+"""Ints that are 1 for true and 0 for false: equal to ``INT``, but exported to numpy as truth values."""
 
 FLOAT = ColumnType(FLOAT_KIND, pa.float64())
 STR = ColumnType(STR_KIND, pa.string())
@@ -128,7 +128,7 @@ STANDARD_TYPES: dict[str, ColumnType] = {
 
 
 def list_of(element: ColumnType) -> ColumnType:
-    """Physical type of a list column whose elements all have one type (encoded when there is no native form).
+    """Return the type of a list column whose items all have one type (encoded if there is no native form).
 
     Examples
     --------
@@ -141,7 +141,7 @@ def list_of(element: ColumnType) -> ColumnType:
 
 
 def dict_of(key: ColumnType, value: ColumnType) -> ColumnType:
-    """Physical type of a dict column with one key and one value type (encoded when there is no native form).
+    """Return the type of a dict column with one key and one value type (encoded if there is no native form).
 
     Examples
     --------
@@ -159,11 +159,11 @@ _NATIVE_DICTS = tuple(dict_of(key, value) for key in (INT, STR) for value in (IN
 TYPES_BY_NAME: dict[str, ColumnType] = {
     str(column_type): column_type for column_type in (*STANDARD_TYPES.values(), ZONED_DATETIME, *_NATIVE_LISTS, *_NATIVE_DICTS)
 }
-"""All column types by their text."""
+"""All column types by their ``str``."""
 
 
 def common_encoding(left: ColumnType, right: ColumnType) -> ColumnType:
-    """The physical type in which values of two columns of one kind can both be stored without loss.
+    """Return the physical type that holds values of two columns of one kind without loss.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def common_encoding(left: ColumnType, right: ColumnType) -> ColumnType:
 
 
 def of_any_offset(column_type: ColumnType) -> ColumnType:
-    """The type, of date-times that with and without an offset.
+    """Return the type, for datetimes the one that holds values with and without an offset.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def of_any_offset(column_type: ColumnType) -> ColumnType:
 
 
 def type_of_class(python_class: Any) -> ColumnType:
-    """Standard column type of a Python class (``bool`` counts as ``int``, numpy and typing aliases are resolved).
+    """Return the standard column type of a Python class (``bool`` counts as ``int``).
 
     Raises
     ------

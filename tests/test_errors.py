@@ -36,6 +36,14 @@ def error_classes() -> list[type[SFrameError]]:
     return found
 
 
+def test_a_star_import_takes_the_errors_and_warnings_and_nothing_else() -> None:
+    classes = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, (SFrameError, UserWarning))]
+    assert errors.__all__ == sorted(value.__name__ for value in classes if value.__module__ == errors.__name__)
+    taken: dict[str, object] = {}
+    exec("from sframe_spark.errors import *", taken)
+    assert taken.keys() - {"__builtins__"} == set(errors.__all__)
+
+
 @pytest.mark.parametrize("kind", error_classes(), ids=lambda kind: kind.__name__)
 def test_every_error_says_when_it_is_raised(kind: type[SFrameError]) -> None:
     assert kind.__doc__ is not None

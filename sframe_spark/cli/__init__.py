@@ -1,1 +1,1 @@
-"""What ``python -m sframe_spark`` runs: one module for each command."""
+"""The commands of ``python -m sframe_spark``, one module each."""

@@ -17,7 +17,7 @@ from sframe_spark.storage.filesystem.temporary_datasets import remote_orphans, r
 
 
 def places(paths: Sequence[str]) -> list[str]:
-    """Directories in which processes leave something: those of temporary data and sockets, and those in and beside the given absolute paths."""
+    """Return directories in which processes leave something: those of temporary data and sockets, and the given absolute paths and their parents."""
     always = [scratch_root(), directory_of_system(), "/tmp"]
     found = [*always, *(place for path in paths for place in (path, os.path.dirname(path)))]
     return list(dict.fromkeys(os.path.realpath(place) for place in found if os.path.isdir(place)))
@@ -25,9 +25,9 @@ def places(paths: Sequence[str]) -> list[str]:
 
 def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) -> int:
     """Show and delete what dead processes of this user left; return 1 if a path is missing or something could not be deleted, otherwise 0."""
-    given = named_locations(paths, show)
+    locations = named_locations(paths, show)
     number, total, failed = 0, 0, 0
-    for place in places([path for path in given if not is_remote_location(path)]):
+    for place in places([path for path in locations if not is_remote_location(path)]):
         if may_be_renamed_by_anyone(place):
             show(f"{place} is left as it is: anyone may rename things in it; chmod +t mends that")
         for path in orphans_in(place):
@@ -37,7 +37,7 @@ def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) 
             stays = not dry_run and os.path.lexists(path)
             show(f"{'would remove' if dry_run else 'cannot remove' if stays else 'removed'} {path}, {in_words(size)}")
             number, total, failed = number + (not stays), total + size * (not stays), failed + stays
-    for root in elsewhere([path for path in given if is_remote_location(path)]):
+    for root in remote_roots([path for path in locations if is_remote_location(path)]):
         try:
             found = _remote_orphans_below(root)
         except StorageError as error:
@@ -49,11 +49,11 @@ def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) 
                 show(f"{'would remove' if dry_run else 'removed'} {path}, {in_words(size)}")
             number, total, failed = number + (not stays), total + size * (not stays), failed + stays
     show(f"{number} left by processes that ended, {in_words(total)}{' could be removed' if dry_run else ' removed'}")
-    return 1 if failed or len(given) < len(paths) else 0
+    return 1 if failed or len(locations) < len(paths) else 0
 
 
-def elsewhere(paths: Sequence[str]) -> list[str]:
-    """URIs in which processes leave something: that of temporary data, if it is one, and the given ones."""
+def remote_roots(paths: Sequence[str]) -> list[str]:
+    """Return URIs in which processes leave something: that of temporary data, if it is remote, and the given ones."""
     root = temporary_root()
     return list(dict.fromkeys([*([root] if is_remote_location(root) else []), *paths]))
 
@@ -65,7 +65,7 @@ def _is_uri(path: str) -> bool:
 
 
 def _remote_orphans_below(root: str) -> list[tuple[str, int]]:
-    """What dead processes left below a URI, with its bytes."""
+    """Return what dead processes left below a URI, with its bytes."""
     found = remote_orphans(root, datetime.datetime.now(datetime.UTC))
     if not found:
         require_bucket(root)
@@ -73,7 +73,7 @@ def _remote_orphans_below(root: str) -> list[tuple[str, int]]:
 
 
 def _remove_remote(path: str, show: Callable[[str], None]) -> bool:
-    """Remove what a dead process left elsewhere; False where it stays, and why was shown."""
+    """Remove what a dead process left on a remote file system; return False, after showing why, if that fails."""
     try:
         remove_all_below(path)
     except StorageError as error:
@@ -83,7 +83,7 @@ def _remove_remote(path: str, show: Callable[[str], None]) -> bool:
 
 
 def named_locations(paths: Sequence[str], show: Callable[[str], None]) -> list[str]:
-    """Absolute paths of what a user named, as everywhere else a path or a ``file:`` URI; what there is not is told."""
+    """Return the absolute locations that a user named by paths or URIs; a message is shown for those that do not exist."""
     found = []
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""``python -m sframe_spark convert``: archives of Turi Create, one or a whole tree of them, become saved frames."""
+"""``python -m sframe_spark convert``: turns archives of Turi Create, one or a whole tree, into saved frames."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ CONVERTED, REFUSED, LEFT_OUT = "converted", "refused", "left out"
 
 @attrs.frozen
 class ConvertOptions:
-    """How archives are converted.
+    """How to convert archives.
 
     Parameters
     ----------
     references, encoding_errors
-        As of :func:`~sframe_spark.turicreate.archive.open_archive`.
+        See :func:`~sframe_spark.turicreate.archive.open_archive`.
     verify
-        Whether what was written is read again and compared with the archive, value by value.
+        Whether the written frame is read again and compared with the archive, value by value.
     skip_existing
-        Whether archives are left out whose place holds a saved frame already.
+        Whether to skip archives whose target is a saved frame already.
     """
 
     references: tuple[str, ...] = ()
@@ -51,20 +51,20 @@ class ConvertOptions:
 
 @attrs.frozen
 class ConvertedArchive:
-    """What became of one archive.
+    """The outcome for one archive.
 
     Parameters
     ----------
     archive, target
-        Where it is, and where its frame went.
+        Its location, and that of the frame.
     outcome
         ``converted``, ``refused`` or ``left out``.
     reason
         Why it was not converted.
     rows, columns, size
-        What the frame has; ``size`` in bytes.
+        Of the frame; ``size`` in bytes.
     seconds
-        How long that took.
+        Duration.
     """
 
     archive: str
@@ -77,7 +77,7 @@ class ConvertedArchive:
     seconds: float | None = None
 
     def line(self, archive: str, target: str) -> str:
-        """Tell it in a line, by the names that its user has for both."""
+        """Return the outcome as a line, with the user's names for archive and target."""
         if self.outcome != CONVERTED:
             return f"{archive}: {self.outcome}: {' '.join(self.reason.split())}"
         assert self.size is not None
@@ -87,19 +87,19 @@ class ConvertedArchive:
 
 @attrs.define
 class RowCount:
-    """Counts rows for a progress bar, as several threads write them.
+    """Counts rows for a progress bar, while several threads write them.
 
     Parameters
     ----------
     total
-        How many there are.
+        Number of rows.
     """
 
     total: int
     done: int = 0
 
     def counts(self) -> tuple[int, int]:
-        """Return the rows that were written, and all."""
+        """Return the written rows, and all rows."""
         return self.done, self.total
 
 
@@ -111,11 +111,11 @@ def run_convert(old: str, new: str, options: ConvertOptions, report: str | None,
     old, new
         The archive and the frame, or the directories.
     options
-        How.
+        How to convert.
     report
-        A file in which what became of each is told as JSON; None for none.
+        A JSON file for the outcomes; None for none.
     show
-        Takes a line for each archive.
+        Called with a line for each archive.
     """
     try:
         places = normalised(old), normalised(new)
@@ -126,7 +126,7 @@ def run_convert(old: str, new: str, options: ConvertOptions, report: str | None,
     found: list[ConvertedArchive] = []
     for archive, target in pairs:
         found.append(converted(archive, target, options))
-        show(found[-1].line(_as_given(archive, old, places[0]), _as_given(target, new, places[1])))
+        show(found[-1].line(_as_named(archive, old, places[0]), _as_named(target, new, places[1])))
     counts = {outcome: sum(one.outcome == outcome for one in found) for outcome in (CONVERTED, REFUSED, LEFT_OUT)}
     if len(found) != 1:
         show(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
@@ -135,13 +135,13 @@ def run_convert(old: str, new: str, options: ConvertOptions, report: str | None,
     return NOT_ALL if counts[REFUSED] or not found else ALL_CONVERTED
 
 
-def _as_given(path: str, given: str, place: str) -> str:
-    """A path below a place, by the user's own name of that."""
-    return given if path == place else join(given, os.path.relpath(path, place))
+def _as_named(path: str, name: str, place: str) -> str:
+    """Return a path below a place with the user's own name for the place."""
+    return name if path == place else join(name, os.path.relpath(path, place))
 
 
 def pairs_of(old: str, new: str) -> list[tuple[str, str]]:
-    """Return each archive at a place or below it, with where its frame is to go, by name; links are not followed.
+    """Return each archive at or below a location with the target of its frame, sorted by name; links are not followed.
 
     Raises
     ------
@@ -175,7 +175,7 @@ def _archives_below(directory: str) -> Iterator[str]:
 
 
 def converted(location: str, target: str, options: ConvertOptions) -> ConvertedArchive:
-    """Convert one archive, and tell what became of it."""
+    """Convert one archive and return the outcome."""
     began = time.monotonic()
     if options.skip_existing and os.path.lexists(join(target, MANIFEST_FILE)):
         return ConvertedArchive(location, target, LEFT_OUT, f"{target} is there already")
@@ -208,8 +208,8 @@ def _with_progress(archive: Archive, target: str) -> Manifest:
 
 
 def _write_report(path: str, found: Sequence[ConvertedArchive]) -> None:
-    """Tell what became of each archive as JSON."""
-    told: list[dict[str, Any]] = [attrs.asdict(one) for one in found]
+    """Write the outcomes as JSON."""
+    outcomes: list[dict[str, Any]] = [attrs.asdict(one) for one in found]
     with translate_os_errors("write", path), open(normalised(path), "w", encoding="utf-8", errors="backslashreplace") as stream:
-        json.dump(told, stream, indent=1, ensure_ascii=False)
+        json.dump(outcomes, stream, indent=1, ensure_ascii=False)
         stream.write("\n")

@@ -45,16 +45,16 @@ INSTALL_PICTURES = 'python -m pip install "sframe_spark[pictures]"'
 
 @attrs.frozen
 class Diagnosis:
-    """What one check found.
+    """The result of one check.
 
     Parameters
     ----------
     subject
-        What was looked at.
+        What was checked.
     detail
-        What was found.
+        The finding.
     fix
-        What to do about it; None when all is well.
+        What to do about it; None if all is well.
     """
 
     subject: str
@@ -68,7 +68,7 @@ class Diagnosis:
 
 
 def check_python() -> Diagnosis:
-    """Look at the version of Python."""
+    """Check the version of Python."""
     found = f"{sys.version.split()[0]} at {sys.executable}"
     needed = ".".join(map(str, MINIMUM_PYTHON))
     fix = None if sys.version_info >= MINIMUM_PYTHON else f"install Python {needed} or later and use that"
@@ -113,7 +113,7 @@ def version_numbers(version: str) -> tuple[int, ...]:
 
 
 def check_java() -> Diagnosis:
-    """Look for a Java runtime where the session would."""
+    """Look for a Java runtime as the session does."""
     search = search_java()
     if search.runtime is not None:
         return Diagnosis("java", f"{search.runtime.version} from {search.runtime.origin}")
@@ -123,7 +123,7 @@ def check_java() -> Diagnosis:
 
 
 def check_temporary_directory() -> Diagnosis:
-    """Look at where materialised frames go, and how much room there is."""
+    """Check where materialised frames go, and how much space there is."""
     fix = "set SFRAME_SPARK_TMP to a directory that can be written, with a few GB of room"
     try:
         directory = config.temporary_directory or directory_of_system()
@@ -150,7 +150,7 @@ def check_spark() -> Diagnosis:
     except SFrameError as error:
         return Diagnosis("spark", str(error).splitlines()[0], "see the lines above")
     except Exception as error:
-        # Whatever goes wrong inside Spark is what this command is asked to report.
+        # This command reports whatever goes wrong inside Spark.
         return Diagnosis("spark", f"{type(error).__name__}: {error}", "mend what the message names; `java -version` must work")
     if total != 499_500:
         return Diagnosis("spark", f"a sum came out as {total}", "reinstall: python -m pip install --force-reinstall pyspark")
@@ -158,7 +158,7 @@ def check_spark() -> Diagnosis:
 
 
 def findings(cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> Iterator[Diagnosis]:
-    """Yield the finding of each check, the slow ones last: those of a cluster, or of Spark on this machine."""
+    """Yield the finding of each check, slow ones last: those of a cluster, or of Spark on this machine."""
     yield check_python()
     for name, minimum in REQUIRED_MODULES:
         yield check_module(name, minimum)
@@ -181,17 +181,17 @@ def run_doctor(show: Callable[[str], None], cluster: Callable[[], Iterator[Diagn
     return 1 if wrong else 0
 
 
-# A cluster: what its executors have.
+# Checks of a cluster.
 
 SECONDS, SECONDS_TO_END = 120.0, 10.0
-# Workers of Spark's own clusters run already: executors start on them in seconds. Others start machines first.
+# On Spark's own clusters workers run already, and executors start in seconds; others may start machines first.
 SECONDS_TO_REGISTER, STANDALONE = 20.0, "spark://"
 _NO_EXECUTOR = "look at the cluster's own page whether it has machines with free cores and memory, and at spark.executor.memory and spark.cores.max"
 _NO_CLUSTER = "check the URL, and that the cluster runs and can reach this machine (spark.driver.host)"
 
 
 def check_cluster(master: str, seconds: float = SECONDS) -> Iterator[Diagnosis]:
-    """Connect to a cluster and ask its executors; each finding comes as it is made, and none takes longer than so many seconds."""
+    """Connect to a cluster and check its executors; findings come as they are made, none takes longer than so many seconds."""
     connected = within(seconds, "cluster", lambda: _connected(master), _NO_CLUSTER)
     if connected.fix is not None:
         yield attrs.evolve(connected, detail=f"{master} cannot be used: {connected.detail}")
@@ -203,10 +203,10 @@ def check_cluster(master: str, seconds: float = SECONDS) -> Iterator[Diagnosis]:
             yield missing
             return
     found: list[Answer] = []
-    asked = within(seconds, "executors", lambda: _asked(found), _NO_EXECUTOR)
+    answered = within(seconds, "executors", lambda: _ask_executors(found), _NO_EXECUTOR)
     yield from map(finding_of, distinct(found))
-    if asked.fix is not None or not found:
-        yield asked
+    if answered.fix is not None or not found:
+        yield answered
         return
     if any(finding_of(answer).fix is not None for answer in found):
         return
@@ -214,7 +214,7 @@ def check_cluster(master: str, seconds: float = SECONDS) -> Iterator[Diagnosis]:
 
 
 def end_connection() -> None:
-    """End the session that was started to look; what a cluster does not answer is left behind."""
+    """End the session that was started for the checks; a cluster that does not answer is abandoned."""
 
     def work() -> Diagnosis:
         base = get_base() if is_started() else None
@@ -227,7 +227,7 @@ def end_connection() -> None:
 
 
 def within(seconds: float, subject: str, work: Callable[[], Diagnosis], advice: str) -> Diagnosis:
-    """What a piece of work finds, or that it takes too long: Spark waits for executors for ever."""
+    """Return the result of a check, or a diagnosis that it takes too long: Spark would wait for executors for ever."""
     found: list[Diagnosis] = []
 
     def run() -> None:
@@ -236,8 +236,8 @@ def within(seconds: float, subject: str, work: Callable[[], Diagnosis], advice: 
         except SFrameError as error:
             found.append(Diagnosis(subject, str(error), advice))
         except BaseException as error:
-            told = in_one_line(str(error)) if is_of_spark(error) else f"{type(error).__name__}: {error}"
-            found.append(Diagnosis(subject, told, advice))
+            message = in_one_line(str(error)) if is_of_spark(error) else f"{type(error).__name__}: {error}"
+            found.append(Diagnosis(subject, message, advice))
 
     thread = threading.Thread(target=run, name=f"sframe_spark doctor: {subject}", daemon=True)
     thread.start()
@@ -251,35 +251,35 @@ def _connected(master: str) -> Diagnosis:
 
 
 def _registered(seconds: float) -> Diagnosis:
-    """Return whether an executor has begun; where none does, what each of them asks for, which may be more than any worker has."""
+    """Check whether an executor has started; if none does, say what each of them requests, which may be more than any worker has."""
     context, until = get_session().sparkContext, time.monotonic() + seconds
     if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
         return Diagnosis("executors", "they begin when there is work")
     while True:
-        # The driver is one of them.
+        # The driver counts, too.
         if context._jsc.sc().getExecutorMemoryStatus().size() > 1:
             return Diagnosis("executors", "there are some")
         if time.monotonic() > until:
             chosen = context.getConf()
             memory, cores = chosen.get("spark.executor.memory", "1g"), chosen.get("spark.executor.cores", "1")
-            told = f"none has begun in {seconds:g} s: each asks for {memory} of memory and {cores} or more free cores of one worker"
-            return Diagnosis("executors", told, _NO_EXECUTOR)
+            detail = f"none has begun in {seconds:g} s: each asks for {memory} of memory and {cores} or more free cores of one worker"
+            return Diagnosis("executors", detail, _NO_EXECUTOR)
         time.sleep(POLL_SECONDS)
 
 
-def _asked(found: list[Answer]) -> Diagnosis:
-    """Ask all executors there are; those without this package are sent it."""
+def _ask_executors(found: list[Answer]) -> Diagnosis:
+    """Query all executors; this package is sent to those without it."""
     found.extend(answers(None, None))
     return Diagnosis("executors", f"{len(distinct(found))} answered")
 
 
 def distinct(found: list[Answer]) -> list[Answer]:
-    """One answer of each executor, in the order of their names."""
+    """Return one answer of each executor, sorted by name."""
     return [answer for _, answer in sorted({answer.executor: answer for answer in found}.items())]
 
 
 def finding_of(answer: Answer) -> Diagnosis:
-    """What an executor has."""
+    """Return the finding for an executor."""
     subject = f"executor on {answer.executor}"
     if is_without_package(answer):
         return Diagnosis(subject, answer.trouble, SAME_VERSIONS)
@@ -291,7 +291,7 @@ def finding_of(answer: Answer) -> Diagnosis:
 
 
 def _shared() -> Diagnosis:
-    """Return whether executors see the directory of temporary data."""
+    """Check whether executors see the directory of temporary data."""
     subject, directory = "shared directory", config.temporary_directory
     if is_one_process(get_session()):
         return Diagnosis(subject, "this machine does all work")

@@ -1,4 +1,4 @@
-"""``python -m sframe_spark prepare``: keep an archive of Spark's classes for this user, or delete all there are."""
+"""``python -m sframe_spark prepare``: writes an archive of Spark's classes for this user, or deletes all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS, SEGMENTS = 300, 3
 
 
 def run_sample_queries(place: Path) -> None:
-    """Make, save, load, filter, join, group and sort a frame, and call a function for each row: all by Spark, in an empty directory."""
+    """Create, save, load, filter, join, group and sort a frame, and call a function for each row: all in Spark, in an empty directory."""
     with config.using(small_rows=0, single_task_rows=0, default_segments=SEGMENTS):
         frame = SFrame({"a": range(ROWS), "k": [str(number % 7) for number in range(ROWS)], "x": [number / 8 for number in range(ROWS)]})
         frame.save(str(place / "saved"))
@@ -28,12 +28,9 @@ def run_sample_queries(place: Path) -> None:
         joined = frame[frame["x"] > 3].join(frame.groupby("k", {"n": aggregate.COUNT(), "s": aggregate.SUM("x")}), on="k")
         joined.sort("b", ascending=False).materialize()
         joined["x"].cumulative_sum().materialize()
-        # As those do who have a session of their own. No assertions: what these contain is not run where Python leaves them out.
+        # As programs with their own session do. Not inside assertions, which Python may leave out.
         joined.to_spark().groupBy("k").count().collect()
         SFrame(joined.to_spark()).unique().materialize()
-
-
-# The command.
 
 
 def run_prepare(use_spark: Callable[[Path], None], delete: bool, show: Callable[[str], None]) -> int:
@@ -51,11 +48,11 @@ def run_prepare(use_spark: Callable[[Path], None], delete: bool, show: Callable[
             show(f"nothing was written: {reason}")
             return 1
         show("Spark is started, used and stopped, and its classes are written down: half a minute or so")
-        begun = time.monotonic()
+        started = time.monotonic()
         directory = keep_archive(start, use_spark)
     except (OSError, SFrameError) as error:
         show(f"nothing was written: {error}")
         return 1
     size = size_on_disk(str(directory)) / (1 << 20)
-    show(f"written in {time.monotonic() - begun:.0f} s, {size:.0f} MiB in {directory}: Spark's next sessions start from it")
+    show(f"written in {time.monotonic() - started:.0f} s, {size:.0f} MiB in {directory}: Spark's next sessions start from it")
     return 0

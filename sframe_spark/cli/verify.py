@@ -1,4 +1,4 @@
-"""``python -m sframe_spark verify``: reads every byte of saved frames, here and elsewhere, and says which files are not what was saved."""
+"""``python -m sframe_spark verify``: reads every byte of saved frames, local or remote, and reports the files that are damaged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run_verify(paths: Sequence[str], show: Callable[[str], None]) -> int:
     paths
         Saved frames or columns: paths, or URIs, of which the newest version is read.
     show
-        Takes each line.
+        Called with each line.
     """
     outcomes = [_verify(path, show) for path in paths]
     return max(outcomes, default=WHOLE)
@@ -48,9 +48,9 @@ def _verify(path: str, show: Callable[[str], None]) -> int:
 
 
 def _size_of(manifest: Manifest) -> int:
-    """Bytes of the files of a frame that was found to be whole."""
+    """Return the bytes of the files of an undamaged frame."""
     if is_remote_location(manifest.directory):
-        # Each of them has a size, which was compared with what is there.
+        # All sizes are recorded, and were compared with the files.
         return sum(entry.size for entry in manifest.segments if entry.size is not None)
     sizes = sizes_below(manifest.directory)
     return sum(sizes[entry.file] for entry in manifest.segments)

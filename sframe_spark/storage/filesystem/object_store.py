@@ -56,7 +56,7 @@ def file_system(uri: str) -> tuple[Any, str]:
     """
     scheme, _, rest = uri.partition("://")
     if (chosen := _options().file_system_for(uri)) is not None:
-        files = chosen.here()
+        files = chosen.in_this_process()
         with translate_remote_errors("open", uri):
             return files, _path_in(files, scheme, rest)
     options = json.dumps(options_of(uri), sort_keys=True)
@@ -104,7 +104,7 @@ def is_shared(uri: str) -> bool:
         return not is_private(uri)
     if not chosen.can_be_sent:
         return False
-    files = chosen.here()
+    files = chosen.in_this_process()
     while is_made_of_another(files, DIRECTORY):
         files = files.fs
     return not is_made_of_another(files, MEMORY)
@@ -121,7 +121,7 @@ def options_of(uri: str) -> dict[str, Any]:
     chosen = _options().file_system_for(uri)
     if chosen is None:
         return _options().of_place(uri)
-    made_with = getattr(chosen.here(), "storage_options", None)
+    made_with = getattr(chosen.in_this_process(), "storage_options", None)
     return made_with if isinstance(made_with, dict) else {}
 
 

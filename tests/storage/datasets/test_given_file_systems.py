@@ -159,7 +159,7 @@ def test_secrets_of_those_are_not_shown(no_options: Bucket) -> None:
     config.storage_options = {"lake://": files}
     assert KEY not in repr(config) and SECRET not in repr(config)
     options = pickle.loads(pickle.dumps(config.storage_options))
-    assert isinstance(options, StorageOptions) and options.file_system_for("lake://x").here().path == "x"
+    assert isinstance(options, StorageOptions) and options.file_system_for("lake://x").in_this_process().path == "x"
 
     with config.using(storage_options={"lake://": files}), pytest.raises(StorageError) as raised:
         files.fs.config_kwargs["retries"] = {"max_attempts": 0}
