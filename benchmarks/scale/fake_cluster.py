@@ -20,7 +20,7 @@ from benchmarks.scale.shapes import FEW_GROUPS
 from sframe_spark.engine.runtime.scheduler import RangeTask
 from sframe_spark.engine.runtime.tasks import Tries, part_of_range, summarize_range, write_range
 from sframe_spark.engine.spark.file_checks import require_valid_pages
-from sframe_spark.engine.task_pickling import packed
+from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.node import PlannerNode
@@ -77,7 +77,7 @@ class FakeCluster:
 
     def run_tasks(self, works: Sequence[Callable[[], Any]], description: str, size: int | None = None) -> list[Any]:
         """Answers of works that nobody does."""
-        parcels, shared = packed(works)
+        parcels, shared = pack_tasks(works)
         self.jobs.append(Sent(len(works), sum(len(parcel.content) for parcel in parcels), len(pickle.dumps(shared))))
         return [self.answer(work) for work in works]
 
@@ -120,7 +120,7 @@ class FakeCluster:
                 f"{engine}.planning.placement.is_spark_local": lambda: False,
                 f"{engine}.planning.placement.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.
-                f"{engine}.planning.gathered.MAX_PIECES": 0,
+                f"{engine}.planning.gathered.MAX_EXCHANGE_RUNS": 0,
                 f"{engine}.datasets.new_datasets.require_writable": lambda directory: None,
                 # Nothing is known of the files from other simulations.
                 "sframe_spark.storage.parquet.checksums.VERIFIED_COLUMNS": VerifiedColumns(),

@@ -12,8 +12,8 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.execution.collect_limits import require_memory, require_memory_in_numpy
 from sframe_spark.engine.execution.direct_execution import few_rows
-from sframe_spark.engine.execution.materialize import compute, count_rows, in_pieces, iterate, materialize, stored_batches
-from sframe_spark.engine.execution.preview import peek
+from sframe_spark.engine.execution.materialize import compute, count_rows, iterate, materialize, stored_batches, stored_chunks
+from sframe_spark.engine.execution.preview import preview_of
 from sframe_spark.engine.execution.source_validation import require_unchanged_files
 from sframe_spark.engine.runtime.dataset_writer import write_runs
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
@@ -121,7 +121,7 @@ def collect_chunks(node: PlannerNode, as_objects: bool = False) -> Iterator[Chun
         return stored
     source = compute(node)
     require_memory(source, as_objects)
-    return in_pieces(source)
+    return stored_chunks(source)
 
 
 def column_values(node: PlannerNode, start: int = 0, stop: int | None = None) -> list[Any]:
@@ -156,7 +156,7 @@ def preview_rows(node: PlannerNode, count: int, names: Sequence[str] | None = No
 
     The order of a Spark DataFrame may not be fixed, and a preview must not copy it to fix it. Errors name columns by ``names``.
     """
-    chunk = peek(node, count)
+    chunk = preview_of(node, count)
     if chunk is None:
         return row_tuples(node, 0, count, names), True
     return list(zip(*python_columns(chunk, node.schema, 0, names), strict=True)), False

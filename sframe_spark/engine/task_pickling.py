@@ -13,7 +13,7 @@ import attrs
 from sframe_spark.errors import ExecutionError, SFrameError
 
 
-class Shared:
+class SharedValue:
     """Base of values that several works hold: they are sent once with all of them."""
 
     travels_once: ClassVar[bool] = True
@@ -31,7 +31,7 @@ class TaskPayload:
 
     content: bytes
 
-    def opened(self, shared: Sequence[Any]) -> Callable[[], Any]:
+    def unpack(self, shared: Sequence[Any]) -> Callable[[], Any]:
         """The work, over the values that are shared."""
         work: Callable[[], Any] = TaskUnpickler(self.content, shared).load()
         return work
@@ -49,7 +49,7 @@ class TaskUnpickler(pickle.Unpickler):
         return self.shared[number]
 
 
-def packed(works: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload], list[Any]]:
+def pack_tasks(works: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload], list[Any]]:
     """Works as parcels, and what they share.
 
     Raises
@@ -60,8 +60,8 @@ def packed(works: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload], list[
     Examples
     --------
     >>> from functools import partial
-    >>> parcels, shared = packed([partial(divmod, number, 3) for number in (7, 8)])
-    >>> [parcel.opened(shared)() for parcel in parcels], shared
+    >>> parcels, shared = pack_tasks([partial(divmod, number, 3) for number in (7, 8)])
+    >>> [parcel.unpack(shared)() for parcel in parcels], shared
     ([(2, 1), (2, 2)], [])
     """
     shared: list[Any] = []
@@ -75,7 +75,7 @@ def packed(works: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload], list[
             shared.append(value)
         return numbers[id(value)]
 
-    return [TaskPayload(_dumped(work, number_of)) for work in works], shared
+    return [TaskPayload(_pickle(work, number_of)) for work in works], shared
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def translated_pickling_errors(description: str) -> Iterator[None]:
         ) from error
 
 
-def dumped(value: Any) -> bytes:
+def pickle_by_value(value: Any) -> bytes:
     """A value as bytes, functions by value where others could not import them.
 
     Raises
@@ -106,10 +106,10 @@ def dumped(value: Any) -> bytes:
     pickle.PicklingError
         If it cannot be pickled.
     """
-    return _dumped(value, lambda _: None)
+    return _pickle(value, lambda _: None)
 
 
-def _dumped(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
+def _pickle(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
     # By value where workers cannot import: Spark's own pickler of functions.
     from pyspark import cloudpickle
 

@@ -35,13 +35,13 @@ def alternatives_of(section: Section) -> list[Alternative]:
     if mode in (Mode.DRIVER, Mode.WHOLE):
         found.append(Alternative.TOO_LARGE)
     if mode is Mode.THREADS and not fits_driver(root, MaterializeOptions().in_memory):
-        found.append(Alternative.KEPT)
+        found.append(Alternative.STAYS_IN_MEMORY)
     if mode is Mode.GATHERED:
         found.append(Alternative.NO_ROOM)
     if mode is Mode.EXCHANGED:
         found.append(Alternative.EXCHANGE)
     if mode is Mode.JOINED:
-        found.append(Alternative.PIECES)
+        found.append(Alternative.HASH_PARTITIONS)
     if mode is Mode.EXCHANGED_BY_TASKS:
         found.append(Alternative.EXCHANGE_OF_TASKS)
     # A bound is no number: there may be fewer rows, or shorter ones.

@@ -33,7 +33,7 @@ from sframe_spark.compute.range_partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.engine.physical.adaptive import with_known_rows
 from sframe_spark.engine.physical.placement import Placement, place
-from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combined
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combine_states
 from sframe_spark.engine.runtime.tasks import combined_parts, summarize
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ContractBroken, PlanInvariantError
@@ -294,7 +294,7 @@ def _initial_state(plan: Pipeline, place: int) -> Any:
 def _state_after(plan: Pipeline, place: int, start: int, stop: int, before: dict[int, Any]) -> Any:
     operator = plan.operators[place]
     assert isinstance(operator, SequentialOperator)
-    return combined(operator, operator.combine, (before[place], summarize(plan, place, before, start, stop, BATCH_ROWS)))
+    return combine_states(operator, operator.combine, (before[place], summarize(plan, place, before, start, stop, BATCH_ROWS)))
 
 
 def check_no_rows(node: PlannerNode) -> None:

@@ -221,7 +221,7 @@ FAULTS = (
         'np.argsort(places.astype(np.min_scalar_type(parts.count)), kind="stable")',
         "np.argsort(places.astype(np.min_scalar_type(parts.count)))",
     ),
-    Fault("exchange-task-order", "engine", "sorted(pieces, key=lambda piece: piece[:2])", "pieces"),
+    Fault("exchange-task-order", "engine", "sorted(chunks, key=lambda chunk: chunk[:2])", "chunks"),
     Fault("every-range-final", "engine", "final=rows is last) for rows, known", "final=True) for rows, known"),
     Fault("unequal-lengths", "engine", "if len(counts) != 1:", "if not counts:"),
     Fault("anew-not-deterministic", "engine", 'return "" if node.operator.deterministic else NOT_DETERMINISTIC', 'return ""'),

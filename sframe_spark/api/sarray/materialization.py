@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.api.interchange.arrow_tables import array_of_values, forms_of, interface_of, stream_of_values
 from sframe_spark.api.node_values import numbers_for_numpy, numpy_column
-from sframe_spark.engine.execution.materialize import in_pieces, is_materialized, materialize
+from sframe_spark.engine.execution.materialize import is_materialized, materialize, stored_chunks
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import source_column
 from sframe_spark.errors import NoAttributeError, UnsupportedOperationError
@@ -60,7 +60,7 @@ def _identifying_bytes(node: PlannerNode, position: int) -> Iterator[bytes]:
     elif (parameters := None if isinstance(source, MemorySource) else _parameters_of(source)) is not None:
         yield parameters.encode()
     else:
-        for chunk in in_pieces(node):
+        for chunk in stored_chunks(node):
             # The stream format contains only the rows of a slice.
             yield bytes(to_stream([chunk.select([position])]))
 

@@ -34,14 +34,14 @@ from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, Recorded
 MAX_ROWS = 4_096
 MAX_BYTES = 8 << 20
 # What all columns take that are computed on the way.
-MAX_BYTES_TOGETHER = 64 << 20
+MAX_TOTAL_BYTES = 64 << 20
 
 # Columns of inputs whose order is followed through all nodes, one by one.
 MAX_COLUMNS_PASSED, MAX_COLUMNS_PASSED_FOR_EACH = 1_000, 4
 
 # Of more nodes columns stay that were computed, for the next action on them: a column that is changed and looked at in turn is not made from its
 # beginning each time.
-MAX_NODES_ANEW = 32
+MAX_NODES_RECOMPUTED = 32
 
 # The plan raises what is to be raised: it may not compute the value at all, and knows in which row it is.
 FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError, pa.ArrowException)
@@ -53,14 +53,14 @@ class _NeedsPlanError(Exception):
 
 def few_rows(root: PlannerNode) -> Chunk | None:
     """All rows of a node that has few, all made of rows in memory; None where they need a plan, and where computing them fails."""
-    found = _found(root)
-    return None if found is None else found.rows
+    result = _run_directly(root)
+    return None if result is None else result.rows
 
 
 def direct_source(root: PlannerNode) -> PlannerNode | None:
     """The same rows as a source."""
-    found = _found(root)
-    return None if found is None else PlannerNode(MemorySource.of(found.rows, root.schema, found.order))
+    result = _run_directly(root)
+    return None if result is None else PlannerNode(MemorySource.of(result.rows, root.schema, result.order))
 
 
 def needs_no_plan(root: PlannerNode) -> bool:
@@ -83,7 +83,7 @@ class DirectResult:
     order: RecordedOrder
 
 
-def _found(root: PlannerNode) -> DirectResult | None:
+def _run_directly(root: PlannerNode) -> DirectResult | None:
     if not _may_be_few(root):
         return None
     began = time.perf_counter()
@@ -91,7 +91,7 @@ def _found(root: PlannerNode) -> DirectResult | None:
         with GRAPH_LOCK:
             run = DirectRun(_max_rows(), min(MAX_BYTES, config.memory_budget))
             rows, order = run.rows(root), run.recorded_row_order
-            if len(run.order) > MAX_NODES_ANEW:
+            if len(run.order) > MAX_NODES_RECOMPUTED:
                 run.keep_columns(root)
     except _NeedsPlanError:
         return None
@@ -141,7 +141,7 @@ class DirectRun:
 
     max_rows: int
     max_bytes: int
-    wanted: dict[int, set[int]] = attrs.Factory(dict)
+    required: dict[int, set[int]] = attrs.Factory(dict)
     reads: dict[int, dict[int, set[int]]] = attrs.Factory(dict)
     operators: dict[int, Operator] = attrs.Factory(dict)
     inputs: dict[int, Sequence[PlannerNode]] = attrs.Factory(dict)
@@ -173,7 +173,7 @@ class DirectRun:
             is_free = node.claim is None or node.claim.done.is_set()
             if node is root or not node.operator.is_program or functions_of(node) or not is_free:
                 continue
-            if len(self.wanted.get(id(node), ())) == node.facts.width:
+            if len(self.required.get(id(node), ())) == node.facts.width:
                 rows = self._chunk(node, range(node.facts.width))
                 node.splice(PlannerNode(MemorySource.of(rows, node.schema)))
 
@@ -197,14 +197,14 @@ class DirectRun:
         _NeedsPlanError
             If it takes longer to find than a plan, after whose laws nodes have fewer columns.
         """
-        if root.facts.width == 1 or not any(map(self._tells_an_order, self.order)):
+        if root.facts.width == 1 or not any(map(self._sets_an_order, self.order)):
             return NO_RECORDED_ORDER
         passed = sum(child.facts.width for node in self.order for child in node.inputs)
-        if passed > MAX_COLUMNS_PASSED + MAX_COLUMNS_PASSED_FOR_EACH * sum(map(len, self.wanted.values())):
+        if passed > MAX_COLUMNS_PASSED + MAX_COLUMNS_PASSED_FOR_EACH * sum(map(len, self.required.values())):
             raise _NeedsPlanError
         return recorded_order(root)
 
-    def _tells_an_order(self, node: PlannerNode) -> bool:
+    def _sets_an_order(self, node: PlannerNode) -> bool:
         operator = self.operators[id(node)]
         if operator.is_source:
             return isinstance(operator, MemorySource) and operator.order is not NO_RECORDED_ORDER
@@ -215,16 +215,16 @@ class DirectRun:
         """What is read of each node; one that several read is come to again for what the others had not asked for."""
         waiting = [(root, columns)]
         while waiting:
-            node, asked = waiting.pop()
-            known = self.wanted.get(id(node))
+            node, requested = waiting.pop()
+            known = self.required.get(id(node))
             if known is None:
-                self.wanted[id(node)] = known = set()
+                self.required[id(node)] = known = set()
                 self.reads[id(node)] = {}
                 self.operators[id(node)] = operator_without_plan(node)
                 self.inputs[id(node)] = united_inputs(node) if node.operator.unites_rows else node.inputs
-                new = [*asked]
+                new = [*requested]
             else:
-                new = [column for column in asked if column not in known]
+                new = [column for column in requested if column not in known]
                 if not new:
                     continue
             known.update(new)
@@ -238,15 +238,17 @@ class DirectRun:
         if operator.is_source:
             return {}
         if operator.arranges_columns:
-            found: dict[int, list[int]] = {}
+            result: dict[int, list[int]] = {}
             for slot, position in operator.origins_of(columns, inputs):
-                found.setdefault(slot, []).append(position)
-            return found
+                result.setdefault(slot, []).append(position)
+            return result
         if len(inputs) == 1 and inputs[0].facts.width == 1:
             return {0: (0,)}
-        asked = operator.input_columns(columns, [child.facts for child in inputs])
+        requested = operator.input_columns(columns, [child.facts for child in inputs])
         # An operator that only counts rows asks for the first column, which a frame without columns does not have.
-        read = {slot: [p for p in positions if 0 <= p < child.facts.width] for slot, (positions, child) in enumerate(zip(asked, inputs, strict=True))}
+        read = {
+            slot: [p for p in positions if 0 <= p < child.facts.width] for slot, (positions, child) in enumerate(zip(requested, inputs, strict=True))
+        }
         return {slot: positions for slot, positions in read.items() if positions} or {0: range(min(inputs[0].facts.width, 1))}
 
     def _put_in_order(self, root: PlannerNode) -> None:
@@ -264,11 +266,11 @@ class DirectRun:
                 waiting.extend([(inputs[slot], False) for slot in self.reads[id(node)]])
 
     def _compute(self, node: PlannerNode) -> None:
-        operator, wanted = self.operators[id(node)], self.wanted[id(node)]
+        operator, required = self.operators[id(node)], self.required[id(node)]
         if isinstance(operator, Source):
-            values = self._of_source(operator, node, sorted(wanted))
+            values = self._of_source(operator, node, sorted(required))
         elif operator.arranges_columns:
-            values = self._arranged(operator, node, wanted)
+            values = self._arranged(operator, node, required)
         else:
             values = self._of_kernel(operator, node)
         if self.counts[id(node)] > self.max_rows or not values:
@@ -285,9 +287,9 @@ class DirectRun:
             self._count_bytes(Chunk(tuple(values.values()), rows))
             return values
         narrowed = None if len(columns) == node.facts.width else source.with_columns(columns)
-        found = (narrowed or source).read(0, rows)
-        self._count_bytes(found)
-        return dict(zip(columns if narrowed else range(node.facts.width), found.columns, strict=True))
+        result = (narrowed or source).read(0, rows)
+        self._count_bytes(result)
+        return dict(zip(columns if narrowed else range(node.facts.width), result.columns, strict=True))
 
     def _arranged(self, operator: Operator, node: PlannerNode, columns: set[int]) -> dict[int, pa.Array]:
         inputs, values, counts = node.inputs, {}, set()
@@ -302,7 +304,7 @@ class DirectRun:
     def _of_kernel(self, operator: Operator, node: PlannerNode) -> dict[int, pa.Array]:
         inputs, schema = self.inputs[id(node)], node.schema
         outputs: Sequence[int] = range(node.facts.width)
-        columns, kept, left = self._kept(node)
+        columns, kept, left = self._columns_read(node)
         is_whole = len(columns) == len(outputs) and all(len(part) == child.facts.width for part, child in zip(kept, inputs, strict=True))
         if not is_whole:
             changed = operator.over_columns(columns, kept, [child.facts for child in inputs])
@@ -322,12 +324,12 @@ class DirectRun:
         self.counts[id(node)] = made.rows
         return dict(zip(outputs, made.columns, strict=True))
 
-    def _kept(self, node: PlannerNode) -> tuple[list[int], list[list[int]], list[tuple[PlannerNode, list[int]]]]:
+    def _columns_read(self, node: PlannerNode) -> tuple[list[int], list[list[int]], list[tuple[PlannerNode, list[int]]]]:
         """The columns that are read of a node, those of each input for that, and the inputs with any."""
         reads, inputs = self.reads[id(node)], self.inputs[id(node)]
         kept = [sorted(reads.get(slot, ())) for slot in range(len(inputs))]
         left = [(child, part) for child, part in zip(inputs, kept, strict=True) if part or not child.facts.width]
-        return sorted(self.wanted[id(node)]), kept, left
+        return sorted(self.required[id(node)]), kept, left
 
     def _made(self, operator: Operator, chunks: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """The rows that a kernel makes of all rows of its inputs."""
@@ -367,21 +369,21 @@ class DirectRun:
     def _count_bytes(self, rows: Chunk) -> None:
         size = rows.size
         self.size += size
-        if size > self.max_bytes or self.size > MAX_BYTES_TOGETHER:
+        if size > self.max_bytes or self.size > MAX_TOTAL_BYTES:
             raise _NeedsPlanError
 
 
 def united_inputs(node: PlannerNode) -> list[PlannerNode]:
     """What a node unites, those of inputs that do the same in their place: frames appended one by one are put together once."""
-    found: list[PlannerNode] = []
+    result: list[PlannerNode] = []
     waiting = [*node.inputs[::-1]]
     while waiting:
         child = waiting.pop()
         if child.operator.unites_rows and child.operator == node.operator:
             waiting.extend(child.inputs[::-1])
         else:
-            found.append(child)
-    return found
+            result.append(child)
+    return result
 
 
 def operator_without_plan(node: PlannerNode) -> Operator:

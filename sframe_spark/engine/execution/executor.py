@@ -31,7 +31,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions, Work
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, MemoryReservation, fits_driver, plan_size_of, rows_fit
 from sframe_spark.engine.physical.adaptive import first_rows, has_few_groups, joined_rows, with_all_counted
 from sframe_spark.engine.physical.late_materialization import NumberedRows, numbered_rows
-from sframe_spark.engine.physical.local_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_PIECES, bytes_gathered, ranges_of_tasks
+from sframe_spark.engine.physical.local_strategies import MAX_BYTES_OF_TASKS_RANGE, MAX_EXCHANGE_RUNS, bytes_gathered, ranges_of_tasks
 from sframe_spark.engine.physical.physical_planner import SectionOrigin, SectionPlanner, as_one_query, needs_spark, over_ranges, takes_few_of_join
 from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_faster_locally
 from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
@@ -57,7 +57,7 @@ from sframe_spark.engine.runtime.scheduler import (
     range_tasks,
     sequential_if_faster,
 )
-from sframe_spark.engine.runtime.tasks import RangeTask, Tries, collect_rows, combined_parts, part_of_range, write_range
+from sframe_spark.engine.runtime.tasks import EarlyStop, RangeTask, collect_rows, combined_parts, part_of_range, write_range
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.file_checks import rechecking_after_failure
 from sframe_spark.engine.spark.query import counting_queries
@@ -83,7 +83,7 @@ MIN_PART_BYTES = 256 << 10
 COPIES_OF_PARTS = 8
 SENT_PARTS_BYTES = 512 << 20
 # Where rows were exchanged: ranges are more or less even.
-WORKS_FOR_EACH_THREAD = 8
+TASKS_PER_THREAD = 8
 
 # Writes some rows into a directory as the segment of a number.
 Writing = Callable[[str, int], SegmentEntry]
@@ -157,7 +157,7 @@ class SectionRunner:
         """A source of the rows of a section: in memory, or on disk where they turn out to be too large for that."""
         alone, rows = needs_one_batch(node), placement.rows_to_run
         runner = PipelineRunner(Pipeline.of(node), in_one_batch=alone, threads=local_threads())
-        stream = runner.pieces(0, rows, True, rows) if alone else runner.stream(0, rows, config.batch_rows)
+        stream = runner.chunks(0, rows, True, rows) if alone else runner.stream(0, rows, config.batch_rows)
         chunks: list[Chunk] = []
         size = 0
         for chunk in stream:
@@ -176,7 +176,7 @@ class SectionRunner:
             parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator.called()}", tasks)
             return self.keep(concatenate([from_stream(part) for part in parts], node.schema), node)
         if self.options.directory is None and not workers.is_out_of_process:
-            return self._kept_or_written(node, workers, tasks)
+            return self._buffered_or_written(node, workers, tasks)
         return self._written(node, workers, [partial(write_range, task) for task in tasks], tasks)
 
     def _written(self, node: PlannerNode, workers: TaskRunner, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
@@ -187,13 +187,13 @@ class SectionRunner:
             manifest = dataset.publish(workers.run(works, f"materialising {node.operator.called()}", tasks))
         return segment_source(manifest, dataset.handle)
 
-    def _kept_or_written(self, node: PlannerNode, workers: TaskRunner, tasks: list[RangeTask]) -> PlannerNode:
+    def _buffered_or_written(self, node: PlannerNode, workers: TaskRunner, tasks: list[RangeTask]) -> PlannerNode:
         """A source of the rows of tasks that threads run: in memory, where all find room; written, those that did first, where they do not."""
         room = reservation_for_results()
         begun = workers.run([partial(partial_rows_of_task, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
-        return self._kept(node, workers, begun, room)
+        return self._keep_or_spill(node, workers, begun, room)
 
-    def _kept(self, node: PlannerNode, workers: TaskRunner, begun: Sequence[PartialRows], room: MemoryReservation) -> PlannerNode:
+    def _keep_or_spill(self, node: PlannerNode, workers: TaskRunner, begun: Sequence[PartialRows], room: MemoryReservation) -> PlannerNode:
         if not room.is_full:
             return self.keep(rows_as_produced(begun, node.schema), node)
         self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
@@ -315,13 +315,13 @@ class SectionRunner:
             node = node.with_inputs([with_stored_tables(node.inputs[0])])
             tasks, least = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers), ranges_of_tasks(weight)
             # Nobody knew how many tasks there would be. A range for each core is no more than quicker.
-            most = MAX_PIECES // len(tasks)
+            most = MAX_EXCHANGE_RUNS // len(tasks)
             if least > most:
                 self.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
                 return ReplanNeeded(node)
             ranges = key_ranges_of(node, max(least, min(most, workers.parallelism())), workers)
-            given = given_by(tasks, node.operator, ranges, workers, handle.directory)
-            self.spilled = sum(piece.size for of_task in given for _, piece in of_task.pieces)
+            given = run_exchange_tasks(tasks, node.operator, ranges, workers, handle.directory)
+            self.spilled = sum(chunk.size for of_task in given for _, chunk in of_task.chunks)
             temporary_store().usage.count(handle, self.spilled)
             self.log.append(f"exchanged by tasks: {node.operator_type}, {self.spilled} bytes on disk, in {ranges.count} ranges of their keys")
             passed = passed_on(node.operator, ranges)
@@ -336,12 +336,12 @@ class SectionRunner:
             handle.discard()
 
     def _of_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
-        works = rows.works(self.options.segments or config.default_segments or WORKS_FOR_EACH_THREAD * local_threads())
+        works = rows.works(self.options.segments or config.default_segments or TASKS_PER_THREAD * local_threads())
         if self.options.directory is not None:
             return self._written(node, ThreadRunner(), [partial(PartialRows([], rows.made(numbers)).write, node.schema) for numbers in works])
         room = reservation_for_results()
         begun = ThreadRunner().run([partial(rows.begun, numbers, room) for numbers in works], f"computing {node.operator.called()}")
-        return self._kept(node, ThreadRunner(), begun, room)
+        return self._keep_or_spill(node, ThreadRunner(), begun, room)
 
     def _from_parts(self, node: PlannerNode, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
         """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""
@@ -353,11 +353,11 @@ class SectionRunner:
         placement = placement_of(below)
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
-        together = max(MIN_PART_BYTES, min(PARTS_BYTES, work_memory() // COPIES_OF_PARTS))
-        most = max(together // len(tasks), min(MIN_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
-        tries = Tries()
-        works = [partial(part_of_range, task, operator, [below.facts], most, tries) for task in tasks]
-        part = combined_parts(operator, workers.run(works, f"computing {node.operator.called()}", tasks), [below.facts], together)
+        max_bytes = max(MIN_PART_BYTES, min(PARTS_BYTES, work_memory() // COPIES_OF_PARTS))
+        most = max(max_bytes // len(tasks), min(MIN_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
+        early_stop = EarlyStop()
+        works = [partial(part_of_range, task, operator, [below.facts], most, early_stop) for task in tasks]
+        part = combined_parts(operator, workers.run(works, f"computing {node.operator.called()}", tasks), [below.facts], max_bytes)
         if part is TOO_LARGE:
             self.log.append(f"too many: {node.operator_type} has more groups than are put together here")
             return ReplanNeeded(node)
@@ -382,21 +382,23 @@ class SectionRunner:
         chunk = first_rows(below, base_rows, stop)
         if chunk is not None:
             self.log.append(f"driver: the first {stop} rows of {below.operator_type}")
-            return self._kept_slice(node.operator.kernel([chunk], [below.facts]), node)
+            return self._keep_slice(node.operator.kernel([chunk], [below.facts]), node)
         if takes_few_of_join(taken, below, stop):
             chunk = joined_rows(below, base_rows, taken.start, stop)
         if chunk is None:
             return ReplanNeeded(node)
         self.log.append(f"driver: the rows {taken.start} to {stop} of {below.operator_type}")
-        return self._kept_slice(every(chunk, taken.step), node)
+        return self._keep_slice(every(chunk, taken.step), node)
 
-    def _kept_slice(self, rows: Chunk, node: PlannerNode) -> PlannerNode:
+    def _keep_slice(self, rows: Chunk, node: PlannerNode) -> PlannerNode:
         if self.options.directory is not None:
             return self.keep(rows, node)
         return PlannerNode(MemorySource.of(rows, node.schema))
 
 
-def given_by(tasks: Sequence[RangeTask], operator: Operator, ranges: RangePartitioner, workers: TaskRunner, directory: str) -> list[TaskOutput]:
+def run_exchange_tasks(
+    tasks: Sequence[RangeTask], operator: Operator, ranges: RangePartitioner, workers: TaskRunner, directory: str
+) -> list[TaskOutput]:
     """What tasks have written of the rows below a kernel."""
     assert operator.split_by is not None
     works = [partial(write_exchange_rows, task, number, operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]

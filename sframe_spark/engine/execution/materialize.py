@@ -175,7 +175,7 @@ def is_materialized(node: PlannerNode) -> bool:
             continue
         if id(current) in seen:
             continue
-        if not operator.arranges_columns and not _is_stored_elsewhere(current):
+        if not operator.arranges_columns and not _is_stored_below(current):
             return False
         # Spark reads the same columns of parts as they are, but puts no columns of several together.
         if is_part and len(current.inputs) > 1 and not operator.unites_rows:
@@ -186,7 +186,7 @@ def is_materialized(node: PlannerNode) -> bool:
     return united <= MAX_UNITED
 
 
-def _is_stored_elsewhere(node: PlannerNode) -> bool:
+def _is_stored_below(node: PlannerNode) -> bool:
     """True for many rows that are those of stored ones below, or their numbers: writing them again would only take time."""
     rows = node.length.rows
     return rows is not None and rows > config.small_rows and (node.operator.numbers_rows or node.operator.unites_rows)
@@ -216,7 +216,7 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
                 if busy is None:
                     claim.acquire([node])
             if busy is None:
-                _own(node, chosen, plan)
+                _materialize_claimed(node, chosen, plan)
                 break
         finally:
             try:
@@ -234,18 +234,18 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
     return node
 
 
-def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | None = None) -> None:
+def _materialize_claimed(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | None = None) -> None:
     """Compute a node on which the caller holds an action."""
-    if plan is None and options.measure is None and _may_be_beside(options):
+    if plan is None and options.measure is None and _may_keep_stored_columns(options):
         few = direct_source(node)
         if few is not None:
             with GRAPH_LOCK:
                 keep_frames(node)
                 _become(node, few)
             return
-    beside = new_columns(node) if plan is None and _may_be_beside(options) else None
+    beside = new_columns(node) if plan is None and _may_keep_stored_columns(options) else None
     if beside is not None:
-        _own_beside(node, beside, options)
+        _materialize_missing(node, beside, options)
         return
     # A function is called once for each row, and a DataFrame evaluated once, so their own nodes are not computed a second time by another plan.
     once = bool(functions_of(node)) or isinstance(node.operator, SparkSource)
@@ -279,12 +279,12 @@ def _become(node: PlannerNode, source: PlannerNode) -> None:
         show_columns(node, column, places)
 
 
-def _may_be_beside(options: MaterializeOptions) -> bool:
+def _may_keep_stored_columns(options: MaterializeOptions) -> bool:
     """True where nobody asks for all columns in one place."""
     return options.directory is None and options.segments is None and not options.naive
 
 
-def _own_beside(node: PlannerNode, beside: NewColumns, options: MaterializeOptions) -> None:
+def _materialize_missing(node: PlannerNode, beside: NewColumns, options: MaterializeOptions) -> None:
     """Compute the columns of a node that are not stored yet; what ran for these ran for the node."""
     materialize(beside.together, attrs.evolve(options, on_batch=None))
     beside.settle(node)
@@ -446,7 +446,7 @@ def _watched(node: PlannerNode, plan: PlannerNode, start: int, batch_rows: int) 
     require_unchanged_files(node)
 
 
-def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
+def stored_chunks(source: PlannerNode) -> Iterator[Chunk]:
     """All rows of a source in order, for who keeps them, but not each column in one array."""
     from sframe_spark.engine.runtime.pipeline import local_threads
 

@@ -133,7 +133,7 @@ class ExchangedRows:
     ) -> ExchangedRows:
         """The same, of an exchange to which all rows were given, where no more than so many of them are the result."""
         # What the exchange holds in memory is there beside them.
-        room = BlockingReservation(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED)
+        room = BlockingReservation(max(0, work_memory() - exchange.buffered_bytes) // COPIES_OF_GATHERED)
         return cls(exchange, kernel, passing, room, passed, rows_left(exchange.rows, most))
 
     @have_room.default
@@ -314,7 +314,7 @@ class PartitionedJoin:
         ranges = self._ranges_of_rows(pieces)
         schema = (*self.node.schema, INT)
         self.order = self._open.enter_context(Exchange(RowRangePartitioner(len(self.node.schema), ranges), schema, room_of_exchange()))
-        held = sum(side.held for side in self.sides) + self.order.room
+        held = sum(side.buffered_bytes for side in self.sides) + self.order.room
         room = BlockingReservation(max(0, work_memory() - held) // COPIES_OF_GATHERED)
         ThreadRunner().run([partial(self._join, number, room) for number in pieces], f"computing {self.node.operator.called()}")
         for side in self.sides:

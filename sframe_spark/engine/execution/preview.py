@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.facts import Schema
 
 
-def peek(node: PlannerNode, count: int) -> Chunk | None:
+def preview_of(node: PlannerNode, count: int) -> Chunk | None:
     """At most ``count`` rows as they come from a user's DataFrame whose rows are not fixed; None where a look at the rows is to be taken instead.
 
     The rows are to be looked at by people, or by who wants to know what kind of values there are: others may be the first ones later.

@@ -83,8 +83,8 @@ class RunLog:
 
         Examples
         --------
-        >>> journal = Journal()
-        >>> journal.next_number(""), journal.next_number(""), journal.next_number("2.")
+        >>> log = RunLog()
+        >>> log.next_number(""), log.next_number(""), log.next_number("2.")
         ('1', '2', '2.1')
         """
         self._numbers[prefix] = number = self._numbers.get(prefix, 0) + 1

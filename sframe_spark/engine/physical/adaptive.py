@@ -214,12 +214,12 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     left, position, size, made = count, 0, FIRST_ROWS, 0
     while left > 0 and position < base_rows:
         stop = runner.end_of_batch(position, base_rows, size)
-        for piece in runner.pieces(position, stop, stop == base_rows, FIRST_ROWS):
+        for chunk in runner.chunks(position, stop, stop == base_rows, FIRST_ROWS):
             # Where one row becomes many, it is these that take time.
             made += FIRST_ROWS
             if max(position, made - FIRST_ROWS) >= budget:
                 return None
-            found.append(piece.slice(0, left))
+            found.append(chunk.slice(0, left))
             left -= found[-1].rows
             if not left:
                 break

@@ -70,7 +70,7 @@ UNEVEN = 2
 # What the rows of a range take that a task puts in order, and what they may take: there are copies.
 BYTES_OF_TASKS_RANGE, MAX_BYTES_OF_TASKS_RANGE = 64 << 20, 256 << 20
 # Each run of rows of a task and a range takes a tenth of a millisecond to read, and 300 bytes of the driver.
-MAX_PIECES = 262_144
+MAX_EXCHANGE_RUNS = 262_144
 # Of so many rows a range is put in order near the processor.
 ROWS_OF_RANGE = 524_288
 
@@ -108,7 +108,7 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
     if weight is None:
         return False
     tasks = max(-(-weight.rows // config.segment_rows), config.default_segments or 0)
-    return ranges_of_tasks(weight) * tasks <= MAX_PIECES
+    return ranges_of_tasks(weight) * tasks <= MAX_EXCHANGE_RUNS
 
 
 def ranges_of_tasks(weight: PlanSize) -> int:

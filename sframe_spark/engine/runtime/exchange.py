@@ -31,9 +31,9 @@ from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.values.arrow_ipc import QUICK
 
 # Rows of a task and a range, with the numbers of the task and of the file that put them in order, and what reads them.
-Piece = tuple[int, float, Callable[[], Chunk]]
+OrderedChunk = tuple[int, float, Callable[[], Chunk]]
 # What is lost is temporary.
-AGAIN = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
+RETRY_ADVICE = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
 
 
 class RowPartitioner(Protocol):
@@ -122,9 +122,9 @@ class StoredRows:
                     file.seek(self.start)
                     payload = file.read(self.size)
             except FileNotFoundError:
-                raise StorageError(f"temporary rows in {self.path} are missing: somebody has deleted what is in use; {AGAIN}") from None
+                raise StorageError(f"temporary rows in {self.path} are missing: somebody has deleted what is in use; {RETRY_ADVICE}") from None
         if len(payload) != self.size or zlib.crc32(payload) != self.check:
-            raise StorageError(f"temporary rows in {self.path} are not those that were written: the file or the disk is damaged; {AGAIN}")
+            raise StorageError(f"temporary rows in {self.path} are not those that were written: the file or the disk is damaged; {RETRY_ADVICE}")
         return from_stream(payload)
 
 
@@ -155,10 +155,10 @@ class Exchange:
     room: int
     rows: np.ndarray = attrs.field(init=False)
     sizes: np.ndarray = attrs.field(init=False)
-    held: int = attrs.field(default=0, init=False)
+    buffered_bytes: int = attrs.field(default=0, init=False)
     written: int = attrs.field(default=0, init=False)
     written_again: int = attrs.field(default=0, init=False)
-    _held: list[SplitRows] = attrs.field(factory=list, init=False)
+    _buffered: list[SplitRows] = attrs.field(factory=list, init=False)
     _writing: int = attrs.field(default=0, init=False)
     _stored: list[list[StoredRows]] = attrs.field(init=False)
     _files: int = attrs.field(default=0, init=False)
@@ -182,7 +182,7 @@ class Exchange:
 
     def clear(self) -> None:
         """Let all rows go, those in files too; how many there were is still known."""
-        self._held, self.held = [], 0
+        self._buffered, self.buffered_bytes = [], 0
         if self._handle is not None:
             self._handle.discard()
             self._handle = None
@@ -195,14 +195,14 @@ class Exchange:
         sizes = split.sizes()
         with self._changed:
             # However many threads there are: what is written, and waits to be, takes no more than twice the room.
-            while self._writing and self._writing + self.held >= 2 * self.room:
+            while self._writing and self._writing + self.buffered_bytes >= 2 * self.room:
                 self._changed.wait(POLL_SECONDS)
                 raise_if_cancelled()
             self.rows += np.diff(split.edges)
             self.sizes += sizes
-            self._held.append(split)
-            self.held += chunk.size
-            if self.held <= self.room:
+            self._buffered.append(split)
+            self.buffered_bytes += chunk.size
+            if self.buffered_bytes <= self.room:
                 return
             begun = self._begin_to_write()
         self._write_out(*begun)
@@ -210,7 +210,7 @@ class Exchange:
     def flush_to_disk(self) -> None:
         """Write the rows that are still in memory, once all were given."""
         with self._changed:
-            if not self._held:
+            if not self._buffered:
                 return
             begun = self._begin_to_write()
         self._write_out(*begun)
@@ -232,12 +232,12 @@ class Exchange:
 
     def passed(self, number: int) -> Iterator[Chunk]:
         """The same rows in pieces, of which no more than one is read at a time."""
-        return in_order(self._pieces(number), int(self.rows[number]))
+        return in_order(self._chunks(number), int(self.rows[number]))
 
     def _begin_to_write(self) -> tuple[list[SplitRows], int, DatasetHandle, int]:
         """Take the rows in memory, and what they are written as; others go on with none, and rows of a task come in the order of files."""
-        full, self._held = self._held, []
-        size, self.held = self.held, 0
+        full, self._buffered = self._buffered, []
+        size, self.buffered_bytes = self.buffered_bytes, 0
         self._files += 1
         if self._handle is None:
             self._handle = scratch_store().new_dataset()
@@ -253,11 +253,11 @@ class Exchange:
                 self._writing -= size
                 self._changed.notify_all()
 
-    def _pieces(self, number: int) -> Iterator[Piece]:
+    def _chunks(self, number: int) -> Iterator[OrderedChunk]:
         """Rows of a range with what puts them in order: the task, and the file; those in memory were the last."""
         for stored in self._stored[number]:
             yield stored.task, stored.file, stored.read
-        for split in self._held:
+        for split in self._buffered:
             if split.edges[number] < split.edges[number + 1]:
                 yield split.task, math.inf, partial(split.of_range, number)
 
@@ -285,7 +285,7 @@ def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, numb
         raise_if_cancelled()
 
 
-def in_order(pieces: Iterable[Piece], count: int) -> Iterator[Chunk]:
+def in_order(chunks: Iterable[OrderedChunk], count: int) -> Iterator[Chunk]:
     """Rows of a range, of which there are to be so many, in the order of the tasks that gave them, and of their files.
 
     Raises
@@ -294,10 +294,10 @@ def in_order(pieces: Iterable[Piece], count: int) -> Iterator[Chunk]:
         If there are more or fewer.
     """
     rows = 0
-    for _, _, read in sorted(pieces, key=lambda piece: piece[:2]):
-        piece = read()
-        rows += piece.rows
-        yield piece
+    for _, _, read in sorted(chunks, key=lambda chunk: chunk[:2]):
+        chunk = read()
+        rows += chunk.rows
+        yield chunk
     if rows != count:
         lost = f"{rows:,} temporary rows of a range were read, of {count:,} that were written"
         raise StorageError(f"{lost}: this is a fault of the engine, please report it")
@@ -336,7 +336,7 @@ class TaskOutput:
         How many rows of each range there are, and what they take in memory.
     """
 
-    pieces: list[tuple[int, StoredRows]]
+    chunks: list[tuple[int, StoredRows]]
     rows: np.ndarray
     sizes: np.ndarray
 
@@ -355,7 +355,7 @@ class RangeRows:
         Whether a kernel makes nothing else of them.
     """
 
-    pieces: list[StoredRows]
+    chunks: list[StoredRows]
     rows: int
     are_the_result: bool = False
 
@@ -367,32 +367,32 @@ class RangeRows:
         StorageError
             If rows were lost or damaged.
         """
-        return in_order(((piece.task, piece.file, piece.read) for piece in self.pieces), self.rows)
+        return in_order(((chunk.task, chunk.file, chunk.read) for chunk in self.chunks), self.rows)
 
 
 def write_exchange_rows(task: RangeTask, number: int, position: int, ranges: RangePartitioner, directory: str) -> TaskOutput:
     """Run a task and write its rows by ranges of a column; a task that Spark starts again writes another file."""
     path = join(directory, f"exchange-{number:06d}-{uuid.uuid4().hex}")
-    given = TaskOutput([], np.zeros(ranges.count, dtype=np.int64), np.zeros(ranges.count, dtype=np.int64))
-    held: list[SplitRows] = []
+    output = TaskOutput([], np.zeros(ranges.count, dtype=np.int64), np.zeros(ranges.count, dtype=np.int64))
+    buffered: list[SplitRows] = []
     schema, runs, size = task.plan.facts[-1].schema, itertools.count(), 0
 
     def write() -> None:
         with translate_os_errors("write temporary rows to", path):
-            given.pieces.extend(written_runs(held, schema, file, next(runs)))
-        held.clear()
+            output.chunks.extend(written_runs(buffered, schema, file, next(runs)))
+        buffered.clear()
 
     with new_file(path) as file:
         for chunk in chunks_of(task):
-            held.append(SplitRows.of(number, chunk, RowRangePartitioner(position, ranges)))
-            given.rows[:] += np.diff(held[-1].edges)
-            given.sizes[:] += held[-1].sizes()
-            size += held[-1].rows.size
+            buffered.append(SplitRows.of(number, chunk, RowRangePartitioner(position, ranges)))
+            output.rows[:] += np.diff(buffered[-1].edges)
+            output.sizes[:] += buffered[-1].sizes()
+            size += buffered[-1].rows.size
             if size > BYTES_OF_RUN:
                 write()
                 size = 0
         write()
-    return given
+    return output
 
 
 @contextlib.contextmanager
@@ -407,14 +407,14 @@ def new_file(path: str) -> Iterator[BinaryIO]:
             file.close()
 
 
-def ranges_of_outputs(given: Sequence[TaskOutput], are_the_result: np.ndarray) -> list[RangeRows]:
+def ranges_of_outputs(outputs: Sequence[TaskOutput], are_the_result: np.ndarray) -> list[RangeRows]:
     """All rows of each range, of all tasks; which of them a kernel makes nothing else of."""
-    pieces: list[list[StoredRows]] = [[] for _ in given[0].rows]
-    for of_task in given:
-        for number, piece in of_task.pieces:
-            pieces[number].append(piece)
-    rows = np.sum([of_task.rows for of_task in given], axis=0)
-    return [RangeRows(found, int(count), bool(are)) for found, count, are in zip(pieces, rows, are_the_result, strict=True)]
+    chunks: list[list[StoredRows]] = [[] for _ in outputs[0].rows]
+    for of_task in outputs:
+        for number, chunk in of_task.chunks:
+            chunks[number].append(chunk)
+    rows = np.sum([of_task.rows for of_task in outputs], axis=0)
+    return [RangeRows(found, int(count), bool(are)) for found, count, are in zip(chunks, rows, are_the_result, strict=True)]
 
 
 def write_ranges(operator: Operator, facts: Facts, schema: Schema, ranges: Sequence[RangeRows], directory: str, number: int) -> SegmentEntry:

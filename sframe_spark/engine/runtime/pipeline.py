@@ -11,7 +11,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.engine.memory_budget import BatchSize, bytes_of_batch
-from sframe_spark.engine.task_pickling import Shared
+from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import ConversionError, PlanInvariantError, ResultsTooLongError, SFrameError, TooLargeError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, FunctionTable
@@ -37,7 +37,7 @@ BYTES_OF_OBJECTS = 8
 
 
 @attrs.frozen(eq=False)
-class Pipeline(Shared):
+class Pipeline(SharedValue):
     """A plan as lists in postorder, so that it pickles and runs without recursion.
 
     Parameters
@@ -91,7 +91,7 @@ class Pipeline(Shared):
 
     def divided_places(self) -> tuple[int, ...]:
         """Places of stored sources of which a range of rows needs a range of rows: nobody searches in them."""
-        searched = {self.inputs[place][slot] for place, slot in self.looked_up()}
+        searched = {self.inputs[place][slot] for place, slot in self.lookup_slots()}
         return tuple(place for place, operator in enumerate(self.operators) if isinstance(operator, SegmentSource) and place not in searched)
 
     def with_sources(self, sources: Mapping[int, Source]) -> Pipeline:
@@ -130,7 +130,7 @@ class Pipeline(Shared):
             waiting.extend(self.inputs[current])
         return True
 
-    def looked_up(self) -> frozenset[tuple[int, int]]:
+    def lookup_slots(self) -> frozenset[tuple[int, int]]:
         """Places and slots of inputs in which an operator looks rows up instead of getting runs of them."""
         slots = [(place, slot) for place, children in enumerate(self.inputs) for slot in range(len(children))]
         return frozenset((place, slot) for place, slot in slots if self.operators[place].requires(slot) is Need.LOOKUP)
@@ -226,15 +226,15 @@ class MeasuredCalls:
         """A batch begins, or is tried again."""
         self._may_cut = may_cut
 
-    def expect(self, places: Sequence[int], wanted: Sequence[Sequence[tuple[int, int]]], above: bool) -> None:
+    def expect(self, places: Sequence[int], required: Sequence[Sequence[tuple[int, int]]], above: bool) -> None:
         """Some places are about to be computed for base rows, or ``above`` what makes many rows of one for the next of these.
 
         A batch may be cut where no function would be called again: each knows the numbers of its rows, or is read once, from row to row.
         """
         called = [place for place in places if place in self.by_place]
-        in_turn = all(self._is_in_turn(wanted[place], above, place) for place in called if place in self.unnumbered)
+        in_turn = all(self._is_in_turn(required[place], above, place) for place in called if place in self.unnumbered)
         for place in called:
-            self._next[place] = wanted[place][-1][1]
+            self._next[place] = required[place][-1][1]
             for made in self.by_place[place]:
                 made.begin(self._may_cut and in_turn, in_turn)
 
@@ -295,7 +295,7 @@ def require_inferred(operator: Operator, inputs: Sequence[Any], chunk: Chunk, sc
 Result = TypeVar("Result")
 
 
-def asked(operator: Operator, ask: Callable[[], Result]) -> Result:
+def call_operator(operator: Operator, ask: Callable[[], Result]) -> Result:
     """What an operator says, or an error that names it.
 
     Raises
@@ -313,7 +313,7 @@ def asked(operator: Operator, ask: Callable[[], Result]) -> Result:
         raise failure(f"the operator {operator.name!r}", error) from error
 
 
-def advanced(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
+def advance(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
     """Rows of a range and the state after it; the state before it stays as it is.
 
     Raises
@@ -323,7 +323,7 @@ def advanced(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequenc
     """
     if is_builtin(type(operator)):
         return operator.advance(inputs, facts, state)
-    found: Any = asked(operator, lambda: operator.advance(inputs, facts, fresh(state)))
+    found: Any = call_operator(operator, lambda: operator.advance(inputs, facts, fresh(state)))
     if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Chunk):
         raise PlanInvariantError(
             f"advance() of the operator {operator.name!r} gave a {type(found).__name__}: it gives a Chunk and the state after it"
@@ -334,23 +334,23 @@ def advanced(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequenc
     return found[0], found[1]
 
 
-def combined_all(operator: DecomposableOperator, parts: Sequence[Any], facts: Sequence[Facts]) -> Any:
+def combine_parts(operator: DecomposableOperator, parts: Sequence[Any], facts: Sequence[Facts]) -> Any:
     """The part of some runs of rows behind each other, from the part of each, which stays as it is."""
     if is_builtin(type(operator)):
         return operator.combined_all(parts, facts)
-    return asked(operator, lambda: operator.combined_all([fresh(part) for part in parts], facts))
+    return call_operator(operator, lambda: operator.combined_all([fresh(part) for part in parts], facts))
 
 
-def combined(operator: Operator, combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
+def combine_states(operator: Operator, combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
     """What an operator knows of runs of rows behind each other, its states, from what it knows of each, which stays as it is."""
     if is_builtin(type(operator)):
         return reduce(combine, parts)
-    return reduce(lambda first, second: asked(operator, lambda: combine(fresh(first), fresh(second))), parts)
+    return reduce(lambda first, second: call_operator(operator, lambda: combine(fresh(first), fresh(second))), parts)
 
 
 Value = TypeVar("Value")
 Interval = tuple[int, int]
-Wanted = list[list[Interval]]
+RequiredRows = list[list[Interval]]
 ValuesAt = dict[tuple[int, Interval], Chunk]
 
 # More decode rows faster than anybody takes them.
@@ -385,7 +385,7 @@ class PipelineRunner:
         self.coded = coded if len(plan.operators) == 1 else ()
         self.readers: dict[int, Reader] = {}
         self.states = dict(states or {})
-        self.looked_up = plan.looked_up()
+        self.lookup_slots = plan.lookup_slots()
         self.stages = plan.stages()
         self.batches = [plan.batch_size(places) for places in self.stages]
         self.uneven = plan.uneven()
@@ -399,24 +399,24 @@ class PipelineRunner:
 
     def run(self, start: int, stop: int, final: bool = False) -> Chunk:
         """Rows that derive from base rows ``start`` (inclusive) to ``stop`` (exclusive), all at once; ``final``: no base rows follow."""
-        return concatenate(list(self.pieces(start, stop, final, ALL_ROWS)), self.plan.facts[-1].schema)
+        return concatenate(list(self.chunks(start, stop, final, ALL_ROWS)), self.plan.facts[-1].schema)
 
-    def pieces(self, start: int, stop: int, final: bool, max_rows: int) -> Iterator[Chunk]:
+    def chunks(self, start: int, stop: int, final: bool, max_rows: int) -> Iterator[Chunk]:
         """The same rows in pieces, where operators make many rows of one or too much of some; what somebody does not ask for is not made."""
         first = start
         while True:
-            (wanted, base), rows = self._cut(stop - first, partial(self._base, first, stop, final))
+            (required, base), rows = self._cut(stop - first, partial(self._base, first, stop, final))
             root = (len(self.plan.operators) - 1, (first, first + rows))
-            for values, _ in self._stage(len(self.stages) - 1, wanted, base, final and first + rows == stop, max_rows):
+            for values, _ in self._stage(len(self.stages) - 1, required, base, final and first + rows == stop, max_rows):
                 yield values[root]
             first += rows
             if first >= stop:
                 return
 
-    def _base(self, first: int, stop: int, final: bool, rows: int) -> tuple[Wanted, ValuesAt]:
+    def _base(self, first: int, stop: int, final: bool, rows: int) -> tuple[RequiredRows, ValuesAt]:
         """What is wanted of the places for so many base rows, and the values at those of the first stage."""
-        wanted = self.wanted(first, first + rows)
-        return wanted, self._evaluated(0, wanted, {}, final and first + rows == stop, rows)
+        required = self.required(first, first + rows)
+        return required, self._evaluated(0, required, {}, final and first + rows == stop, rows)
 
     def _cut(self, rows: int, evaluate: Callable[[int], Value]) -> tuple[Value, int]:
         """What is made of as many of some rows as users' functions allow, and of how many."""
@@ -433,44 +433,44 @@ class PipelineRunner:
                 self.measured.release()
                 return made, rows
 
-    def _stage(self, number: int, wanted: Wanted, base: ValuesAt, final: bool, max_rows: int) -> Iterator[tuple[ValuesAt, bool]]:
+    def _stage(self, number: int, required: RequiredRows, base: ValuesAt, final: bool, max_rows: int) -> Iterator[tuple[ValuesAt, bool]]:
         """Values at the places of a stage, once for each piece of what the stage before it makes, and whether it is the last."""
         if not number:
             yield base, True
             return
         place = self.stages[number][0]
         operator, facts = self.plan.operators[place], self.plan.input_facts(place)
-        (interval,) = wanted[place]
+        (interval,) = required[place]
         children = self._children(place, interval)
         batch = self.batches[number]
-        for below, is_last_below in self._stage(number - 1, wanted, base, final, max_rows):
+        for below, is_last_below in self._stage(number - 1, required, base, final, max_rows):
             inputs = self._inputs(place, [below[child] for child in children])
-            for piece, is_last_piece in with_last(operator.pieces(inputs, facts, lambda: batch.rows(max_rows))):
-                yield from self._above(number, wanted, piece, final, is_last_below and is_last_piece)
+            for chunk, is_last_chunk in with_last(operator.pieces(inputs, facts, lambda: batch.rows(max_rows))):
+                yield from self._above(number, required, chunk, final, is_last_below and is_last_chunk)
 
-    def _above(self, number: int, wanted: Wanted, piece: Chunk, final: bool, is_last: bool) -> Iterator[tuple[ValuesAt, bool]]:
-        """Values at the places of a stage for the rows of a piece, and whether they are the last."""
+    def _above(self, number: int, required: RequiredRows, chunk: Chunk, final: bool, is_last: bool) -> Iterator[tuple[ValuesAt, bool]]:
+        """Values at the places of a stage for the rows of a chunk, and whether they are the last."""
         place = self.stages[number][0]
-        key = (place, wanted[place][0])
+        key = (place, required[place][0])
         while True:
 
-            def evaluate(rows: int, rest: Chunk = piece) -> ValuesAt:
+            def evaluate(rows: int, rest: Chunk = chunk) -> ValuesAt:
                 is_end = final and is_last and rows == rest.rows
-                return self._evaluated(number, wanted, {key: rest.slice(0, rows)}, is_end, rows)
+                return self._evaluated(number, required, {key: rest.slice(0, rows)}, is_end, rows)
 
-            values, rows = self._cut(piece.rows, evaluate)
-            piece = piece.slice(rows, piece.rows)
-            yield values, is_last and not piece.rows
-            if not piece.rows:
+            values, rows = self._cut(chunk.rows, evaluate)
+            chunk = chunk.slice(rows, chunk.rows)
+            yield values, is_last and not chunk.rows
+            if not chunk.rows:
                 return
 
-    def _evaluated(self, number: int, wanted: Wanted, values: ValuesAt, final: bool, rows: int) -> ValuesAt:
+    def _evaluated(self, number: int, required: RequiredRows, values: ValuesAt, final: bool, rows: int) -> ValuesAt:
         """Values at the places of a stage that somebody still reads, given that of the operator it begins with; ``rows``: those it starts from."""
-        remaining = self._reads(number, wanted)
-        self.measured.expect(self.stages[number], wanted, number > 0)
+        remaining = self._reads(number, required)
+        self.measured.expect(self.stages[number], required, number > 0)
         largest = 0
         for place in self.stages[number]:
-            for interval in wanted[place]:
+            for interval in required[place]:
                 if (place, interval) in values:
                     continue
                 children = self._children(place, interval)
@@ -488,13 +488,13 @@ class PipelineRunner:
     def stream(self, start: int, stop: int, batch_rows: int, final: bool = True) -> Iterator[Chunk]:
         """Rows in order, a batch of base rows at a time; ``final``: no base rows follow ``stop``."""
         if stop <= start:
-            yield from self.pieces(start, start, final, batch_rows)
+            yield from self.chunks(start, start, final, batch_rows)
             return
         first = start
         try:
             while first < stop:
                 last = self.end_of_batch(first, stop, batch_rows)
-                yield from self.pieces(first, last, final and last == stop, batch_rows)
+                yield from self.chunks(first, last, final and last == stop, batch_rows)
                 first = last
         finally:
             for reader in self.readers.values():
@@ -513,9 +513,9 @@ class PipelineRunner:
     def before_read_afresh(self, first: int, last: int) -> int:
         """Where to end a batch of base rows: at ``last``, or sooner where the only source begins to read afresh."""
         sources = [place for place, operator in enumerate(self.plan.operators) if isinstance(operator, Source)]
-        wanted = self.wanted(first, last)[sources[0]] if len(sources) == 1 else []
+        required = self.required(first, last)[sources[0]] if len(sources) == 1 else []
         # Rows of the source have other numbers than base rows where operators between them shift or skip some.
-        low, high = min((start for start, _ in wanted), default=0), max((stop for _, stop in wanted), default=0)
+        low, high = min((start for start, _ in required), default=0), max((stop for _, stop in required), default=0)
         if low >= high:
             return last
         source = self.plan.operators[sources[0]]
@@ -526,8 +526,8 @@ class PipelineRunner:
 
     def _bytes_between(self, places: Sequence[int], start: int, stop: int) -> float:
         """What rows at some places take, of those that are wanted for some base rows."""
-        wanted = self.wanted(start, stop)
-        return sum(self._bytes_of(place, *interval) for place in places for interval in wanted[place])
+        required = self.required(start, stop)
+        return sum(self._bytes_of(place, *interval) for place in places for interval in required[place])
 
     def _bytes_of(self, place: int, start: int, stop: int) -> float:
         operator = self.plan.operators[place]
@@ -543,7 +543,7 @@ class PipelineRunner:
         facts = self.plan.input_facts(place)
         result = []
         for slot, child in enumerate(self.plan.inputs[place]):
-            if (place, slot) in self.looked_up:
+            if (place, slot) in self.lookup_slots:
                 continue
             first, last = operator.input_interval(slot, interval[0], interval[1], facts)
             rows = facts[slot].length.rows
@@ -557,7 +557,7 @@ class PipelineRunner:
         """What a kernel gets: chunks, and look-ups (kept for all batches of the task) for the inputs it looks up."""
         remaining = iter(chunks)
         slots = enumerate(self.plan.inputs[place])
-        return [self.lookup(place, slot, child) if (place, slot) in self.looked_up else next(remaining) for slot, child in slots]
+        return [self.lookup(place, slot, child) if (place, slot) in self.lookup_slots else next(remaining) for slot, child in slots]
 
     def lookup(self, place: int, slot: int, child: int) -> Lookup:
         """The look-up of a place in the source of a slot."""
@@ -569,21 +569,21 @@ class PipelineRunner:
             self.read_by[place, slot] = self.lookups[child].for_reader()
         return self.read_by[place, slot]
 
-    def wanted(self, start: int, stop: int) -> Wanted:
+    def required(self, start: int, stop: int) -> RequiredRows:
         """Rows of each place that are read for the root's rows ``start`` to ``stop``."""
         count = len(self.plan.operators)
-        wanted: list[dict[Interval, None]] = [{} for _ in range(count)]
-        wanted[count - 1][(start, stop)] = None
+        required: list[dict[Interval, None]] = [{} for _ in range(count)]
+        required[count - 1][(start, stop)] = None
         for place in range(count - 1, -1, -1):
-            for interval in wanted[place]:
+            for interval in required[place]:
                 for child, needed in self._children(place, interval):
-                    wanted[child][needed] = None
-        return [list(intervals) for intervals in wanted]
+                    required[child][needed] = None
+        return [list(intervals) for intervals in required]
 
-    def _reads(self, number: int, wanted: Wanted) -> dict[tuple[int, Interval], int]:
+    def _reads(self, number: int, required: RequiredRows) -> dict[tuple[int, Interval], int]:
         reads: dict[tuple[int, Interval], int] = {}
         for place in self.stages[number]:
-            for interval in wanted[place]:
+            for interval in required[place]:
                 for child in self._children(place, interval):
                     reads[child] = reads.get(child, 0) + 1
         return reads
@@ -598,9 +598,9 @@ class PipelineRunner:
         facts = self.plan.input_facts(place)
         try:
             if isinstance(operator, SequentialOperator):
-                chunk, self.states[place] = advanced(operator, inputs, facts, self.states[place])
+                chunk, self.states[place] = advance(operator, inputs, facts, self.states[place])
                 return with_final_rows(chunk, operator.finish(facts, self.states[place])) if final else chunk
-            return asked(operator, lambda: operator.run_interval(inputs, facts, interval[0], interval[1], needed))
+            return call_operator(operator, lambda: operator.run_interval(inputs, facts, interval[0], interval[1], needed))
         except ConversionError as error:
             if isinstance(operator, SequentialOperator):
                 raise

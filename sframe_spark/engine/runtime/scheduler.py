@@ -21,7 +21,7 @@ from sframe_spark.engine.runtime.worker_process import TaskEnvironment
 from sframe_spark.engine.spark.actions import translated_errors
 from sframe_spark.engine.spark.file_checks import require_readable, require_writable
 from sframe_spark.engine.spark.jobs import run_tasks
-from sframe_spark.engine.task_pickling import TaskPayload, dumped, packed, translated_pickling_errors
+from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, pickle_by_value, translated_pickling_errors
 from sframe_spark.errors import ExecutionError, ProcessNotStartedError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.udf_calls import calls_user_functions
@@ -38,7 +38,7 @@ from sframe_spark.udf.errors import error_of_text, error_transport
 
 LOG = logging.getLogger("sframe_spark")
 
-Piece = Callable[[], Any]
+Task = Callable[[], Any]
 # What processes of ours run.
 MODULE = "sframe_spark.engine.runtime.worker_process"
 # So many calls of a quick function are made in the time in which a process starts.
@@ -66,7 +66,7 @@ class TaskRunner(Protocol):
     def require_writable(self, directory: str) -> None:
         """Make sure that what is written to a directory there is seen here."""
 
-    def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+    def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of the pieces, in order; the first error ends the rest. ``tasks``: those that the pieces do, where that says how long they take."""
 
 
@@ -90,7 +90,7 @@ class SparkTaskRunner:
         """Let a file be exchanged there, once."""
         require_writable(directory)
 
-    def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+    def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of tasks, with Spark's errors as ours."""
         with translated_errors(description):
             return run_tasks(works, description, bytes_of(tasks) if tasks else None)
@@ -120,7 +120,7 @@ class ThreadRunner(LocalRunner):
     is_out_of_process: ClassVar[bool] = False
 
     @memory_for_batches()
-    def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+    def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of threads; after Ctrl-C all of them have ended."""
         with open_counted(len(works), description) as done:
             return in_threads(lambda work: done(work()), works, self.parallelism())
@@ -143,7 +143,7 @@ class ProcessRunner(LocalRunner):
 
     is_out_of_process: ClassVar[bool] = True
 
-    def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+    def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of processes; after Ctrl-C those that were at work have ended.
 
         Raises
@@ -154,18 +154,18 @@ class ProcessRunner(LocalRunner):
             If what they are sent cannot be pickled, or one of them ends.
         """
         with translated_pickling_errors(description):
-            parcels, shared = packed(works)
-            common = list(sys.path), dumped(TaskEnvironment.of_this_process(shared))
+            parcels, shared = pack_tasks(works)
+            common = list(sys.path), pickle_by_value(TaskEnvironment.of_this_process(shared))
         are_short = 0 < sum(task.stop - task.start for task in tasks) < MAX_ROWS_OF_SHORT
-        here = _Here(works, description)
+        fallback = LocalFallback(works, description)
 
         def answer(number: int) -> Any:
-            if not here.is_told:
+            if not fallback.has_warned:
                 try:
                     return self._answer(common, parcels[number], are_short)
                 except ProcessNotStartedError as error:
-                    here.tell(error)
-            return here.result(number)
+                    fallback.warn(error)
+            return fallback.result(number)
 
         with open_counted(len(works), description) as done:
             return in_threads(lambda number: done(answer(number)), range(len(works)), self.parallelism())
@@ -183,28 +183,28 @@ class ProcessRunner(LocalRunner):
 
 
 @attrs.define(eq=False)
-class _Here:
+class LocalFallback:
     """Works that this process does itself, where no other one could be started for them.
 
     Parameters
     ----------
     works, description
         As in :meth:`TaskRunner.run`.
-    is_told
+    has_warned
         Whether the user was told of it.
     """
 
-    works: Sequence[Piece]
+    works: Sequence[Task]
     description: str
-    is_told: bool = False
+    has_warned: bool = False
     _turn: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
-    def tell(self, reason: ProcessNotStartedError) -> None:
+    def warn(self, reason: ProcessNotStartedError) -> None:
         """Say why, once."""
         with self._turn:
-            if not self.is_told:
+            if not self.has_warned:
                 LOG.warning("%s: no Python process could be started (%s), so this one calls functions", self.description, reason)
-            self.is_told = True
+            self.has_warned = True
 
     def result(self, number: int) -> Any:
         """The result of a work; users' functions were not written to be called by several threads at a time."""
@@ -223,7 +223,7 @@ class InProcessRunner(LocalRunner):
         return 1
 
     @memory_for_batches()
-    def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+    def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of the thread that asks."""
         with open_counted(len(works), description) as done:
             return [done(work()) for work in works]
@@ -377,7 +377,7 @@ class DividedPlan:
     def of(cls, plan: Pipeline) -> DividedPlan:
         """A plan, divided."""
         places = plan.divided_places()
-        shared = {place: part_of_source(plan.operators[place], 0, 0) for place in places}
+        shared = {place: slice_of_source(plan.operators[place], 0, 0) for place in places}
         for place, operator in enumerate(plan.operators):
             if isinstance(operator, SegmentSource) and place not in places:
                 shared[place] = attrs.evolve(operator, manifest=operator.manifest.about(operator.positions))
@@ -391,14 +391,14 @@ class DividedPlan:
     def task(self, rows: tuple[int, int], states: dict[int, Any], final: bool = True) -> RangeTask:
         """The task of a range of base rows, given the states before it."""
         own = {}
-        wanted = self.runner.wanted(*rows) if self.places else []
+        required = self.runner.required(*rows) if self.places else []
         for place in self.places:
-            low, high = min((first for first, _ in wanted[place]), default=0), max((stop for _, stop in wanted[place]), default=0)
-            own[place] = part_of_source(self.plan.operators[place], low, high)
+            low, high = min((first for first, _ in required[place]), default=0), max((stop for _, stop in required[place]), default=0)
+            own[place] = slice_of_source(self.plan.operators[place], low, high)
         return RangeTask(self.shared, *rows, config.batch_rows, states, final, own)
 
 
-def part_of_source(source: Any, start: int, stop: int) -> SegmentSource:
+def slice_of_source(source: Any, start: int, stop: int) -> SegmentSource:
     """A source that is told of no segments but those of some of its rows, which keep their numbers."""
     assert isinstance(source, SegmentSource)
     return attrs.evolve(source, manifest=source.manifest.between(source.start + start, source.start + stop, source.positions))

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES
-from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, asked, combined, combined_all
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, call_operator, combine_parts, combine_states
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate, to_stream
@@ -69,9 +69,9 @@ class RowsOfInputs:
         raise_if_cancelled()
         facts = self.plan.input_facts(self.place)
         if len(self.runners) == 1:
-            pieces = self.runners[0].pieces(first, last, False, self.batch_rows)
-            return self.together(*(asked(self.operator, partial(self.operator.summarize, [piece], facts)) for piece in pieces))
-        return asked(self.operator, partial(self.operator.summarize, [runner.run(first, last) for runner in self.runners], facts))
+            chunks = self.runners[0].chunks(first, last, False, self.batch_rows)
+            return self.combine(*(call_operator(self.operator, partial(self.operator.summarize, [chunk], facts)) for chunk in chunks))
+        return call_operator(self.operator, partial(self.operator.summarize, [runner.run(first, last) for runner in self.runners], facts))
 
     def parts_of(self, first: int, stop: int) -> Any:
         """The state of rows, some at least, a batch after the other."""
@@ -79,12 +79,12 @@ class RowsOfInputs:
         total = self.part_of(first, last)
         while last < stop:
             first, last = last, self.end_of_batch(last, stop)
-            total = self.together(total, self.part_of(first, last))
+            total = self.combine(total, self.part_of(first, last))
         return total
 
-    def together(self, *parts: Any) -> Any:
+    def combine(self, *parts: Any) -> Any:
         """The state of runs of rows one after the other."""
-        return combined(self.operator, self.operator.combine, parts)
+        return combine_states(self.operator, self.operator.combine, parts)
 
 
 def summarize(plan: Pipeline, place: int, states: Mapping[int, Any], start: int, stop: int, batch_rows: int) -> Any:
@@ -99,33 +99,33 @@ def summarize(plan: Pipeline, place: int, states: Mapping[int, Any], start: int,
     total, is_tried = rows.part_of(start, position), False
     while position < stop:
         if not is_tried and rows.operator.ends_suffice(total):
-            end = ended_over_running(rows, running, position, stop, step) if running else ended(rows, position, stop, step)
+            end = state_of_end_over_running(rows, running, position, stop, step) if running else state_of_end(rows, position, stop, step)
             if end is not None:
-                return rows.together(total, end)
+                return rows.combine(total, end)
             is_tried = True
         last = rows.end_of_batch(position, stop)
-        total, position, step = rows.together(total, rows.part_of(position, last)), last, last - position
+        total, position, step = rows.combine(total, rows.part_of(position, last)), last, last - position
     return total
 
 
-def ended(rows: RowsOfInputs, position: int, stop: int, step: int) -> Any:
+def state_of_end(rows: RowsOfInputs, position: int, stop: int, step: int) -> Any:
     """The state of the last rows, as far as it matters what they are."""
     end: Any = None
     while position < stop and (end is None or not rows.operator.ends_suffice(end)):
         first = max(position, stop - step)
         part = rows.part_of(first, stop)
-        end, stop = part if end is None else rows.together(part, end), first
+        end, stop = part if end is None else rows.combine(part, end), first
     return end
 
 
-def ended_over_running(rows: RowsOfInputs, running: list[int], position: int, stop: int, step: int) -> Any:
+def state_of_end_over_running(rows: RowsOfInputs, running: list[int], position: int, stop: int, step: int) -> Any:
     """The same where running values are read, of which rows somewhat before the last ones tell the state; None where few rows do not suffice."""
     plan, batch_rows = rows.plan, rows.batch_rows
     if any(running_below(plan, place) or not may_converge(plan.operators[place]) for place in running):
         return None
     while MAX_TRIED * step <= stop - position:
         first = stop - step
-        states = {place: settled(RowsOfInputs.of(plan, place, {}, batch_rows), first - step, first) for place in running}
+        states = {place: converged_state(RowsOfInputs.of(plan, place, {}, batch_rows), first - step, first) for place in running}
         if None not in states.values():
             end = RowsOfInputs.of(plan, rows.place, states, batch_rows).parts_of(first, stop)
             if rows.operator.ends_suffice(end):
@@ -139,10 +139,10 @@ def may_converge(operator: Operator) -> bool:
     return isinstance(operator, SequentialOperator) and type(operator).ends_suffice is not SequentialOperator.ends_suffice
 
 
-def settled(rows: RowsOfInputs, first: int, stop: int) -> Any:
+def converged_state(rows: RowsOfInputs, first: int, stop: int) -> Any:
     """The state after some rows, whatever rows come before; None where these matter."""
     part, operator = rows.parts_of(first, stop), rows.operator
-    return rows.together(operator.initial_state(rows.plan.input_facts(rows.place)), part) if operator.ends_suffice(part) else None
+    return rows.combine(operator.initial_state(rows.plan.input_facts(rows.place)), part) if operator.ends_suffice(part) else None
 
 
 def running_below(plan: Pipeline, place: int) -> list[int]:
@@ -257,27 +257,27 @@ def collect_rows(task: RangeTask) -> bytes:
 
 
 @attrs.define(eq=False)
-class Tries:
+class EarlyStop:
     """What tasks of one process tell each other; each process has its own.
 
     Parameters
     ----------
-    in_vain
+    is_too_large
         The part of one of them is too large, so those of all together are.
     """
 
-    in_vain: bool = False
+    is_too_large: bool = False
 
 
-def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], max_bytes: float, tries: Tries) -> Any:
+def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], max_bytes: float, early_stop: EarlyStop) -> Any:
     """Run a task and return what its rows contribute to an operator above the plan; ``TOO_LARGE`` where that takes more bytes, or another's did."""
-    if tries.in_vain:
+    if early_stop.is_too_large:
         return TOO_LARGE
     chunks = chunks_of(task, operator.coded_columns(facts))
     if operator.group_keys is not None:
         chunks = in_longer_runs(chunks, task.plan.facts[-1].schema, BATCHES_IN_A_PART * task.batch_rows, task.plan.batch_bytes)
     part = combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts, max_bytes)
-    tries.in_vain = tries.in_vain or part is TOO_LARGE
+    early_stop.is_too_large = early_stop.is_too_large or part is TOO_LARGE
     return part
 
 
@@ -316,11 +316,11 @@ def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: 
         held.append(part)
         size += operator.bytes_of_part(part)
         if size > max_bytes or len(held) >= PARTS_AT_ONCE:
-            held = [combined_all(operator, held, facts)]
+            held = [combine_parts(operator, held, facts)]
             size = operator.bytes_of_part(held[0])
             if size > max_bytes:
                 return TOO_LARGE
-    total = combined_all(operator, held, facts) if held else None
+    total = combine_parts(operator, held, facts) if held else None
     return TOO_LARGE if held and operator.bytes_of_part(total) > max_bytes else total
 
 
@@ -357,7 +357,7 @@ def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[A
         if part is TOO_LARGE or (running is TOO_LARGE and not operator.ends_suffice(part)):
             running = TOO_LARGE
         else:
-            running = operator.carried(combined(operator, operator.combine, (initial if running is TOO_LARGE else running, part)))
+            running = operator.carried(combine_states(operator, operator.combine, (initial if running is TOO_LARGE else running, part)))
         found.append(running)
     return found
 

@@ -121,7 +121,7 @@ def _answer(common: TaskEnvironment, parcel: TaskPayload) -> Answered:
     """Whether a work failed, and its pickled result or the error's text."""
     try:
         with config.using(storage_options=common.storage_options):
-            return False, pickle.dumps(parcel.opened(common.shared)())
+            return False, pickle.dumps(parcel.unpack(common.shared)())
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         return _failed(error)
 

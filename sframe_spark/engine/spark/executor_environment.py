@@ -99,11 +99,11 @@ def reading(file: str) -> Callable[[], str]:
     return read
 
 
-def looking(files: Sequence[str]) -> Callable[[], str]:
+def file_states_of(files: Sequence[str]) -> Callable[[], str]:
     """A function that tells which file a process sees at each path, by what tells one content from another (:class:`FileState`), or why none."""
     paths = list(files)
 
-    def look() -> str:
+    def read_states() -> str:
         import json
         import os
 
@@ -116,7 +116,7 @@ def looking(files: Sequence[str]) -> Callable[[], str]:
                 found.append(error.strerror)
         return json.dumps(found)
 
-    return look
+    return read_states
 
 
 def writing(directory: str) -> Callable[[str], str]:
@@ -297,7 +297,7 @@ def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answe
     NotSharedError
         If they cannot answer.
     """
-    found = _asked(read, directory)
+    found = _ask(read, directory)
     if get_packages().archive is None and any(is_without_package(answer) for answer in found) and not any(map(difference, found)):
         handle = temporary_store().new_dataset()
         # Executors that come later fetch it too.
@@ -305,11 +305,11 @@ def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answe
         with translate_os_errors("write the package into", handle.directory):
             archive = write_archive(handle.directory)
         ship(archive)
-        found = _asked(read, directory)
+        found = _ask(read, directory)
     return found
 
 
-def _asked(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
+def _ask(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
     """What executors find: as many tasks as run at a time, each of which lasts until the others have started."""
     # Credentials, for one, that the user has just set.
     follow_user()

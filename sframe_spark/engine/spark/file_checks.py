@@ -21,7 +21,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.engine.spark.actions import is_of_spark, run_spark
-from sframe_spark.engine.spark.executor_environment import Answer, answers, check_python_again, looking, reading, require_same_versions, this_host
+from sframe_spark.engine.spark.executor_environment import (
+    Answer,
+    answers,
+    check_python_again,
+    file_states_of,
+    reading,
+    require_same_versions,
+    this_host,
+)
 from sframe_spark.engine.spark.jobs import run_tasks
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.locations import is_private, is_remote_location
@@ -255,9 +263,9 @@ def _seen_otherwise(files: Mapping[str, str]) -> dict[str, str]:
     for file in files.values():
         with translate_os_errors("read", file):
             os.stat(file)
-    look = looking(list(files.values()))
-    expected, found = json.loads(look()), dict[str, str]()
-    for answer in answers(look, None):
+    read_states = file_states_of(list(files.values()))
+    expected, found = json.loads(read_states()), dict[str, str]()
+    for answer in answers(read_states, None):
         require_same_versions(answer)
         for (directory, file), here, there in zip(files.items(), expected, json.loads(answer.content), strict=True):
             if there != here:
@@ -364,18 +372,18 @@ def files_with_columns(df: DataFrame, first: str, other: str) -> list[str]:
     A server tells of files only, so a DataFrame over Connect is asked where its own columns have the names.
     """
     if is_remote(df.sparkSession):
-        return _told_by_server(df) if {first, other} <= set(df.columns) else []
+        return _files_named_by_server(df) if {first, other} <= set(df.columns) else []
     leaves = df._jdf.queryExecution().analyzed().collectLeaves()
     # One call of the JVM tells of most plans that they read nothing of the kind.
     if f"[{first}#" not in leaves.mkString("\n"):
         return []
     gateway = df.sparkSession.sparkContext._gateway
     relations = [leaf.relation() for leaf in _each(leaves) if leaf.nodeName() == "LogicalRelation"]
-    files = [relation for relation in relations if _is_of_files(gateway, relation) and not _is_ours(relation)]
+    files = [relation for relation in relations if _is_of_files(gateway, relation) and not _is_built_in_scan(relation)]
     return [uri for relation in files if other in list(relation.schema().fieldNames()) for uri in _texts(gateway, relation.inputFiles())]
 
 
-def _told_by_server(df: DataFrame) -> list[str]:
+def _files_named_by_server(df: DataFrame) -> list[str]:
     from pyspark.errors import PySparkException
 
     # What frames of ours became is read by options of ours.
@@ -393,7 +401,7 @@ def _is_of_files(gateway: Any, relation: Any) -> bool:
     return bool(is_instance_of(gateway, relation, "org.apache.spark.sql.execution.datasources.HadoopFsRelation"))
 
 
-def _is_ours(relation: Any) -> bool:
+def _is_built_in_scan(relation: Any) -> bool:
     return all(bool(relation.options().contains(option)) for option in FRAME_SCAN)
 
 
@@ -413,9 +421,9 @@ def _texts(gateway: Any, array: Any) -> list[str]:
 # Before Spark reads files of ours: their page headers, which no check sum that Spark knows covers, are compared with those of the manifest.
 
 # Files that take more than this are checked by tasks: for fewer, starting these takes longer.
-CHECKED_HERE = 128 << 20
+MAX_BYTES_CHECKED_LOCALLY = 128 << 20
 # More works than this have no more to share out, and each is sent by itself.
-MAX_WORKS = 4_096
+MAX_CHECK_TASKS = 4_096
 
 
 def require_valid_pages(root: PlannerNode) -> None:
@@ -434,14 +442,14 @@ def require_valid_pages(root: PlannerNode) -> None:
     due = due_checks(checks)
     if not are_much([check for _, check in due]):
         return
-    run_tasks(works_of([check for _, check in due]), "checking page headers")
+    run_tasks(check_tasks([check for _, check in due]), "checking page headers")
     for file, check in due:
         check.mark_done(file)
 
 
-def works_of(checks: Sequence[PageCheck]) -> list[Callable[[], None]]:
+def check_tasks(checks: Sequence[PageCheck]) -> list[Callable[[], None]]:
     """Checks as works: one for each file, or for some where there are very many."""
-    count = min(len(checks), MAX_WORKS)
+    count = min(len(checks), MAX_CHECK_TASKS)
     edges = [len(checks) * number // count for number in range(count + 1)]
     return [PageChecks(tuple(check.sent() for check in checks[start:stop])).run for start, stop in itertools.pairwise(edges)]
 
@@ -449,7 +457,7 @@ def works_of(checks: Sequence[PageCheck]) -> list[Callable[[], None]]:
 def are_much(checks: list[PageCheck]) -> bool:
     """True when the files of some checks have more bytes than are checked here, or nobody knows how many."""
     known = [check.entry.size for check in checks if check.entry.size is not None]
-    return len(known) < len(checks) or sum(known) > CHECKED_HERE
+    return len(known) < len(checks) or sum(known) > MAX_BYTES_CHECKED_LOCALLY
 
 
 def due_checks(checks: list[PageCheck]) -> list[tuple[Identity, PageCheck]]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.spark.executor_environment import require_python
-from sframe_spark.engine.task_pickling import TaskPayload, packed, translated_pickling_errors
+from sframe_spark.engine.task_pickling import TaskPayload, pack_tasks, translated_pickling_errors
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
 from sframe_spark.session.deployment import importing_safely, is_one_process, start_as_queries_do
@@ -54,7 +54,7 @@ def run_tasks(works: Sequence[TaskWork], description: str, size: int | None = No
     tasks = tasks_for(spark, len(works), size)
     run = from_job if start_as_queries_do(spark) else from_query
     with translated_pickling_errors(description):
-        parcels, shared = packed(works)
+        parcels, shared = pack_tasks(works)
         outcomes = sorted(run_cancellable(lambda: run(spark, parcels, shared, tasks), description))
     for _, failed, payload in outcomes:
         if failed:
@@ -138,7 +138,7 @@ def outcomes_of(
     """Outcomes of some works, in a worker; ``options`` are those of file systems elsewhere, which it does not know."""
     for number, parcel in numbered:
         with config.using(storage_options=options or {}):
-            outcome = outcome_of(number, parcel.opened(shared), transport)
+            outcome = outcome_of(number, parcel.unpack(shared), transport)
         yield outcome
     set_modules_aside(len(sys.modules))
 

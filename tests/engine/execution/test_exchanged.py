@@ -244,7 +244,7 @@ def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: i
         rows = take(self, number)
         with lock:
             running.append(rows.size)
-            seen.append((len(running), self.held + local_strategies.COPIES_OF_GATHERED * sum(running)))
+            seen.append((len(running), self.buffered_bytes + local_strategies.COPIES_OF_GATHERED * sum(running)))
         time.sleep(0.01)
         with lock:
             running.remove(rows.size)

@@ -21,7 +21,7 @@ from sframe_spark.engine.physical import local_strategies, placement
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime import dataset_writer, exchange
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner, ThreadRunner
-from sframe_spark.engine.task_pickling import packed
+from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.operators.sources.source import SegmentSource
@@ -49,13 +49,13 @@ class SentToThreads(SparkTaskRunner):
         """They do."""
 
     def run(self, works: Sequence[Callable[[], Any]], description: str, tasks: Sequence[Any] = ()) -> list[Any]:
-        parcels, shared = packed(works)
+        parcels, shared = pack_tasks(works)
         again = pickle.loads(pickle.dumps([parcel.content for parcel in parcels])), pickle.loads(pickle.dumps(shared))
         assert len(again[0]) == len(works)
 
         def done(number: int) -> Any:
             for _ in range(2 if number % 3 == 1 else 1):
-                result = parcels[number].opened(again[1])()
+                result = parcels[number].unpack(again[1])()
             return pickle.loads(pickle.dumps(result))
 
         return ThreadRunner().run([partial(done, number) for number in range(len(works))], description)
@@ -121,7 +121,7 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
         "elsewhere": {"temporary_directory": "s3://bucket/temporary"},
     }.get(why, {})
     if why == "too many pieces":
-        monkeypatch.setattr(local_strategies, "MAX_PIECES", 20)
+        monkeypatch.setattr(local_strategies, "MAX_EXCHANGE_RUNS", 20)
     if why == "here":
         monkeypatch.setattr(placement, "is_spark_local", lambda: True)
     with config.using(**changed):
@@ -137,7 +137,7 @@ def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pyt
     sent, run = list[bytes](), SentToThreads.run
 
     def recorded(self: SentToThreads, works: Sequence[Callable[[], Any]], *others: Any) -> list[Any]:
-        parcels, shared = packed(works)
+        parcels, shared = pack_tasks(works)
         sent.append(pickle.dumps([[parcel.content for parcel in parcels], shared]))
         return run(self, works, *others)
 
@@ -179,7 +179,7 @@ def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatc
 
 def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     found = section_runs.ranges_of_outputs
-    monkeypatch.setattr(section_runs, "ranges_of_outputs", lambda *given: [attrs.evolve(part, pieces=part.pieces[1:]) for part in found(*given)])
+    monkeypatch.setattr(section_runs, "ranges_of_outputs", lambda *given: [attrs.evolve(part, chunks=part.chunks[1:]) for part in found(*given)])
     with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
         materialize(made_of("by texts", frame)._node, NOTHING_SMALL)
 
@@ -204,7 +204,7 @@ def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
 
 def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SentToThreads, "parallelism", lambda self: 500)
-    monkeypatch.setattr(section_runs, "MAX_PIECES", 300)
+    monkeypatch.setattr(section_runs, "MAX_EXCHANGE_RUNS", 300)
     expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), section_runs.ranges_of_outputs
 
     def counted(given: Any, passed: Any) -> Any:
@@ -223,7 +223,7 @@ def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.Mo
     if why == "no room":
         monkeypatch.setattr(section_runs, "MAX_BYTES_OF_TASKS_RANGE", 100)
     elif why == "too many tasks":
-        monkeypatch.setattr(section_runs, "MAX_PIECES", 100)
+        monkeypatch.setattr(section_runs, "MAX_EXCHANGE_RUNS", 100)
     else:
         monkeypatch.setattr(section_runs, "is_shared_with", lambda workers, directory: False)
     made = made_of("by texts", frame)

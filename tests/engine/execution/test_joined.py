@@ -315,7 +315,7 @@ def test_a_range_that_is_exchanged_again_holds_no_memory_beside_what_is_shared_a
     def added(self: Exchange, task: int, chunk: Chunk) -> None:
         add(self, task, chunk)
         if rooms:
-            held.append(rooms[0]._taken - self.held)
+            held.append(rooms[0]._taken - self.buffered_bytes)
 
     def flush_to_disk(self: Exchange) -> None:
         let_go(self)

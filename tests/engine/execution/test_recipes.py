@@ -15,7 +15,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.execution import recovery
-from sframe_spark.engine.execution.materialize import in_pieces, read_all
+from sframe_spark.engine.execution.materialize import read_all, stored_chunks
 from sframe_spark.engine.execution.recovery import RowLineage, lineage_of
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import SegmentSource
@@ -230,6 +230,6 @@ def test_saved_frames_are_not_made_again(place: Path) -> None:
 def test_reading_doors_of_the_engine(place: Path) -> None:
     frame = made(place)
     lose()
-    assert sum(chunk.rows for chunk in in_pieces(frame._node)) == len(NUMBERS)
+    assert sum(chunk.rows for chunk in stored_chunks(frame._node)) == len(NUMBERS)
     lose()
     assert read_all(frame._node).rows == len(NUMBERS)

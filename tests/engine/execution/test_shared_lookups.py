@@ -54,6 +54,6 @@ def test_equal_operators_with_one_input_in_common(example: Example, slot: int) -
 def rows_of_both(both: PlannerNode) -> list[Any]:
     """All rows, computed a few at a time as one section."""
     assert len({id(child) for child in both.inputs}) == 2
-    assert Pipeline.of(both).looked_up()
+    assert Pipeline.of(both).lookup_slots()
     with config.using(batch_rows=3):
         return rows_of(read_all(both).columns, both.schema)

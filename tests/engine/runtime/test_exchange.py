@@ -80,7 +80,7 @@ def test_rows_of_a_range_come_back_in_order_and_their_size_is_known(most: int, m
         for number in range(BATCHES):
             for task in range(THREADS):
                 rows.add(task, batch(task, number))
-        assert rows._held and rows.written
+        assert rows._buffered and rows.written
         given = [pair for task in range(THREADS) for number in range(BATCHES) for pair in zip(*batch(task, number).columns, strict=True)]
         for number, size in enumerate(rows.sizes):
             found = rows.take(number)

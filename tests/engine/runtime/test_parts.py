@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from sframe_spark.engine.runtime import tasks
-from sframe_spark.engine.runtime.tasks import PARTS_AT_ONCE, Tries, combined_parts, part_of_range
+from sframe_spark.engine.runtime.tasks import PARTS_AT_ONCE, EarlyStop, combined_parts, part_of_range
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
@@ -85,8 +85,8 @@ def test_where_the_part_of_one_task_is_too_large_the_others_make_none(monkeypatc
         yield "x" * task
 
     monkeypatch.setattr(tasks, "chunks_of", chunks_of)
-    tries = Tries()
-    works = [partial(part_of_range, size, Joined(), [], 100, tries) for size in (5, 101, 7)]
+    early_stop = EarlyStop()
+    works = [partial(part_of_range, size, Joined(), [], 100, early_stop) for size in (5, 101, 7)]
     assert [work() for work in works] == ["x" * 5, TOO_LARGE, TOO_LARGE]
     assert made == [5, 101]
 

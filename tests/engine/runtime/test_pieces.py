@@ -40,7 +40,7 @@ def test_pieces_of_any_size_are_the_rows(left: list[int], middle: list[int], rig
     node = joined(left, middle, right, how)
     runner = PipelineRunner(Pipeline.of(node))
     steps = range(0, len(left), batch)
-    found = [piece for start in steps for piece in runner.pieces(start, min(start + batch, len(left)), start == steps[-1], most)]
+    found = [piece for start in steps for piece in runner.chunks(start, min(start + batch, len(left)), start == steps[-1], most)]
     assert all(piece.rows <= most for piece in found)
     assert left or not found
     assert rows_of(concatenate(found, node.schema), node) == Oracle().rows(node)

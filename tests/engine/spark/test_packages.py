@@ -67,7 +67,7 @@ def let_answer(monkeypatch: pytest.MonkeyPatch, known: Packages, *waves: list[An
         sent.append(Path(archive).name)
         known.archive = archive
 
-    monkeypatch.setattr(executor_environment, "_asked", lambda file, directory: left.pop(0))
+    monkeypatch.setattr(executor_environment, "_ask", lambda file, directory: left.pop(0))
     monkeypatch.setattr(executor_environment, "ship", ship)
     return sent
 

@@ -12,7 +12,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.spark import file_checks
-from sframe_spark.engine.task_pickling import packed
+from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.parquet import footer, open_file
@@ -63,7 +63,7 @@ EXPECTED = [sum(range(b, ROWS, 7)) for b in range(7)]
 
 @pytest.mark.spark
 def test_tasks_check_much_data_once(saved: str, walks: mock.Mock, tasks: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_checks, "CHECKED_HERE", 0)
+    monkeypatch.setattr(file_checks, "MAX_BYTES_CHECKED_LOCALLY", 0)
     files = sum(name.endswith(".parquet") for name in os.listdir(saved))
     assert sums(saved) == EXPECTED
     assert tasks == [files] and walks.call_count == 0
@@ -81,7 +81,7 @@ def test_the_driver_checks_little_data(saved: str, walks: mock.Mock, tasks: list
 
 @pytest.mark.spark
 def test_damage_that_a_task_finds_is_told_with_its_file(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_checks, "CHECKED_HERE", 0)
+    monkeypatch.setattr(file_checks, "MAX_BYTES_CHECKED_LOCALLY", 0)
     file = max(Path(saved).glob("*.parquet"))
     content = bytearray(file.read_bytes())
     # The first byte of the header of the first page.
@@ -91,15 +91,15 @@ def test_damage_that_a_task_finds_is_told_with_its_file(saved: str, monkeypatch:
         sums(saved)
 
 
-@pytest.mark.parametrize(("files", "works"), [(1, 1), (3, 3), (file_checks.MAX_WORKS + 1, file_checks.MAX_WORKS)])
+@pytest.mark.parametrize(("files", "works"), [(1, 1), (3, 3), (file_checks.MAX_CHECK_TASKS + 1, file_checks.MAX_CHECK_TASKS)])
 def test_every_file_is_checked_once_by_few_works(files: int, works: int) -> None:
     checks = [
         PageCheck("/d", SegmentEntry(f"{number}", number, 1, pages=(7, 8)), FileChecksums({"c0": 0, "_key": -1}, (7, 8))) for number in range(files)
     ]
-    made = file_checks.works_of(checks)
+    made = file_checks.check_tasks(checks)
     assert len(made) == works
-    parcels, shared = packed(made)
-    sent = [check for parcel in parcels for check in parcel.opened(shared).__self__.checks]  # type: ignore[attr-defined]
+    parcels, shared = pack_tasks(made)
+    sent = [check for parcel in parcels for check in parcel.unpack(shared).__self__.checks]  # type: ignore[attr-defined]
     assert [(check.entry.file, check.sums) for check in sent] == [(str(number), {"c0": 7, "_key": 8}) for number in range(files)]
     # The check has the sums; the entry need not.
     assert all(check.entry.pages is None for check in sent)

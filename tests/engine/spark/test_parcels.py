@@ -16,7 +16,7 @@ from sframe_spark import SArray, SFrame, config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.scheduler import DividedPlan
 from sframe_spark.engine.runtime.tasks import chunks_of
-from sframe_spark.engine.task_pickling import Shared, packed
+from sframe_spark.engine.task_pickling import SharedValue, pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.joins.asof_join import AsofJoin
@@ -31,7 +31,7 @@ from sframe_spark.types import INT
 from tests.examples import square
 
 
-class Table(Shared):
+class Table(SharedValue):
     """Something that works share."""
 
     def __init__(self, values: list[int]) -> None:
@@ -53,9 +53,9 @@ class Apart:
 
 def test_nobody_looks_at_what_is_within_a_value_that_travels_as_one() -> None:
     table = Table([3, 5])
-    parcels, shared = packed([partial(getattr, Apart(table), "table"), partial(getattr, [table], "__len__")])
+    parcels, shared = pack_tasks([partial(getattr, Apart(table), "table"), partial(getattr, [table], "__len__")])
     assert shared == [table]
-    assert parcels[0].opened([])().values == [3, 5]
+    assert parcels[0].unpack([])().values == [3, 5]
 
 
 def stored(directory: Path, rows: int, segments: int) -> PlannerNode:
@@ -69,30 +69,30 @@ def stored(directory: Path, rows: int, segments: int) -> PlannerNode:
 
 def test_what_works_share_is_pickled_once_and_stays_one_object() -> None:
     table = Table(list(range(10_000)))
-    parcels, shared = packed([partial(at, table, table, place) for place in (3, 5)])
+    parcels, shared = pack_tasks([partial(at, table, table, place) for place in (3, 5)])
     assert shared == [table]
     assert max(len(parcel.content) for parcel in parcels) < 500
     sent = pickle.loads(pickle.dumps((parcels, shared)))
-    assert [parcel.opened(sent[1])() for parcel in sent[0]] == [(3, True), (5, True)]
+    assert [parcel.unpack(sent[1])() for parcel in sent[0]] == [(3, True), (5, True)]
 
 
 def test_what_cannot_be_pickled_is_told_before_anything_is_sent() -> None:
     with pytest.raises(pickle.PicklingError, match="lock"):
-        packed([partial(print, threading.Lock())])
+        pack_tasks([partial(print, threading.Lock())])
 
 
 def test_a_task_is_told_of_its_own_segments(tmp_path: Path) -> None:
     node = stored(tmp_path / "rows", 4_000, 400)
     divided = DividedPlan.of(Pipeline.of(Shift(1).make_planner_node(node)))
     tasks = [divided.task((first, first + 100), {}) for first in range(0, 4_000, 100)]
-    parcels, shared = packed([partial(chunks_of, task) for task in tasks])
+    parcels, shared = pack_tasks([partial(chunks_of, task) for task in tasks])
     assert len(shared) == 1
     # Ten segments each and one for the row before, however many there are.
     assert [len(source.manifest.segments) for task in tasks[1:] for source in task.own.values()] == [11] * 39  # type: ignore[attr-defined]
     assert max(len(parcel.content) for parcel in parcels) < 5_000
     (plan,) = shared
     assert [len(operator.manifest.segments) for operator in plan.operators if isinstance(operator, SegmentSource)] == [0]
-    found = [value for parcel in parcels for chunk in parcel.opened(shared)() for value in chunk.columns[0].to_pylist()]
+    found = [value for parcel in parcels for chunk in parcel.unpack(shared)() for value in chunk.columns[0].to_pylist()]
     assert found == [None, *range(3_999)]
 
 

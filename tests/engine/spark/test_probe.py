@@ -19,7 +19,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.engine.spark import file_checks
-from sframe_spark.engine.spark.executor_environment import Answer, answering, looking, reading, versions
+from sframe_spark.engine.spark.executor_environment import Answer, answering, file_states_of, reading, versions
 from sframe_spark.errors import NotSharedError, StorageError
 from sframe_spark.process.leases import delete, owner_in
 from sframe_spark.session import get_reached
@@ -271,8 +271,8 @@ def test_files_are_told_from_others_by_length_time_and_number(tmp_path: Path) ->
         (tmp_path / name).write_text("a\n1\n")
         os.utime(tmp_path / name, ns=(10**18, 10**18))
     paths = [str(tmp_path / name) for name in "ab"]
-    assert looking(paths)() == looking(paths)()
-    assert len({looking([path])() for path in paths}) == 2
+    assert file_states_of(paths)() == file_states_of(paths)()
+    assert len({file_states_of([path])() for path in paths}) == 2
 
 
 @pytest.mark.parametrize("kind", ["saved", "theirs"])

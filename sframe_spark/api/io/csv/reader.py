@@ -35,7 +35,7 @@ from sframe_spark.engine.runtime.parallel_scan import (
     threads_that_read,
     whole_files,
 )
-from sframe_spark.engine.task_pickling import Shared
+from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, CsvLineError, MisfitError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
@@ -55,7 +55,7 @@ from sframe_spark.storage.segments.partition_columns import partition_columns
 
 
 @attrs.frozen(eq=False)
-class CsvPlan(Shared):
+class CsvPlan(SharedValue):
     """What all tasks share.
 
     Parameters

@@ -34,7 +34,7 @@ from sframe_spark.engine.runtime.parallel_scan import (
     threads_that_read,
     whole_files,
 )
-from sframe_spark.engine.task_pickling import Shared
+from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.sources.memory import memory_source
@@ -53,7 +53,7 @@ FIRST_BYTES = 64 << 10
 
 
 @attrs.frozen(eq=False)
-class JsonPlan(Shared):
+class JsonPlan(SharedValue):
     """What all tasks share.
 
     Parameters
