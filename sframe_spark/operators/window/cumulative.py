@@ -1,4 +1,4 @@
-"""Running values of a column: sum, mean, min, max, standard deviation, variance of all rows up to each row."""
+"""The cumulative operator: sum, mean, min, max, standard deviation or variance of all rows up to each row."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Cumulative(SequentialOperator):
         return (column_type.of_values if self.kind in ("sum", "min", "max") else FLOAT,)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Maxima ascend and minima descend where there is no NaN; sums of ints that are not negative ascend where they cannot overflow."""
+        """Maxima ascend and minima descend if there is no NaN; sums of non-negative ints ascend if they cannot overflow."""
         bounds = inputs[0].bounds.get(0)
         order = inputs[0].order
         if self.kind == "sum":
-            most = facts[0].length.at_most
-            small = facts[0].schema[0] == INT and bounds is not None and most is not None and bounds[1] * most < LARGEST_INT
+            rows = facts[0].length.at_most
+            small = facts[0].schema[0] == INT and bounds is not None and rows is not None and bounds[1] * rows < LARGEST_INT
             order = derive.cumulative_sum(order, 0, 1, small and bounds[0] >= 0, small and bounds[0] > 0)  # type: ignore[index]
         elif self.kind in ("min", "max") and (facts[0].schema[0] == INT or bounds is not None):
             order = (derive.cumulative_max if self.kind == "max" else derive.cumulative_min)(order, 0, 1)
@@ -116,7 +116,7 @@ class Cumulative(SequentialOperator):
         return self._advance_plain(values, valid, column_type, state)
 
     def _advance_plain(self, values: np.ndarray, valid: np.ndarray | None, column_type: ColumnType, state: Any) -> tuple[Chunk, Any]:
-        """Running values; ``valid``: which are there, None for all."""
+        """Running values; ``valid`` masks those that are not missing, None: all."""
         running = new_array(len(values), values.dtype)
         if self.kind == "sum":
             with np.errstate(over="ignore"):
@@ -139,7 +139,7 @@ class Cumulative(SequentialOperator):
             return Chunk.of([pa.array(values)]), state
         found, counts, after = running_sums(self.kind, values, valid, ONE_GROUP, Sums.of_variance_state(state, self.kind != "mean"))
         if self.kind != "mean" and after.sums.others is not None:
-            # Of one such number, too: it has no distance from itself.
+            # Also from a single number on: an infinity has no distance from itself.
             odd = np.logical_or.accumulate(~np.isfinite(values)) | (state.total.others != 0.0)
             found[odd] = np.nan
         return Chunk.of([pa.array(found, mask=counts == 0, from_pandas=False)]), after.variance_state(0)
@@ -154,7 +154,7 @@ class Cumulative(SequentialOperator):
         numbers = np.zeros((len(valid), width))
         numbers[valid] = elements(column.drop_null()).reshape(rows.count, width)
         counts = np.cumsum(valid) + before.count
-        # Each place is a group: all of them are added up together.
+        # Each vector position is a group: all are summed in one call.
         sums = Sums(np.full(width, before.count), before.total, None)  # type: ignore[arg-type]
         starts = np.arange(width) * len(valid)
         found = running_sums(self.kind, numbers.T.ravel(), np.tile(valid, width), starts, sums)[0].reshape(width, len(valid)).T
@@ -199,12 +199,12 @@ class Cumulative(SequentialOperator):
 
 
 def numbers_of(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """The column, or microseconds for date-times, which are in the same order."""
+    """The column, with date-times as microseconds."""
     return column.cast(pa.int64()) if column_type == DATETIME else column
 
 
 def neutral(dtype: np.dtype, kind: str) -> Any:
-    """A value that changes no minimum (maximum)."""
+    """The neutral element of minimum or maximum."""
     if dtype.kind == "f":
         return np.nan
     limits = np.iinfo(np.int64)
@@ -212,7 +212,7 @@ def neutral(dtype: np.dtype, kind: str) -> Any:
 
 
 def same_size(found: VectorSum) -> VectorSum:
-    """The sum of some vectors, if they have one size.
+    """Check that summed vectors have equal lengths.
 
     Raises
     ------
@@ -225,12 +225,12 @@ def same_size(found: VectorSum) -> VectorSum:
 
 
 def merged_vectors(first: VectorSum, second: VectorSum) -> VectorSum:
-    """The sum of vectors of both, if they have one size.
+    """The sum of both vector sums.
 
     Raises
     ------
     ExecutionError
-        If not.
+        If the lengths of vectors differ.
     """
     same_size(first), same_size(second)
     if first.total.count != second.total.count:  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Rolling values of a column: an aggregate of the rows around each row."""
+"""The rolling operator: an aggregate of a window of rows around each row."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Sums and spreads of every so many consecutive floats.
+# Sums and variances of every ``width`` consecutive floats.
 
 States = tuple[np.ndarray, ...]
 NONE = np.zeros(0, dtype=np.int64)
-# Floats of one array are 64 KiB: several stay in the cache of a core, and are given from memory that the process has.
+# Rows per block: arrays of 64 KiB, so that several stay in a core's cache and in memory that the process already has.
 ROWS_IN_CACHE = 8_192
-# Of running sums, which have fewer arrays.
+# Rows per block of running sums, which need fewer arrays.
 ROWS_OF_SUMS = 16_384
-# A sum in pairs of floats that is believed is wrong by less than this share of the distance between two floats.
+# A double-double sum this close to halfway between two floats (in units of their distance) is recomputed exactly.
 NEAR_HALF = 2.0**-8
-# A sum in pairs of floats is believed where what it has rounded off on the way is this much less: it is wrong by 2**-62 of itself at most.
+# A double-double sum is accepted if its rounding residues are smaller by this factor: its relative error is then at most 2**-62.
 MIN_SHARE = 2.0**10
-# A spread is believed where it is this share of the mean, which is a millionth, squared: of less, what rounding the mean has made of it is seen.
+# A variance is accepted if it is at least this share of the squared mean (a millionth, squared); below, rounding of the mean would show.
 MIN_SPREAD = 2.0**-40
 
 
 def over_windows(states: States, width: int, merge: Callable[[States, States], States]) -> States:
-    """Merge every ``width`` consecutive states, in pairs of pairs: logarithmically many passes.
+    """Merge every ``width`` consecutive states by doubling: logarithmically many passes.
 
-    Nothing outside a window takes part in it, as it would in differences of running sums: a large value spoils the last digits
-    of its own windows only, and results do not depend on where the rows are cut.
+    Unlike in differences of running sums, nothing outside a window affects it: a large value costs digits in its own windows only, and results do not
+    depend on batch boundaries.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def over_windows(states: States, width: int, merge: Callable[[States, States], S
 
 
 def in_pair(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sums, and what rounding them has lost.
+    """Sums, and their exact rounding errors.
 
     Source: Knuth (1969), The Art of Computer Programming, volume 2, section 4.2.2, theorem B.
     """
@@ -88,19 +88,19 @@ def in_pair(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def exactly_added(first: States, second: States) -> States:
-    """Sums of sums, each with what rounding it has lost."""
+    """Add double-double numbers: sums and their rounding errors."""
     total, lost = in_pair(first[0], second[0])
     return total, first[1] + second[1] + lost
 
 
 def added_with_rests(first: States, second: States) -> States:
-    """The same, and the sum of the sizes of all that rounding has lost."""
+    """:func:`exactly_added`, and the running total of the absolute rounding errors."""
     total, lost = in_pair(first[0], second[0])
     return total, first[1] + second[1] + lost, first[2] + second[2] + np.abs(lost)
 
 
 def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of every ``width`` consecutive floats, rounded once; sums on the way may be larger than any float.
+    """Sum of every ``width`` consecutive floats, rounded once; intermediate sums may exceed the largest float.
 
     Examples
     --------
@@ -124,12 +124,12 @@ def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def sums_in_pairs(values: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same by pairs of floats, and which of the windows these leave open."""
+    """:func:`exact_sums` by double-double arithmetic, and the windows for which it is not certain."""
     sums, lost = over_windows((values, np.zeros(len(values))), width, exactly_added)
     with np.errstate(invalid="ignore", over="ignore"):
         total: np.ndarray = np.add(sums, lost)
         rest = np.abs(lost - (total - sums)) / np.spacing(np.abs(total))
-        # Half way to the next float, which is nearer below a power of two, what is lost of a pair would decide.
+        # Near halfway to the next float (a quarter below a power of two), the error of the double-double sum could decide the rounding.
         half = np.where(np.abs(np.frexp(total)[0]) == 0.5, 0.25, 0.5)
         is_open = (np.abs(rest - half) <= NEAR_HALF) | (np.abs(rest - 0.5) <= NEAR_HALF)
     left = NONE if all_believed(values, total, width) else left_open(values, width)
@@ -137,7 +137,7 @@ def sums_in_pairs(values: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarra
 
 
 def rows_of(values: np.ndarray, sizes: np.ndarray, windows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers, sizes, starts and stops of some windows: of few of them no number of others, so that no time is spent on these."""
+    """Numbers, sizes, starts and stops of some windows; if they are few, only their numbers are copied out."""
     starts = windows
     if len(windows) * width < len(values):
         values = np.lib.stride_tricks.sliding_window_view(values, width)[windows].ravel()
@@ -146,25 +146,25 @@ def rows_of(values: np.ndarray, sizes: np.ndarray, windows: np.ndarray, width: i
 
 
 def steps_of(width: int) -> float:
-    """How many additions a number of a window goes through at most, times what has to be left of it."""
+    """The bound on sums over residues at which a double-double sum is accepted: the number of additions, times ``MIN_SHARE``."""
     return 2 * width.bit_length() * MIN_SHARE
 
 
 def all_believed(values: np.ndarray, totals: np.ndarray, width: int) -> bool:
-    """Whether none of the windows can be among those that are left open: known from the largest number, so a pass for each window is spared."""
+    """Return whether the largest number alone shows that all windows are accepted, which spares a pass over each window."""
     sizes = np.abs(totals)
     largest = largest_magnitude(values)
-    # Each of these steps rounds off at most 2**-53 of all numbers; a sum that is NaN is less than nothing.
+    # Each addition rounds off at most 2**-53 of its operands; comparisons with NaN are false.
     if sizes.min() >= steps_of(width) * 2 * width.bit_length() * 2.0**-53 * width * largest and sizes.max() < np.inf:
         return True
-    # Sums of whole numbers are often zero, and nothing of them was rounded off.
+    # Sums of integers below 2**53 are exact, though they may be zero.
     return bool(largest * width < 2.0**53 and (values == np.rint(values)).all())
 
 
 def left_open(values: np.ndarray, width: int) -> np.ndarray:
-    """Windows whose sum in pairs of floats may lack a digit: what cancels is more than twice as long as a float, or beyond all floats.
+    """Windows whose double-double sum may lack a digit: cancellation exceeds twice the precision of a float, or the sum overflows.
 
-    A window's own numbers decide that, so it does not matter what else is in a batch. Nothing is left open where nothing was rounded off.
+    Only a window's own numbers decide that, not the rest of the batch. Windows without rounding errors are always accepted.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def left_open(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of squared deviations from their mean of every ``width`` consecutive floats, of which some count and the others are zero.
+    """Sum of squared deviations from the mean of every ``width`` consecutive floats; ``counts`` masks those that count, the others are zero.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
     def of_block(number: np.ndarray, part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         means, squares = over_windows((number.astype(np.float64), part, np.zeros(len(part))), width, merged_variances)[1:]
         with np.errstate(over="ignore", invalid="ignore"):
-            # Equal numbers have none, which is right. What is infinite or NaN may be so on the way only.
+            # Zero deviation of equal numbers is right. An infinite or NaN result may be an overflow in between.
             believed = squares >= np.square(means) * (MIN_SPREAD * width)
             believed &= squares < np.inf
         left = np.flatnonzero(~believed)
@@ -206,10 +206,7 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
 
 
 def in_blocks(states: States, width: int, of_block: Callable[..., tuple[np.ndarray, np.ndarray]], block: int) -> tuple[np.ndarray, np.ndarray]:
-    """Floats of every ``width`` consecutive entries, and which of them are left open.
-
-    Some are made at a time: what stays in the processor's cache takes a quarter of the time.
-    """
+    """Results of every ``width`` consecutive entries, and which are not certain; block by block, as work in cache is four times faster."""
     rows = max(len(states[0]) - width + 1, 0)
     result, left = new_array(rows, np.float64), [NONE]
     for start in range(0, rows, block):
@@ -220,7 +217,7 @@ def in_blocks(states: States, width: int, of_block: Callable[..., tuple[np.ndarr
 
 
 def window_sums(values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of every ``width`` consecutive ints, or how many of them are true."""
+    """Sum of every ``width`` consecutive ints or bools."""
     total = new_array(len(values) + 1, np.int64)
     total[0] = 0
     with np.errstate(over="ignore"):
@@ -229,10 +226,10 @@ def window_sums(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def merged_variances(first: States, second: States) -> States:
-    """Count, mean and sum of squared deviations of the values behind two of each.
+    """Merge two states of count, mean and sum of squared deviations.
 
-    Source: Chan, Golub and LeVeque (1979), updating formulae for sample variances. Equal means add nothing, so the spread of
-    equal values is zero and not almost zero.
+    Source: Chan, Golub and LeVeque (1979), updating formulae for sample variances. Equal means add nothing, so the variance of
+    equal values is exactly zero.
     """
     counts = first[0] + second[0]
     share = second[0] / np.maximum(counts, 1.0)
@@ -242,7 +239,7 @@ def merged_variances(first: States, second: States) -> States:
 
 KINDS = ("sum", "mean", "min", "max", "count", "stdv", "var")
 LARGEST_OFFSET = 2**31 - 1
-# Of so many numbers of vectors Python adds up sooner than numpy does.
+# Up to so many numbers of vectors, math.fsum takes less time than numpy.
 FEW_NUMBERS = 1_000
 
 
@@ -258,7 +255,7 @@ class Rolling(Operator):
     before, after
         First and last offset of the window.
     minimum
-        The result is missing where fewer values than this are in the window; None: where any is missing or outside the rows.
+        The result is missing if the window has fewer values than this; None: if any value is missing or outside the frame.
     """
 
     name: ClassVar[str] = "rolling"
@@ -298,7 +295,7 @@ class Rolling(Operator):
         return self.after - self.before + 1
 
     def requires(self, slot: int) -> Need:
-        """Rows by number, to reach around each row."""
+        """Rows by index, to reach around each row."""
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
@@ -321,7 +318,7 @@ class Rolling(Operator):
         narrow = self._within(start, stop, *intervals[0])
         length = rows + narrow.width - 1
         shift = intervals[0][0] - (start + narrow.before)
-        # Most batches have no missing value and lie within the frame: nothing is counted then.
+        # Most batches have no missing value and lie within the frame: then nothing has to be counted.
         complete = column.null_count == 0 and shift == 0 and len(column) == length
         valid = np.full(length, complete)
         if complete:
@@ -351,15 +348,15 @@ class Rolling(Operator):
         return Chunk.of([pa.array(result, mask=mask).cast(result_type.physical)])
 
     def _within(self, start: int, stop: int, first: int, last: int) -> Rolling:
-        """The same windows of rows ``start..stop`` where there are only rows ``first..last``: as wide as it matters."""
+        """The operator with its window clipped to what matters for rows ``start..stop`` if only rows ``first..last`` exist."""
         if first == last:
             return attrs.evolve(self, after=self.before)
         return attrs.evolve(self, before=max(self.before, first - stop), after=min(self.after, last - start))
 
     def _cut_rows(self, start: int, stop: int, first: int, last: int) -> np.ndarray:
-        """Which of rows ``start..stop`` have windows that reach beyond rows ``first..last``, which are all there are of these.
+        """Which of rows ``start..stop`` have windows that reach beyond the existing rows ``first..last``.
 
-        How wide windows are made there depends on the batch, and on that in which order floats would be added up.
+        The clipped width depends on the batch, and so would the order of float additions: these windows get exact sums.
         """
         front = min(max(first - self.before - start, 0), stop - start)
         back = min(max(last - self.after - start, front), stop - start)
@@ -392,12 +389,12 @@ class Rolling(Operator):
             if self.kind == "mean":
                 beyond = np.flatnonzero(np.isinf(result))
                 result /= divisor
-                # A mean is a float where the sum is beyond all of them.
+                # A mean may be finite although the sum overflows.
                 result[beyond] = means_of_windows(clean, np.maximum(counts[beyond], 1), beyond, beyond + self.width)
         return self._with_special(result, values, special)
 
     def _with_special(self, result: np.ndarray, values: np.ndarray, special: np.ndarray) -> np.ndarray:
-        """NaN and infinities act in their own windows only."""
+        """Apply NaN and infinities to their own windows only."""
         if not special.any():
             return result
         nan, up, down = (window_sums(kind, self.width) > 0 for kind in (np.isnan(values), values == np.inf, values == -np.inf))
@@ -435,7 +432,7 @@ class Rolling(Operator):
 
 
 def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: bool) -> np.ndarray:
-    """Smallest or largest of every ``width`` consecutive values; NaN only where the window's first value is NaN, as the reference has it.
+    """Smallest or largest of every ``width`` consecutive values; NaN only if the window's first value is NaN, as in the reference.
 
     Source: van Herk (1992), Gil and Werman (1993): running extremes of blocks from both sides, linear in the rows.
     """
@@ -462,7 +459,7 @@ def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: 
 
 
 def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[float] | None:
-    """Sum or mean of the vectors that are there, added up exactly; None where there is none, or where their lengths differ.
+    """Exact elementwise sum or mean of the vectors that are not missing; None if there is none, or if their lengths differ.
 
     Examples
     --------
@@ -475,7 +472,7 @@ def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[f
     rows, places = len(present), len(present[0])
     divisor = rows if kind == "mean" else 1
     if rows * places <= FEW_NUMBERS:
-        # It does not add up infinities of both signs, nor beyond the largest float on the way.
+        # math.fsum fails on infinities of both signs and on intermediate overflow.
         with contextlib.suppress(OverflowError, ValueError):
             sums = [math.fsum(numbers) for numbers in zip(*present, strict=True)]
             if all(map(math.isfinite, sums)):

@@ -1,4 +1,7 @@
-"""States of running aggregates: one entry per group, brought forward by runs of rows and merged across ranges."""
+"""The running operator: for each row, aggregates of the rows of its group so far.
+
+States have one entry per group; they advance batch by batch and are merged across row ranges.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ ArgumentColumns = Sequence[pa.Array]
 
 
 class RunningAggregate(Protocol):
-    """What the operator asks of a running aggregate; states are its own business, and none is ever changed."""
+    """The running form of an aggregate. States are opaque to the operator, and are never modified in place."""
 
     def empty(self, groups: int) -> Any:
         """State of groups without rows."""
@@ -49,18 +52,18 @@ class RunningAggregate(Protocol):
         """The state with groups without rows added up to that many."""
 
     def advance(self, state: Any, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Any]:
-        """Running values of a run, row by row, and the state after it; ``slots`` are the places of the groups in the state."""
+        """Running values of a batch, row by row, and the state after it; ``slots`` are the positions of its groups in the state."""
 
     def summarized(self, state: Any, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> Any:
-        """State after a run."""
+        """State after a batch."""
 
     def merged(self, first: Any, second: Any, slots: np.ndarray) -> Any:
-        """State of both; ``slots`` are the places of the second's groups in the first, which has them all."""
+        """Combined state; ``slots`` are the positions of the second state's groups in the first, which has them all."""
 
 
 @attrs.frozen(eq=False)
 class ScanState:
-    """Components of each group so far, and the values that they point at (one per group)."""
+    """Scan components of each group so far, and the values that they point at (one per group)."""
 
     components: Components
     pool: pa.Array | None = None
@@ -102,7 +105,7 @@ class ScanAggregate:
         return self.scan.combine(before, self.scan.scan(values, groups))
 
     def _lifted(self, state: ScanState, columns: ArgumentColumns, groups: RowGroups) -> tuple[Components, pa.Array | None]:
-        """Components along the order of the groups, and the values pointed at: those of the state, then those of the run."""
+        """Components in group order, and the values pointed at: those of the state, then those of the batch."""
         values = self.scan.lift(columns, groups.rows)
         pool = None
         if self.scan.pooled is not None and state.pool is not None:
@@ -136,7 +139,7 @@ class ScanAggregate:
 
 
 def compacted(components: Components, pool: pa.Array | None) -> ScanState:
-    """A state that keeps only the values it points at."""
+    """A state whose pool holds only the values it points at."""
     if pool is None:
         return ScanState(components)
     pointers = components[-1]
@@ -147,12 +150,12 @@ def compacted(components: Components, pool: pa.Array | None) -> ScanState:
 
 @attrs.frozen(eq=False)
 class PartsAggregate:
-    """A running aggregate whose state is one partial result per group; None where a group has no row yet.
+    """A running aggregate whose state is one partial result per group, None for a group without rows.
 
     Parameters
     ----------
     parts
-        The aggregate from partial results.
+        How the aggregate decomposes into partial results.
     types
         Types of the argument columns.
     parameters
@@ -206,7 +209,7 @@ class PartsAggregate:
 
 @attrs.frozen(eq=False)
 class CollectedAggregate:
-    """A running aggregate whose state is all rows so far: any aggregate, in time quadratic in the rows of a group.
+    """A running aggregate whose state is all rows so far: works for any aggregate, in time quadratic in the rows of a group.
 
     Parameters
     ----------
@@ -269,7 +272,7 @@ def joined_columns(first: ArgumentColumns, second: ArgumentColumns) -> tuple[pa.
     return tuple(pa.concat_arrays([a, b]) for a, b in zip(first, second, strict=True))
 
 
-# Running sums of floats, means and spreads by group: states are exact sums, so they do not depend on how rows are cut.
+# Running sums of floats, means and variances: states are exact sums, so results do not depend on batch boundaries.
 
 
 @attrs.frozen(eq=False)
@@ -279,14 +282,14 @@ class ExactAggregate:
     Parameters
     ----------
     kind
-        ``sum``, ``mean``, ``var`` or ``std``: zero (the mean: missing) of no number.
+        ``sum``, ``mean``, ``var`` or ``std``; without a number the mean is missing, the others are zero.
     """
 
     kind: str
 
     @property
     def has_squares(self) -> bool:
-        """Whether squares are added up too."""
+        """Return whether squares are summed too."""
         return self.kind in ("var", "std")
 
     def empty(self, groups: int) -> Sums:
@@ -310,13 +313,11 @@ class ExactAggregate:
         return first.merged(second, slots)
 
     def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[np.ndarray, np.ndarray | None]:
-        """Numbers group by group, zero where missing, and where there is one; None for everywhere."""
+        """Numbers in group order, zero where missing, and a mask of those present; None if all are."""
         column = columns[0]
         there = valid(column)[groups.order] if column.null_count else None
         return numbers(column, np.dtype(np.float64))[groups.order], there
 
-
-# Which running aggregate computes an aggregate of columns of some types.
 
 OF_VALUES: dict[str, Callable[[ColumnType], RunningAggregate]] = {
     "count_distinct": DistinctAggregate,
@@ -326,7 +327,7 @@ OF_VALUES: dict[str, Callable[[ColumnType], RunningAggregate]] = {
 
 
 def running_aggregate(aggregation: Aggregation, schema: Schema) -> RunningAggregate:
-    """The running form of an aggregate; of those of plug-ins that do not follow from parts it keeps all rows.
+    """The running form of an aggregate; for plug-in aggregates that do not decompose, one that keeps all rows.
 
     Raises
     ------
@@ -348,7 +349,7 @@ def running_aggregate(aggregation: Aggregation, schema: Schema) -> RunningAggreg
 
 
 def built_in(aggregation: Aggregation, types: tuple[ColumnType, ...], result: ColumnType) -> RunningAggregate | None:
-    """The running form of an aggregate that has one of its own."""
+    """The specialised running form of a built-in aggregate, if it has one."""
     function = aggregation.function
     scan = scan_of(function, types)
     if scan is not None:
@@ -362,21 +363,18 @@ def built_in(aggregation: Aggregation, types: tuple[ColumnType, ...], result: Co
     return OF_VALUES[function](types[0]) if function in OF_VALUES else None
 
 
-# Running aggregates: for each row, aggregates of the rows up to and including it, within the same key.
-
-
 @attrs.frozen(eq=False)
 class RunningState:
-    """What is known of the rows so far.
+    """The state after some rows.
 
     Parameters
     ----------
     schema
         Types of the input's columns.
     slots
-        Place of each group that has rows, by its token.
+        Position of each group in the states, by its token.
     parts
-        State of each aggregate, with one entry per place.
+        State of each aggregate, with one entry per group.
     """
 
     schema: Schema
@@ -392,10 +390,10 @@ class Running(SequentialOperator):
     Parameters
     ----------
     keys
-        Key columns, equal as moments are; none: all rows have one key.
+        Key columns, of which date-times are compared by instant; none: all rows have one key.
     aggregations
-        What to compute. Sums, means, extremes and the like keep a few numbers per key, others what their value holds, quantiles all values;
-        of plug-ins those that have no parts keep all rows and take quadratic time.
+        What to compute. Sums, means, extremes and the like keep a few numbers per key, others the values of their result, quantiles all values.
+        Plug-in aggregates that do not decompose keep all rows and take quadratic time.
     """
 
     name: ClassVar[str] = "running"
@@ -414,7 +412,7 @@ class Running(SequentialOperator):
         return tuple(a.infer(schema) for a in self.aggregations if running_aggregate(a, schema) is not None)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Without keys counts ascend strictly, maxima ascend (once NaN, always NaN) and minima that are never NaN descend."""
+        """Without keys, counts ascend strictly, maxima ascend (once NaN, always NaN), and minima of types without NaN descend."""
         if self.keys:
             return RelationProperties()
         order, schema = inputs[0].order, facts[0].schema
@@ -474,7 +472,7 @@ class Running(SequentialOperator):
         return [chunk.columns[position] for position in aggregation.positions]
 
     def _placed(self, chunk: Chunk, state: RunningState) -> tuple[RunningState, RowGroups, np.ndarray]:
-        """The state with room for the groups of a run, these groups, and their places."""
+        """The state extended by the groups of a batch, these groups, and their positions in it."""
         keys = [chunk.columns[position] for position in self.keys]
         groups = RowGroups.of(keys, [state.schema[position] for position in self.keys], chunk.rows)
         slots, places = placed(state.slots, groups.tokens)
@@ -482,7 +480,7 @@ class Running(SequentialOperator):
         return RunningState(state.schema, slots, parts), groups, places
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A window over all rows so far of the same key, which reduces these for each row: only where a plan is run as it is, to be compared."""
+        """A window over all rows so far with the same key, reduced for each row: quadratic, so only a cross-check of the kernel."""
         from pyspark.sql import Window
 
         relation = inputs[0]
@@ -490,7 +488,7 @@ class Running(SequentialOperator):
         window = window.orderBy(*(relation.order())).rowsBetween(Window.unboundedPreceding, Window.currentRow)
         schema = relation.schema
         columns = [window_column(aggregation, relation, window) for aggregation in self.aggregations]
-        # Finished in a select of its own: Spark takes no Python function over a window expression.
+        # Finished in a separate select: Spark allows no Python function over a window expression.
         collected = [f"c{i}" for i in range(len(columns))]
         hidden = relation.hidden
         df = relation.df.select(*[column.alias(name) for column, name in zip(columns, collected, strict=True)], *hidden)
@@ -504,7 +502,7 @@ class Running(SequentialOperator):
 
 
 def placed(slots: dict[Hashable, int], tokens: Collection[Hashable]) -> tuple[dict[Hashable, int], np.ndarray]:
-    """The places with room for some groups, in a copy unless all have one, and where these groups are."""
+    """The slots of all groups, extended by those of ``tokens`` (a copy if any is new), and the slots of ``tokens``."""
     found = list(map(slots.get, tokens))
     if None in found:
         slots = dict(slots)
@@ -513,7 +511,7 @@ def placed(slots: dict[Hashable, int], tokens: Collection[Hashable]) -> tuple[di
 
 
 def window_column(aggregation: Aggregation, relation: Relation, window: Any) -> Column:
-    """Rows so far of an aggregate's arguments as one array, or their number for an aggregate without arguments."""
+    """An aggregate's arguments in the rows so far, collected into an array; their number for an aggregate without arguments."""
     from pyspark.sql import functions as F
 
     if not aggregation.positions:

@@ -1,4 +1,4 @@
-"""Values that groups hold, those of one group after those of the other, and lists of the first ones of them."""
+"""Running aggregates over the values of each group: lists, distinct values, value counts, and counts of runs of equal values."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, in_brackets, texts_of_items
 
-# So many values are put into lists at a time, which then need not have room twice.
+# Values put into lists at a time, which bounds the memory for copies.
 VALUES_PER_BATCH = 1 << 18
 
 
 @attrs.frozen(eq=False)
 class GroupValues:
-    """Values of some groups.
+    """The values of some groups, stored one group after the other.
 
     Parameters
     ----------
     counts
-        How many each group has.
+        Number of values of each group.
     columns
-        The values, group by group: several columns that belong together.
+        One or more aligned columns of the values.
     """
 
     counts: np.ndarray
@@ -41,7 +41,7 @@ class GroupValues:
 
     @classmethod
     def nothing(cls, groups: int, types: Sequence[pa.DataType]) -> GroupValues:
-        """Of so many groups without values."""
+        """Groups without values."""
         return cls(np.zeros(groups, dtype=np.int64), tuple(pa.array([], data_type) for data_type in types))
 
     @property
@@ -54,25 +54,25 @@ class GroupValues:
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def widened(self, groups: int) -> GroupValues:
-        """The same with groups without values added up to that many."""
+        """Append empty groups up to that many."""
         return GroupValues(widened_with(self.counts, groups, 0), self.columns)
 
-    def taken(self, groups: np.ndarray) -> GroupValues:
-        """Those of some of the groups."""
+    def of_groups(self, groups: np.ndarray) -> GroupValues:
+        """The values of some of the groups."""
         if len(groups) == len(self.counts) and bool((groups == np.arange(len(groups))).all()):
             return self
         places = pa.array(ranges(self.starts[groups], self.counts[groups]))
         return GroupValues(self.counts[groups], tuple(column.take(places) for column in self.columns))
 
-    def kept(self, which: np.ndarray) -> GroupValues:
-        """Some of the values."""
-        if which.all():
+    def filtered(self, mask: np.ndarray) -> GroupValues:
+        """The values where a mask is true."""
+        if mask.all():
             return self
-        counts = np.bincount(self.group_of_values()[which], minlength=len(self.counts))
-        return GroupValues(counts, tuple(column.filter(pa.array(which)) for column in self.columns))
+        counts = np.bincount(self.group_of_values()[mask], minlength=len(self.counts))
+        return GroupValues(counts, tuple(column.filter(pa.array(mask)) for column in self.columns))
 
     def with_more(self, more: GroupValues, groups: np.ndarray) -> GroupValues:
-        """These values and others, which come behind those of the groups of these numbers; each is named once at most."""
+        """Append more values to groups; ``groups`` gives the group of each entry of ``more``, without duplicates."""
         added = len(more.columns[0])
         if not added:
             return self
@@ -89,35 +89,35 @@ class GroupValues:
 
 
 def widened_with(numbers: np.ndarray, count: int, filled: int) -> np.ndarray:
-    """Numbers and behind them one number again and again, up to so many in all."""
+    """Pad numbers with ``filled`` up to ``count`` entries."""
     return np.concatenate([numbers, np.full(count - len(numbers), filled, dtype=numbers.dtype)])
 
 
-def batches_by_size(lengths: np.ndarray, most: int) -> Iterator[slice]:
-    """Neighbours that have about so many items together, or one that has more.
+def batches_by_size(lengths: np.ndarray, max_items: int) -> Iterator[slice]:
+    """Divide consecutive entries into slices of at most ``max_items`` items, or one entry that has more.
 
     Examples
     --------
-    >>> [(piece.start, piece.stop) for piece in batches_by_size(np.array([3, 1, 1, 9, 0]), 4)]
+    >>> [(batch.start, batch.stop) for batch in batches_by_size(np.array([3, 1, 1, 9, 0]), 4)]
     [(0, 2), (2, 3), (3, 5)]
     """
     ends, first = np.cumsum(lengths), 0
     while first < len(lengths):
         before = int(ends[first - 1]) if first else 0
-        stop = max(int(np.searchsorted(ends, before + most, "right")), first + 1)
-        # What has no items goes with those before it.
+        stop = max(int(np.searchsorted(ends, before + max_items, "right")), first + 1)
+        # Entries without items go with those before them.
         stop = int(np.searchsorted(ends, ends[stop - 1], "right"))
         yield slice(first, stop)
         first = stop
 
 
 def lists_of_firsts(columns: Sequence[pa.Array], starts: np.ndarray, lengths: np.ndarray, result: ColumnType) -> pa.Array:
-    """For each row a list, or a dict, of so many values from one on: natively, or as text where the values are texts of items.
+    """For each row, a list or dict of ``lengths`` values from ``starts`` on: native, or JSON text if the values are JSON items.
 
     Raises
     ------
     ArrowCapacityError
-        If they are more than an array holds, before any is made.
+        If they are more than an array holds; raised before any list is built.
 
     Examples
     --------
@@ -127,15 +127,15 @@ def lists_of_firsts(columns: Sequence[pa.Array], starts: np.ndarray, lengths: np
     >>> lists_of_firsts([pa.array(["5", "[6]"])], np.array([0, 0]), np.array([0, 2]), ENCODED_LIST).to_pylist()
     ['[]', '[5,[6]]']
     """
-    refuse_more_than_an_array(columns, starts, lengths, beside=1)
-    found = [_lists([column.take(pa.array(places)) for column in columns], lengths[piece], result) for piece, places in list_batches(starts, lengths)]
-    return in_one_array(found) if found else pa.array([], result.physical)
+    refuse_more_than_an_array(columns, starts, lengths, extra_bytes=1)
+    lists = [_lists([column.take(pa.array(places)) for column in columns], lengths[rows], result) for rows, places in list_batches(starts, lengths)]
+    return in_one_array(lists) if lists else pa.array([], result.physical)
 
 
 def list_batches(starts: np.ndarray, lengths: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some rows after the other, and the places of the values that they have: so many from one on."""
-    for piece in batches_by_size(lengths, VALUES_PER_BATCH):
-        yield piece, ranges(starts[piece], lengths[piece])
+    """Slices of rows, each with the positions of the values of their lists."""
+    for rows in batches_by_size(lengths, VALUES_PER_BATCH):
+        yield rows, ranges(starts[rows], lengths[rows])
 
 
 def _lists(columns: Sequence[pa.Array], lengths: np.ndarray, result: ColumnType) -> pa.Array:
@@ -147,20 +147,20 @@ def _lists(columns: Sequence[pa.Array], lengths: np.ndarray, result: ColumnType)
 
 
 def brackets_of(result: ColumnType) -> tuple[str, str, str]:
-    """What is before, between and after the items of stored lists or dicts."""
+    """Opening bracket, separator and closing bracket of stored lists or dicts."""
     return STORED_LIST if result.kind == "list" else STORED_DICT
 
 
-def refuse_more_than_an_array(columns: Sequence[pa.Array], starts: np.ndarray, lengths: np.ndarray, beside: int = 0) -> None:
-    """Raise where so many values from each start on, with so many bytes beside each text, are more than an array holds.
+def refuse_more_than_an_array(columns: Sequence[pa.Array], starts: np.ndarray, lengths: np.ndarray, extra_bytes: int = 0) -> None:
+    """Check that lists of ``lengths`` values from ``starts`` on, with ``extra_bytes`` per string, fit one array.
 
     Raises
     ------
     ArrowCapacityError
-        If they are.
+        If they do not.
     """
     for column in columns:
-        size = (beside if pa.types.is_string(column.type) else 1) * int(lengths.sum())
+        size = (extra_bytes if pa.types.is_string(column.type) else 1) * int(lengths.sum())
         if pa.types.is_string(column.type):
             ends = np.concatenate([[0], np.cumsum(pc.binary_length(column).fill_null(0).to_numpy(), dtype=np.int64)])
             size += int((ends[starts + lengths] - ends[starts]).sum())
@@ -168,14 +168,14 @@ def refuse_more_than_an_array(columns: Sequence[pa.Array], starts: np.ndarray, l
             raise pa.ArrowCapacityError("values so far are more than an array holds")
 
 
-# Running lists, distinct values and dicts: what a group holds only grows, so each row's value is so many of the first values of the last one.
+# Running lists, distinct values and dicts: they only grow, so each row's result is a prefix of its group's last one.
 
 Types = Sequence[ColumnType]
 
 
 @attrs.frozen(eq=False)
 class ListAggregate:
-    """A running ``concat`` or ``distinct``; the state is what each group's value holds, and what tells equal ones.
+    """A running ``concat`` or ``distinct``; the state is the values of each group, and columns that compare them for equality.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class ListAggregate:
 
     @property
     def has_each_once(self) -> bool:
-        """Whether only the first of equal values, or keys, is held."""
+        """Return whether only the first of equal values, or keys, is kept."""
         return self.function == "distinct" or len(self.types) == 2
 
     def empty(self, groups: int) -> GroupValues:
@@ -205,26 +205,26 @@ class ListAggregate:
 
     def advance(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, GroupValues]:
         """Values of a run, row by row, and the state after it."""
-        before, (rows, there) = state.taken(slots), self._in_order(columns, groups)
+        before, (rows, there) = state.of_groups(slots), self._in_order(columns, groups)
         new = self._are_new(before, rows)
-        more = rows.kept(new)
+        more = rows.filtered(new)
         after, grows = before.with_more(more, np.arange(len(slots))), np.zeros(groups.rows, dtype=np.int64)
         grows[there] = new
         sizes = groups.stops - groups.starts
         lengths = groups.to_row_order(totals_so_far(grows, groups) + np.repeat(before.counts, sizes))
         starts = groups.to_row_order(np.repeat(after.starts, sizes))
-        shown = after.columns[: self._value_columns()]
-        return lists_of_firsts(shown, starts, lengths, self.result), state.with_more(more, slots)
+        values = after.columns[: self._value_columns()]
+        return lists_of_firsts(values, starts, lengths, self.result), state.with_more(more, slots)
 
     def summarized(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> GroupValues:
         return self.merged(state, self._in_order(columns, groups)[0], slots)
 
     def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
-        """What both hold, that of the first before."""
-        return first.with_more(second.kept(self._are_new(first.taken(slots), second)), slots)
+        """Values of both, those of the first state before."""
+        return first.with_more(second.filtered(self._are_new(first.of_groups(slots), second)), slots)
 
     def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[GroupValues, np.ndarray]:
-        """What rows would add to their groups, and which these rows are along the order of the groups; missing values and keys add nothing."""
+        """The values that rows add to their groups, and the positions of these rows in group order; missing values and keys add nothing."""
         order = groups.order
         there = np.arange(groups.rows)
         if self.function == "concat" and columns[0].null_count:
@@ -234,33 +234,33 @@ class ListAggregate:
         return GroupValues(counts, tuple(self._candidates([column.take(places) for column in columns]))), there
 
     def _candidates(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """What is shown of rows, then what tells equal ones."""
-        shown = list(columns)
+        """The values of rows, then columns that compare them for equality."""
+        values = list(columns)
         if self.function == "distinct" and self.types[0] == FLOAT:
-            # Both zeros are one value, that without a sign.
-            shown = [pc.if_else(pc.equal(columns[0], 0.0), 0.0, columns[0])]
+            # Both zeros are one value, positive zero.
+            values = [pc.if_else(pc.equal(columns[0], 0.0), 0.0, columns[0])]
         if self.result.is_encoded:
             texts = [texts_within(column, column_type) for column, column_type in zip(columns, self.types, strict=True)]
-            shown = texts if len(texts) == 1 else [entries(*texts)]
-        return [*shown, *comparable_values(columns[0], self.types[0])] if self.has_each_once else shown
+            values = texts if len(texts) == 1 else [entries(*texts)]
+        return [*values, *comparable_values(columns[0], self.types[0])] if self.has_each_once else values
 
     def _value_columns(self) -> int:
         return 1 if self.result.is_encoded else len(self.types)
 
     def _are_new(self, before: GroupValues, rows: GroupValues) -> np.ndarray:
-        """Which rows hold what neither their group nor a row of it before them does."""
+        """Which rows have a value that is new to their group."""
         if not self.has_each_once:
             return np.ones(len(rows.columns[0]), dtype=bool)
         return first_of_each(before, rows, self._value_columns())[0]
 
 
 def first_of_each(before: GroupValues, rows: GroupValues, skipped: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which rows are the first of their group with their value, not counting some first columns.
+    """Find the values that are new to their groups, comparing all columns but the first ``skipped``.
 
-    Also a number of each value of a group, for what it held before and then for rows, and where each of these is first there.
+    Returns a mask of the rows with a new value; a code of each (group, value) for the earlier values, then the rows; where each code occurs first.
     """
     columns = [pa.concat_arrays([first, second]) for first, second in zip(before.columns[skipped:], rows.columns[skipped:], strict=True)]
-    held = len(before.columns[0])
+    earlier = len(before.columns[0])
     if len(columns[0]) == 0:
         nothing = np.zeros(0, dtype=np.int64)
         return nothing.astype(bool), nothing, nothing
@@ -269,11 +269,11 @@ def first_of_each(before: GroupValues, rows: GroupValues, skipped: int) -> tuple
     numbers, firsts = by_appearance(groups * (int(codes.max()) + 1) + codes)
     new = np.zeros(len(codes), dtype=bool)
     new[firsts] = True
-    return new[held:], numbers, firsts
+    return new[earlier:], numbers, firsts
 
 
 def entries(keys: pa.Array, values: pa.Array) -> pa.Array:
-    """Entries of stored dicts, of texts of keys and of values.
+    """Entries of stored dicts, from JSON texts of keys and values.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def entries(keys: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def texts_within(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """What stands for each value in stored lists and dicts.
+    """The JSON text of each value in stored lists and dicts.
 
     Examples
     --------
@@ -298,14 +298,14 @@ def texts_within(column: pa.Array, column_type: ColumnType) -> pa.Array:
     return pc.utf8_slice_codeunits(lists, 1, -1)
 
 
-# Running number of distinct values: linear in the rows, with a state of the distinct values per group.
+# Running count of distinct values: linear in the rows; the state is a set of values per group.
 
 SeenValues = list[frozenset[Any]]
 
 
 @attrs.frozen(eq=False)
 class DistinctAggregate:
-    """Number of distinct values so far, missing and NaN each being one of them; the state is the values of each group.
+    """Number of distinct values so far, missing and NaN counting as one value each; the state is a set of values per group.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ class DistinctAggregate:
         return with_values(first, {slot: seen for slot, seen in zip(slots.tolist(), second, strict=True) if seen})
 
     def _first_of_each(self, column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, list[Any]]:
-        """Where each value of each group occurs first along the order of the groups, and a token of it."""
+        """Where each value of each group occurs first, in group order, and its token."""
         values = comparable_values(column, self.column_type)
         codes = codes_of(values)[groups.order]
         pairs = groups.group_of_rows() * (int(codes.max(initial=0)) + 1) + codes
@@ -363,9 +363,9 @@ def with_values(state: SeenValues, added: dict[int, Any]) -> SeenValues:
     return after
 
 
-# Running counts of each value: a group's values are held in the order in which they came, with how often each did.
+# Running counts of each value: the state is each group's values in order of appearance, with their counts.
 
-# Digits of a count, and what stands around it.
+# Bytes of a count's digits and the punctuation around it.
 MAX_COUNT_BYTES = 24
 
 
@@ -389,7 +389,7 @@ class FrequencyAggregate:
 
     def advance(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, GroupValues]:
         """Counts of a run, row by row, and the state after it."""
-        before, rows = state.taken(slots), self._in_order(columns, groups)
+        before, rows = state.of_groups(slots), self._in_order(columns, groups)
         after, places, new = added(before, rows)
         sizes = groups.stops - groups.starts
         lengths = totals_so_far(new.astype(np.int64), groups) + np.repeat(before.counts, sizes)
@@ -401,77 +401,76 @@ class FrequencyAggregate:
         return self.merged(state, self._in_order(columns, groups), slots)
 
     def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
-        """Values and counts of both, those of the first before."""
-        return replaced(first, added(first.taken(slots), second)[0], slots)
+        """Values and counts of both, values of the first state before."""
+        return replaced(first, added(first.of_groups(slots), second)[0], slots)
 
     def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> GroupValues:
         return GroupValues(groups.stops - groups.starts, (columns[0].take(pa.array(groups.order)), pa.repeat(1, groups.rows)))
 
 
 def added(before: GroupValues, more: GroupValues) -> tuple[GroupValues, np.ndarray, np.ndarray]:
-    """What groups hold with more values, the place there of each of these, and which of them are new."""
-    held = len(before.columns[0])
+    """Groups with more values counted in, the position of each of these values there, and which of them are new."""
+    earlier = len(before.columns[0])
     new, numbers, firsts = first_of_each(GroupValues(before.counts, before.columns[:1]), GroupValues(more.counts, more.columns[:1]), 0)
-    found = before.with_more(more.kept(new), np.arange(len(before.counts)))
+    after = before.with_more(more.filtered(new), np.arange(len(before.counts)))
     places = np.empty(len(numbers), dtype=np.int64)
-    places[:held] = ranges(found.starts, before.counts)
+    places[:earlier] = ranges(after.starts, before.counts)
     news = np.flatnonzero(new)
-    places[held:][news] = ranges(found.starts + before.counts, found.counts - before.counts)
+    places[earlier:][news] = ranges(after.starts + before.counts, after.counts - before.counts)
     places = places[firsts][numbers]
-    counts = np.zeros(len(found.columns[0]), dtype=np.int64)
+    counts = np.zeros(len(after.columns[0]), dtype=np.int64)
     np.add.at(counts, places, np.concatenate([before.columns[1].to_numpy(), more.columns[1].to_numpy()]))
-    return GroupValues(found.counts, (found.columns[0], pa.array(counts))), places[held:], new
+    return GroupValues(after.counts, (after.columns[0], pa.array(counts))), places[earlier:], new
 
 
 def replaced(state: GroupValues, groups: GroupValues, slots: np.ndarray) -> GroupValues:
-    """A state with what some of its groups hold in place of what they did."""
-    kept = np.ones(len(state.counts), dtype=bool)
-    kept[slots] = False
-    others = state.kept(np.repeat(kept, state.counts))
-    return GroupValues(others.counts, others.columns).with_more(groups, slots)
+    """A state with the values of some of its groups replaced."""
+    stays = np.ones(len(state.counts), dtype=bool)
+    stays[slots] = False
+    return state.filtered(np.repeat(stays, state.counts)).with_more(groups, slots)
 
 
-def stored_counts(held: GroupValues, places: np.ndarray, starts: np.ndarray, lengths: np.ndarray, numbers: np.ndarray) -> pa.Array:
-    """For each row a stored dict of so many values from one on, with the counts they had then.
+def stored_counts(after: GroupValues, places: np.ndarray, starts: np.ndarray, lengths: np.ndarray, numbers: np.ndarray) -> pa.Array:
+    """For each row, a stored dict of ``lengths`` values from ``starts`` on, with their counts at that row.
 
     Parameters
     ----------
-    held
-        The values and the counts that they have in the end.
+    after
+        The values, and their counts after the batch.
     places
-        Of each row along the order of the groups the place of its value.
+        Position of each row's value, in group order.
     starts, lengths
-        Row by row which values the dict has.
+        The values in each row's dict.
     numbers
-        Where each row is along the order of the groups.
+        Position of each row in group order.
     """
-    keys = pc.binary_join_element_wise("[", texts_of_items(held.columns[0]), ",", "")
+    keys = pc.binary_join_element_wise("[", texts_of_items(after.columns[0]), ",", "")
     refuse_more_than_an_array([keys], starts, lengths, MAX_COUNT_BYTES)
-    # Each value's rows, one after the other: those up to a row are in its count, and those behind it are not.
+    # Sorted pairs (value, row): a binary search gives how often each value occurs up to a row.
     met = np.sort(places * len(places) + np.arange(len(places)))
     times = np.bincount(places, minlength=len(keys))
-    base = held.columns[1].to_numpy() - np.cumsum(times)
-    found = []
-    for piece, chosen in list_batches(starts, lengths):
-        counts = base[chosen] + np.searchsorted(met, chosen * len(places) + np.repeat(numbers[piece], lengths[piece]), "right")
+    base = after.columns[1].to_numpy() - np.cumsum(times)
+    dicts = []
+    for rows, chosen in list_batches(starts, lengths):
+        counts = base[chosen] + np.searchsorted(met, chosen * len(places) + np.repeat(numbers[rows], lengths[rows]), "right")
         entries = pc.binary_join_element_wise(keys.take(pa.array(chosen)), pa.array(counts).cast(pa.string()), "]", "")
-        found.append(in_brackets(lengths[piece], entries, brackets_of(ENCODED_DICT)))
-    return in_one_array(found) if found else pa.array([], pa.string())
+        dicts.append(in_brackets(lengths[rows], entries, brackets_of(ENCODED_DICT)))
+    return in_one_array(dicts) if dicts else pa.array([], pa.string())
 
 
-# Running number of runs of equal values: a group's count, and its first and last value.
+# Running count of runs of equal values: the state is each group's count and its first and last value.
 
 
 @attrs.frozen(eq=False)
 class RunCounts:
-    """What is known of the runs of some groups.
+    """The runs of equal values of some groups.
 
     Parameters
     ----------
     counts
-        How many there are; none where a group has no row.
+        Number of runs; zero for a group without rows.
     firsts, lasts
-        The value of the first and of the last row of each group, as they compare.
+        Value of the first and of the last row of each group, in comparable form.
     """
 
     counts: np.ndarray
@@ -479,12 +478,12 @@ class RunCounts:
     lasts: pa.Array
 
     def taken(self, groups: np.ndarray) -> RunCounts:
-        """Of some of the groups."""
+        """The runs of some of the groups."""
         places = pa.array(groups)
         return RunCounts(self.counts[groups], self.firsts.take(places), self.lasts.take(places))
 
     def replaced(self, other: RunCounts, groups: np.ndarray) -> RunCounts:
-        """The same with others in place of the groups of these numbers."""
+        """Replace the entries of some groups."""
         places = np.arange(len(self.counts))
         places[groups] = len(places) + np.arange(len(groups))
         chosen = pa.array(places)
@@ -523,11 +522,11 @@ class RunCountAggregate:
         return self._of_run(state, columns[0], groups, slots)[1]
 
     def merged(self, first: RunCounts, second: RunCounts, slots: np.ndarray) -> RunCounts:
-        """Runs of both; where they meet, one may go on."""
-        return first.replaced(together(first.taken(slots), second), slots)
+        """Runs of both; a run may continue across the boundary."""
+        return first.replaced(joined_runs(first.taken(slots), second), slots)
 
     def _of_run(self, state: RunCounts, column: pa.Array, groups: RowGroups, slots: np.ndarray) -> tuple[np.ndarray, RunCounts]:
-        """Numbers of runs along the order of the groups, and the state after these rows."""
+        """Running counts in group order, and the state after these rows."""
         if not groups.rows:
             return np.zeros(0, dtype=np.int64), state
         values = comparable(column, self.column_type).take(pa.array(groups.order))
@@ -535,17 +534,17 @@ class RunCountAggregate:
         begins[groups.starts] = True
         counts, before = totals_so_far(begins.astype(np.int64), groups), state.taken(slots)
         firsts, lasts = values.take(pa.array(groups.starts)), values.take(pa.array(groups.stops - 1))
-        after = together(before, RunCounts(counts[groups.stops - 1], firsts, lasts))
+        after = joined_runs(before, RunCounts(counts[groups.stops - 1], firsts, lasts))
         added = after.counts - counts[groups.stops - 1]
         return counts + np.repeat(added, groups.stops - groups.starts), state.replaced(after, slots)
 
 
-def together(first: RunCounts, second: RunCounts) -> RunCounts:
-    """Runs of the same groups, in rows one after the other; of the first rows a group may have none."""
+def joined_runs(first: RunCounts, second: RunCounts) -> RunCounts:
+    """Runs of the same groups over consecutive row ranges; a group may have no rows in the first."""
     count = len(first.counts)
-    # The last value of the one beside the first of the other.
-    beside = np.arange(2 * count).reshape(2, count).T.ravel()
-    goes_on = ~differs(pa.concat_arrays([first.lasts, second.firsts]).take(pa.array(beside)))[::2]
+    # The last value of the first range and the first value of the second alternate.
+    alternating = np.arange(2 * count).reshape(2, count).T.ravel()
+    goes_on = ~differs(pa.concat_arrays([first.lasts, second.firsts]).take(pa.array(alternating)))[::2]
     there = first.counts > 0
     firsts = pa.concat_arrays([first.firsts, second.firsts]).take(pa.array(np.arange(count) + np.where(there, 0, count)))
     return RunCounts(first.counts + second.counts - (there & goes_on), firsts, second.lasts)

@@ -1,4 +1,4 @@
-"""Running quantiles: a group's values are held in their order, and of a run only the values near the wanted places are looked at."""
+"""Running quantiles: the state is each group's sorted values, and a batch only touches values near the requested ranks."""
 
 from __future__ import annotations
 
@@ -15,23 +15,21 @@ from sframe_spark.operators.window.running_collections import widened_with
 from sframe_spark.operators.window.segmented_scan import RowGroups, valid
 from sframe_spark.types import ARRAY
 
-# The k-th smallest of the first rows of a sequence, for many k and many numbers of rows at once.
 
+def kth_of_ranges(ranks: np.ndarray, firsts: np.ndarray, stops: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """The k-th smallest rank (from zero) in each of many ranges of a sequence, by a wavelet matrix.
 
-def kth_of_ranges(ranks: np.ndarray, firsts: np.ndarray, stops: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The rank, of those from one place up to another, that so many are smaller than.
-
-    One bit of all ranks after the other, from the highest on: those without it go before those with it, in their order, and a range of places
-    is a range again on either side, of which the counts tell on which side to go on.
+    Ranks are stably partitioned by one bit at a time, from the highest: a range of positions stays a range on either side of the partition, and the
+    counts tell on which side the k-th smallest is.
 
     Parameters
     ----------
     ranks
-        Whole numbers from zero on; in no range is one twice.
+        Non-negative ints, distinct within each range.
     firsts, stops
-        Ranges of places, none of which is empty.
-    wanted
-        Of each range, how many ranks are smaller; less than it has places.
+        The ranges, none of which is empty.
+    k
+        The requested rank within each range, less than the length of the range.
 
     Source: Claude, Navarro, Ordonez, "The wavelet matrix: an efficient wavelet tree for large alphabets" (2015).
 
@@ -42,9 +40,9 @@ def kth_of_ranges(ranks: np.ndarray, firsts: np.ndarray, stops: np.ndarray, want
     >>> kth_of_ranges(np.array([1, 0]), np.array([0]), np.array([2]), np.array([0])).tolist()
     [0]
     """
-    # Half of the bytes take less time.
+    # 32-bit numbers take less time where they suffice.
     kind: Any = np.int32 if len(ranks) <= np.iinfo(np.int32).max else np.int64
-    numbers: list[np.ndarray] = [given.astype(kind) for given in (ranks, firsts, stops, wanted)]
+    numbers: list[np.ndarray] = [array.astype(kind) for array in (ranks, firsts, stops, k)]
     ranks, left, right, left_over = numbers
     found, before = np.zeros_like(left), np.zeros(len(ranks) + 1, dtype=kind)
     for bit in reversed(range(int(ranks.max(initial=0)).bit_length())):
@@ -64,14 +62,14 @@ def kth_of_ranges(ranks: np.ndarray, firsts: np.ndarray, stops: np.ndarray, want
 
 @attrs.frozen(eq=False)
 class OrderedValues:
-    """Values of some groups.
+    """Sorted values of some groups.
 
     Parameters
     ----------
     counts
-        How many each group has.
+        Number of values of each group.
     values
-        The values, group by group, in order, NaN behind all others and equal ones as their rows are.
+        The values, group by group, ascending, NaN last, ties in row order.
     """
 
     counts: np.ndarray
@@ -83,13 +81,13 @@ class OrderedValues:
         return np.cumsum(self.counts) - self.counts
 
     def taken(self, groups: np.ndarray) -> OrderedValues:
-        """Those of some of the groups."""
+        """The values of some of the groups."""
         counts = self.counts[groups]
         return OrderedValues(counts, self.values[ranges(self.starts[groups], counts)])
 
     def merged(self, more: OrderedValues, groups: np.ndarray) -> OrderedValues:
-        """These values and those of later rows of the groups of these numbers, each of which is named once at most."""
-        # Those of one group are put in behind those of the groups before it.
+        """Merge in the values of later rows; ``groups`` gives the group of each entry of ``more``, without duplicates."""
+        # np.insert wants positions in ascending group order.
         by_group = np.argsort(groups)
         more, groups = more.taken(by_group), groups[by_group]
         first = np.repeat(self.starts[groups], more.counts)
@@ -106,7 +104,7 @@ class QuantileAggregate:
     Parameters
     ----------
     shares
-        Which shares of the values lie below the wanted ones.
+        The quantiles, between 0 and 1.
     """
 
     shares: tuple[float, ...]
@@ -141,22 +139,22 @@ class QuantileAggregate:
 
 @attrs.frozen(eq=False)
 class RowsOfRun:
-    """Rows of a run, and what was known before it.
+    """A batch of rows, and the state before it.
 
     Parameters
     ----------
     state
         Values of earlier rows.
     slots
-        Where the groups of the run are in it.
+        Positions of the batch's groups in it.
     counts
-        How many values the run has of each group.
+        Number of values of each group in the batch.
     values
-        These, group by group.
+        These values, group by group.
     groups
-        The group of each row, along their order.
+        The group of each row, in group order.
     so_far
-        For each row how many values the run has of its group up to it.
+        For each row, the number of values of its group in the batch up to it.
     """
 
     state: OrderedValues
@@ -167,16 +165,16 @@ class RowsOfRun:
     so_far: np.ndarray
 
     def quantiles(self, share: float) -> np.ndarray:
-        """For each row the value that this share of all values so far lies below; zero where there is none."""
+        """For each row, the quantile of all values of its group so far; zero if there is none."""
         count = len(self.slots)
         totals = self.state.counts[self.slots][self.groups] + self.so_far
         rows, found = np.flatnonzero(totals), np.zeros(len(totals))
         groups, so_far = self.groups[rows], self.so_far[rows]
-        wanted = np.minimum(totals[rows] - 1, (share * totals[rows]).astype(np.int64))
-        # Each value of the run moves the wanted place by one at most among those that were there before: all others of these are above or below.
+        positions = np.minimum(totals[rows] - 1, (share * totals[rows]).astype(np.int64))
+        # Each value of the batch moves the quantile's position among the earlier values by at most one: only those in this range matter.
         low, high = np.full(count, np.iinfo(np.int64).max), np.zeros(count, dtype=np.int64)
-        np.minimum.at(low, groups, np.maximum(wanted - so_far, 0))
-        np.maximum.at(high, groups, wanted + 1)
+        np.minimum.at(low, groups, np.maximum(positions - so_far, 0))
+        np.maximum.at(high, groups, positions + 1)
         high = np.minimum(high, self.state.counts[self.slots])
         low = np.minimum(low, high)
         near = self.state.values[ranges(self.state.starts[self.slots] + low, high - low)]
@@ -189,25 +187,25 @@ class RowsOfRun:
         ranks = np.empty(len(order), dtype=np.int64)
         ranks[order] = ranges(np.zeros(count, dtype=np.int64), sizes)
         stops = starts[groups] + (high - low)[groups] + so_far
-        chosen = kth_of_ranges(ranks, starts[groups], stops, wanted - low[groups])
+        chosen = kth_of_ranges(ranks, starts[groups], stops, positions - low[groups])
         found[rows] = values[order[starts[groups] + chosen]]
         return found
 
 
 def numbers_there(column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers that are not missing, group by group, and which rows have one along the order of the groups."""
+    """Numbers that are not missing, in group order, and a mask of the rows that have one."""
     there = valid(column)[groups.order]
     numbers = column.fill_null(0).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return numbers[groups.order[there]], there
 
 
 def in_order(counts: np.ndarray, values: np.ndarray) -> OrderedValues:
-    """Values of groups that have so many each, in the order of rows, in their own."""
+    """Sort values within their groups, given how many each group has."""
     return OrderedValues(counts, values[order_within(counts, values)])
 
 
 def order_within(counts: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The order of values within groups that have so many each; NaN is behind all others, and equal ones stay as they are.
+    """The stable sort order of values within groups of ``counts`` values each; NaN last.
 
     Examples
     --------
@@ -218,12 +216,12 @@ def order_within(counts: np.ndarray, values: np.ndarray) -> np.ndarray:
     order = order_of([np.where(np.isnan(values), np.iinfo(np.int64).max, keys)])
     if len(counts) <= 1:
         return order
-    # Of an order that stays where groups are equal.
+    # A stable sort by group keeps the order of values within each group.
     return order[order_of([np.repeat(np.arange(len(counts)), counts)[order]])]
 
 
-def places_behind(values: np.ndarray, firsts: np.ndarray, stops: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Where numbers belong among values that are in order from one place up to another, behind equal ones; NaN is behind all others.
+def places_behind(values: np.ndarray, firsts: np.ndarray, stops: np.ndarray, added: np.ndarray) -> np.ndarray:
+    """Where to insert each number in a sorted range ``firsts..stops`` of ``values``, behind equal ones; NaN sorts last.
 
     Examples
     --------
@@ -231,10 +229,10 @@ def places_behind(values: np.ndarray, firsts: np.ndarray, stops: np.ndarray, wan
     [1, 3, 3]
     """
     low, high = firsts.copy(), stops.copy()
-    is_nan = np.isnan(wanted)
+    is_nan = np.isnan(added)
     while (low < high).any():
         middle = (low + high) >> 1
-        goes_behind = (low < high) & ((values[np.minimum(middle, len(values) - 1)] <= wanted) | is_nan)
+        goes_behind = (low < high) & ((values[np.minimum(middle, len(values) - 1)] <= added) | is_nan)
         low = np.where(goes_behind, middle + 1, low)
         high = np.where(goes_behind, high, middle)
     return low

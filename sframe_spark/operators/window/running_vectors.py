@@ -1,4 +1,4 @@
-"""Running sums and means of vectors by group, place by place: states are exact sums, so they do not depend on how rows are cut."""
+"""Running elementwise sums and means of vectors by group: states are exact sums, so results do not depend on batch boundaries."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from sframe_spark.operators.window.running_collections import batches_by_size, w
 from sframe_spark.operators.window.segmented_scan import RowGroups, valid
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 
-# Widths of groups that have no vector yet, and of those with vectors of different lengths.
+# Stand-ins for the vector length of groups without vectors, and of groups with vectors of different lengths.
 UNKNOWN, RAGGED = -1, -2
-# So many numbers are added up at a time.
+# Numbers that are summed at a time.
 NUMBERS_PER_STEP = 1 << 20
 
 
 @attrs.frozen(eq=False)
 class VectorSums:
-    """What is known of the vectors of some groups.
+    """Elementwise sums of the vectors of some groups.
 
     Parameters
     ----------
     widths
-        How many numbers the vectors of each group have, or ``UNKNOWN``, or ``RAGGED``.
+        Vector length of each group, or ``UNKNOWN``, or ``RAGGED``.
     sums
-        What is known of the numbers at each place of the vectors, group by group; of no place where there is no width.
+        The sum at each vector position, group by group; none for groups without a length.
     """
 
     widths: np.ndarray
@@ -38,16 +38,16 @@ class VectorSums:
 
     @property
     def places(self) -> np.ndarray:
-        """How many places each group has."""
+        """Number of vector positions of each group."""
         return np.maximum(self.widths, 0)
 
     @property
     def starts(self) -> np.ndarray:
-        """Where the places of each group start."""
+        """Where the sums of each group start."""
         return np.cumsum(self.places) - self.places
 
     def with_widths(self, widths: np.ndarray) -> VectorSums:
-        """The same with other widths: groups that had none get places without numbers, and others lose theirs."""
+        """The state with other vector lengths: groups that gain one get empty sums, groups that lose theirs lose their sums."""
         after = VectorSums(widths, self.sums)
         if np.array_equal(after.places, self.places):
             return after
@@ -64,7 +64,7 @@ class VectorAggregate:
     Parameters
     ----------
     kind
-        ``sum`` or ``mean``: of no number before the first vector, missing from the first one on that has another length.
+        ``sum`` or ``mean``: an empty vector before the first vector, missing from the first vector of another length on.
     """
 
     kind: str
@@ -82,7 +82,7 @@ class VectorAggregate:
         found, parts = new_array(int(begins[-1]), np.float64), list[Sums]()
         begins_in_order = begins[groups.order]
         laid = run.laid_out(state, slots)
-        for segments in run.pieces():
+        for segments in run.batches():
             numbers, there, rows, places = run.numbers_of(segments)
             before = laid.sums.taken(run.places_of(segments, laid, slots))
             values, _, after = running_sums(self.kind, numbers, there, run.starts_of(segments), before)
@@ -94,7 +94,7 @@ class VectorAggregate:
     def summarized(self, state: VectorSums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> VectorSums:
         run = VectorsOfRun.of(columns[0], groups, state.widths[slots])
         parts = []
-        for segments in run.pieces():
+        for segments in run.batches():
             numbers, there, _, _ = run.numbers_of(segments)
             sizes = run.sizes[run.groups[segments]]
             parts.append(Sums.of(numbers, there, np.repeat(np.arange(len(sizes)), sizes), len(sizes), False))
@@ -113,7 +113,7 @@ class VectorAggregate:
 
 @attrs.frozen(eq=False)
 class VectorsOfRun:
-    """Vectors of a run along the order of its groups, as segments: the numbers at one place of the vectors of one group.
+    """The vectors of a batch in group order, as segments: a segment is the numbers at one vector position of one group.
 
     Parameters
     ----------
@@ -122,13 +122,13 @@ class VectorsOfRun:
     begins, there
         Where the vector of each row begins among them, and whether there is one.
     widths
-        How many numbers the vectors of each group have.
+        Vector length of each group.
     firsts, stops
-        The rows of each group from its first vector, or that of an earlier run, up to the first one of another length.
+        The rows of each group from its first vector, in this batch or before, up to the first vector of another length.
     is_ragged
-        Which groups have vectors of different lengths after the run.
+        Which groups have vectors of different lengths after the batch.
     groups, places
-        Of each segment: the group, and the place in the vectors.
+        Group and vector position of each segment.
     """
 
     values: np.ndarray
@@ -143,7 +143,7 @@ class VectorsOfRun:
 
     @classmethod
     def of(cls, column: pa.ListArray, groups: RowGroups, before: np.ndarray) -> VectorsOfRun:
-        """Of a column, given the widths of the groups before it."""
+        """The vectors of a column, given the vector lengths of its groups before it."""
         offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
         values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0])).fill_null(np.nan).to_numpy(zero_copy_only=False)
         there, lengths = valid(column)[groups.order], np.diff(offsets)[groups.order]
@@ -163,11 +163,11 @@ class VectorsOfRun:
 
     @property
     def sizes(self) -> np.ndarray:
-        """How many rows of each group have a result with numbers."""
+        """Number of rows of each group that have a non-empty result."""
         return self.stops - self.firsts
 
-    def pieces(self) -> Iterator[slice]:
-        """Segments, as many at a time as are added up together."""
+    def batches(self) -> Iterator[slice]:
+        """Slices of segments that are summed at a time."""
         return batches_by_size(self.sizes[self.groups], NUMBERS_PER_STEP)
 
     def starts_of(self, segments: slice) -> np.ndarray:
@@ -176,11 +176,11 @@ class VectorsOfRun:
         return np.cumsum(sizes) - sizes
 
     def places_of(self, segments: slice, state: VectorSums, slots: np.ndarray) -> np.ndarray:
-        """Where a state has what is known of some segments."""
+        """Positions of some segments in the sums of a state."""
         return state.starts[slots[self.groups[segments]]] + self.places[segments]
 
     def numbers_of(self, segments: slice) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
-        """Numbers of segments, zero where there is no vector, and where there is one (None: everywhere); their rows, and their places in these."""
+        """The numbers of segments (zero without a vector), a mask of those present (None: all), and each number's row and vector position."""
         groups = self.groups[segments]
         sizes = self.sizes[groups]
         rows, places = ranges(self.firsts[groups], sizes), np.repeat(self.places[segments], sizes)
@@ -192,12 +192,12 @@ class VectorsOfRun:
         return numbers, there, rows, places
 
     def shape_of_result(self, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
-        """Row by row whether the result is missing, and where it begins among the numbers of all; of rows before the first vector it has none.
+        """Row by row, whether the result is missing, and where it begins among all numbers; it is empty before the first vector.
 
         Raises
         ------
         ArrowCapacityError
-            If it is more than an array holds.
+            If the result is more than an array holds.
         """
         row, group = np.arange(groups.rows), groups.group_of_rows()
         missing = self.is_ragged[group] & (row >= self.stops[group])
@@ -208,13 +208,13 @@ class VectorsOfRun:
         return groups.to_row_order(missing), begins
 
     def laid_out(self, state: VectorSums, slots: np.ndarray) -> VectorSums:
-        """The state with places for the vectors of the groups."""
+        """The state with the vector lengths of the batch's groups."""
         widths = state.widths.copy()
         widths[slots] = self.widths
         return state.with_widths(widths)
 
     def state_after(self, laid: VectorSums, parts: list[Sums], slots: np.ndarray, is_whole: bool) -> VectorSums:
-        """The state after the run, from what is known of segments with (``is_whole``) or without what was before."""
+        """The state after the batch, from sums of segments that include (``is_whole``) or exclude earlier rows."""
         if parts:
             chosen = self.places_of(slice(None), laid, slots)
             sums = laid.sums.replaced(joined_sums(parts), chosen) if is_whole else laid.sums.merged(joined_sums(parts), chosen)
@@ -225,7 +225,7 @@ class VectorsOfRun:
 
 
 def firsts_of(which: np.ndarray, groups: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """The first place of each group where that is true, or where it stops.
+    """The first position of each group where the mask is true, or else the group's end.
 
     Examples
     --------
@@ -233,6 +233,6 @@ def firsts_of(which: np.ndarray, groups: np.ndarray, stops: np.ndarray) -> np.nd
     [1, 4]
     """
     places, found = np.flatnonzero(which), stops.copy()
-    # Of assignments to one place the last one stays.
+    # The last of several assignments to one group stays, so assign in reverse.
     found[groups[places[::-1]]] = places[::-1]
     return found

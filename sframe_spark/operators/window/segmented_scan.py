@@ -1,7 +1,7 @@
-"""Aggregates as monoids over numpy arrays: what a running aggregate needs to know of one row, and how two runs of rows make one.
+"""Segmented scans: running aggregates within groups, as monoids over numpy arrays.
 
-Each scan turns the rows of its argument columns into *components* (arrays with one entry a row), combines components of earlier rows with those
-of later ones, and makes values of components.
+Each scan lifts rows to *components* (arrays with one entry per row), combines components of earlier rows with those of later ones, and turns
+components into values.
 """
 
 from __future__ import annotations
@@ -19,24 +19,22 @@ from sframe_spark.compute.sorting import order_of
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.types import FLOAT, INT, ColumnType
 
-# Rows of a run by the values of key columns: which group each row is in, and scans within the groups.
-
 Components = tuple[np.ndarray, ...]
 Combine = Callable[[Components, Components], Components]
 MIN_ROWS_PER_CALL = 2_000
-"""Rows that a group must have on average for a call of its own."""
+"""Mean rows per group from which each group gets a call of its own."""
 STEPS = 16
-"""So many steps of a scan are taken one after the other."""
+"""Sequential steps of a scan, over all stretches at once."""
 
 
 @attrs.frozen(eq=False)
 class RowGroups:
-    """Rows of a run, brought together by group.
+    """The rows of a batch, sorted by group.
 
     Parameters
     ----------
     tokens
-        One hashable value per group, equal in all runs for keys that are equal moments.
+        One hashable value per group, equal in all batches for equal keys (date-times by instant).
     order
         Rows by group, in row order within each.
     starts
@@ -73,7 +71,7 @@ class RowGroups:
         return np.concatenate([self.starts[1:], [self.rows]]) if len(self.starts) else self.starts
 
     def are_long(self) -> bool:
-        """True when one call per group costs less than several passes over all rows."""
+        """Return whether one call per group costs less than several passes over all rows."""
         return len(self.starts) <= 1 or len(self.starts) * MIN_ROWS_PER_CALL <= self.rows
 
     def group_of_rows(self) -> np.ndarray:
@@ -81,12 +79,12 @@ class RowGroups:
         return np.repeat(np.arange(len(self.starts)), self.stops - self.starts)
 
     def along(self, values: np.ndarray) -> np.ndarray:
-        """Values given row by row, along ``order``."""
-        # The rows of one group are in order as they are.
+        """Values given row by row, in group order."""
+        # The rows of a single group are in order already.
         return values[self.order] if len(self.starts) > 1 else values
 
     def chosen(self, which: np.ndarray) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
-        """Some entries of ``order``: which these are, where each group starts among them, and which groups have any.
+        """Select entries of ``order`` by a mask: their positions, where each group starts among them, and which groups have any.
 
         Examples
         --------
@@ -96,14 +94,14 @@ class RowGroups:
         """
         if which.all():
             return slice(None), self.starts, np.arange(len(self.starts))
-        # Numpy counts many times faster than it adds up what is true.
+        # np.count_nonzero is much faster than a sum of bools.
         one = len(self.starts) == 1
         counts = np.array([np.count_nonzero(which)]) if one else np.add.reduceat(which, self.starts, dtype=np.int64)
         there = np.flatnonzero(counts)
         return np.flatnonzero(which), (np.cumsum(counts) - counts)[there], there
 
     def to_row_order(self, values: np.ndarray) -> np.ndarray:
-        """Values given along ``order``, row by row."""
+        """Values given in group order, row by row."""
         if len(self.starts) <= 1:
             return values
         result = np.empty_like(values)
@@ -112,16 +110,16 @@ class RowGroups:
 
 
 def segmented_scan(values: Components, groups: RowGroups, combine: Combine) -> Components:
-    """Along ``groups.order``, each entry combined with all entries of its group before it."""
+    """In group order, each entry combined with all earlier entries of its group."""
     goes_on = np.ones(groups.rows, dtype=bool)
     goes_on[groups.starts] = False
     return scan(values, goes_on, combine)
 
 
 def scan(values: Components, goes_on: np.ndarray, combine: Combine) -> Components:
-    """Each entry combined with those before it, back to one that does not go on with what is before it; the first one does not.
+    """Each entry combined with those before it, back to the last one where ``goes_on`` is false.
 
-    Stretches of ``STEPS`` entries are scanned side by side, step by step; what goes over from one to the next is found by such a scan itself.
+    Stretches of ``STEPS`` entries are scanned side by side, step by step; what each stretch carries over to the next is found by a recursive scan.
 
     Examples
     --------
@@ -134,7 +132,7 @@ def scan(values: Components, goes_on: np.ndarray, combine: Combine) -> Component
         return values
     steps = min(STEPS, count)
     stretches = -(-count // steps)
-    # A step of all stretches lies together.
+    # The entries of one step, of all stretches, are contiguous.
     laid = tuple(in_steps(component, steps, stretches) for component in values)
     reaches = in_steps(goes_on, steps, stretches)
     for step in range(1, steps):
@@ -149,7 +147,7 @@ def scan(values: Components, goes_on: np.ndarray, combine: Combine) -> Component
 
 
 def in_steps(component: np.ndarray, steps: int, stretches: int) -> np.ndarray:
-    """A copy in which entries of one step lie together; the last entry fills up the last stretch."""
+    """A copy in which the entries of one step are contiguous; the last stretch is padded with the last entry."""
     added = steps * stretches - len(component)
     filled = np.concatenate([component, np.repeat(component[-1:], added)]) if added else component
     return np.array(filled.reshape(stretches, steps).T, order="C")
@@ -161,13 +159,13 @@ def at(laid: Components, step: int) -> Components:
 
 
 def update(laid: Components, step: int, combined: Components, where: np.ndarray) -> None:
-    """Put entries of a step in place, some of them."""
+    """Overwrite the entries of one step, where a mask is true."""
     for component, new in zip(laid, combined, strict=True):
         np.copyto(component[step], new, where=where)
 
 
 def accumulated(values: Components, groups: RowGroups, functions: Sequence[np.ufunc]) -> Components:
-    """What :func:`segmented_scan` gives for one numpy function per component."""
+    """:func:`segmented_scan` with one numpy function per component."""
     if groups.are_long():
         return by_group(values, groups, lambda part: tuple(f.accumulate(c) for f, c in zip(functions, part, strict=True)))
     return tuple(
@@ -177,14 +175,14 @@ def accumulated(values: Components, groups: RowGroups, functions: Sequence[np.uf
 
 
 def totals_so_far(numbers: np.ndarray, groups: RowGroups) -> np.ndarray:
-    """Sums of ints of the group so far: differences of those of all rows, which wrap around as the sums do."""
+    """Running sums of ints within groups, as differences of running sums of all rows, which wrap around alike."""
     with np.errstate(over="ignore"):
         sums = np.cumsum(numbers)
         return sums - np.repeat(sums[groups.starts] - numbers[groups.starts], groups.stops - groups.starts)
 
 
 def scanned_by(function: np.ufunc, component: np.ndarray, groups: RowGroups) -> np.ndarray:
-    """What :func:`segmented_scan` gives for one component and a numpy function."""
+    """:func:`segmented_scan` with one component and a numpy function."""
     return segmented_scan((component,), groups, lambda first, second: (function(*first, *second),))[0]
 
 
@@ -204,9 +202,9 @@ def componentwise(functions: Sequence[np.ufunc], first: Components, second: Comp
 
 
 NOWHERE = np.iinfo(np.int64).max
-"""A pointer to no row; larger than every other, so that a minimum finds the first row."""
+"""A pointer to no row; the largest value, so that a minimum finds the first row."""
 NO_OFFSET = np.iinfo(np.int16).min
-"""Stands for the missing offset of a date-time; smaller than every offset in minutes."""
+"""The missing offset of a date-time; smaller than every offset in minutes."""
 
 
 class Scan:
@@ -230,7 +228,7 @@ class Scan:
         raise PlanInvariantError(f"{type(self).__name__} does not combine")
 
     def scan(self, values: Components, groups: RowGroups) -> Components:
-        """Components of all rows of the group so far, along the order of the groups."""
+        """Components of all rows of the group so far, in group order."""
         combine: Combine = self.combine
         return segmented_scan(values, groups, combine)
 
@@ -248,7 +246,7 @@ class NumpyScan(Scan):
         return componentwise(self.functions, first, second)
 
     def scan(self, values: Components, groups: RowGroups) -> Components:
-        """By the functions' own running form where groups are long."""
+        """By the ``accumulate`` of each function if groups are long."""
         return accumulated(values, groups, self.functions)
 
 
@@ -324,10 +322,10 @@ class FirstScan(NumpyScan):
 
 
 class BetterRowScan(Scan):
-    """The row that is better than others, whose value is pointed at: components are two numbers, whether there is a value, and the place of it."""
+    """Base of scans for the best row: components are two numbers to compare, whether there is a value, and a pointer to the row."""
 
     def improves(self, first: Components, second: Components) -> np.ndarray:
-        """True where the second of two values is better than the first."""
+        """Return where the second of two values is better than the first."""
         raise PlanInvariantError(f"{type(self).__name__} does not compare")
 
     def combine(self, first: Components, second: Components) -> Components:
@@ -360,7 +358,7 @@ class PlaceOfExtremeScan(BetterRowScan):
         return (np.zeros(count, dtype=self.dtype), nothing, nothing.copy(), np.full(count, NOWHERE, dtype=np.int64))
 
     def improves(self, first: Components, second: Components) -> np.ndarray:
-        """True for any number after NaN, and for a better number."""
+        """Return where a number follows NaN, or a better number another."""
         return np.asarray((first[1] & ~second[1]) | (~first[1] & ~second[1] & self.better(second[0], first[0])))
 
 
@@ -382,12 +380,12 @@ class ZonedExtremeScan(BetterRowScan):
         return (zeros, zeros.copy(), np.zeros(count, dtype=bool), np.full(count, NOWHERE, dtype=np.int64))
 
     def improves(self, first: Components, second: Components) -> np.ndarray:
-        """True for a better instant, and of one instant for a better offset."""
+        """Return where the instant is better, or equal and the offset better."""
         return np.asarray(self.better(second[0], first[0]) | ((second[0] == first[0]) & self.better(second[1], first[1])))
 
 
 def valid(column: pa.Array) -> np.ndarray:
-    """True where a value is not missing."""
+    """Return where values are not missing."""
     return column.is_valid().to_numpy(zero_copy_only=False)
 
 
@@ -399,7 +397,7 @@ def numbers(column: pa.Array, dtype: np.dtype) -> np.ndarray:
 
 
 def pointed(pointers: np.ndarray, pool: pa.Array | None) -> pa.Array:
-    """Values of a pool by place; missing where the pointer points nowhere."""
+    """Values of a pool by position; missing for ``NOWHERE``."""
     assert pool is not None
     nowhere = pointers == NOWHERE
     return pool.take(pa.array(np.where(nowhere, 0, pointers), mask=nowhere))

@@ -1,4 +1,4 @@
-"""Shift: the values of a column, a number of rows further on."""
+"""The shift operator: the values of a column, moved by a number of rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.values.encode import encode
 
-# Spark's row offsets have 32 bits; no partition holds as many rows.
+# The limit of Spark's row offsets; no partition holds more rows.
 MAX_SPARK_ROWS = 2**31 - 1
 
 
@@ -61,11 +61,11 @@ class Shift(Operator):
         return (column_type,)
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """The column: its values move as they are, and the fill is one value."""
+        """The column: values move unchanged, and the fill is one value."""
         return [0]
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Values in order stay in order if the missing ones that come in take the place that missing values have in it."""
+        """An order is kept if the missing values that are shifted in sort to the end where they appear."""
         if not self.rows:
             return inputs[0]
         if self.fill is not None:
@@ -76,11 +76,11 @@ class Shift(Operator):
         return RelationProperties(OrderingProperties(orderings=known))
 
     def requires(self, slot: int) -> Need:
-        """Rows by number, to reach beyond the edge of a range."""
+        """Rows by index, to reach beyond the edge of a range."""
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
-        """As many rows, that much earlier."""
+        """The same number of rows, ``rows`` earlier."""
         return (start - self.rows, stop - self.rows)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
@@ -90,7 +90,7 @@ class Shift(Operator):
         return self.run_interval([inputs[0].slice(first, last)], facts, 0, rows, [(first, last)])
 
     def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
-        """The rows that there are, between fills for those outside the frame."""
+        """The rows within the frame, between fills for those outside."""
         rows = max(0, stop - start)
         column = inputs[0].columns[0]
         before = min(max(intervals[0][0] - (start - self.rows), 0), rows)
@@ -104,11 +104,11 @@ class Shift(Operator):
     def _filled(self, rows: int, physical: pa.DataType) -> pa.Array:
         if self.fill is None:
             return pa.nulls(rows, physical)
-        # Not pa.repeat, which refuses to repeat a map no times.
+        # Not pa.repeat, which refuses to repeat a map zero times.
         return encode([self.fill.value], self.fill.type).take(pa.array(np.zeros(rows, dtype=np.int64)))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """``lag`` over the row key; the value in a struct tells a missing value from a missing row."""
+        """``lag`` over the row key; a struct around the value distinguishes a missing value from a missing row."""
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 

@@ -1,4 +1,4 @@
-"""Exponential smoothing: for each row, the mean of the values so far, each weighing half as much for every half-life that has passed since."""
+"""The exponential smoothing operator: for each row, the mean of the values so far, whose weights halve with every half-life that passes."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ TIMES = ("int", "float", "datetime")
 
 @attrs.frozen(eq=False)
 class SmoothingState:
-    """What is known of the rows so far, with one entry per key, but for the cells.
+    """The state after some rows: one entry per key, and cells of time.
 
     Parameters
     ----------
     slots
-        Place of each key, by its token.
+        Position of each key, by its token.
     latest
         Time of the last row that has one, and whether there is one.
     last
         The last value that has a time, and whether there is one.
     specials
-        The sum of the values that are not finite, which never lose their effect: their weight gets small, but not zero.
+        The sum of the values that are not finite, which never lose their effect: their weight gets small but never zero.
     cells
-        The values in cells of time.
+        Weighted sums of the finite values by cell of time.
     """
 
     slots: dict[Hashable, int]
@@ -59,12 +59,12 @@ class SmoothingState:
 
     @classmethod
     def empty(cls, keys: int, dtype: np.dtype, are_all: bool) -> SmoothingState:
-        """No rows of any key; ``are_all``: there are none before."""
+        """The state of no rows; ``are_all``: there are no rows before."""
         latest, last = ((np.zeros(keys, kind), np.zeros(keys, dtype=bool)) for kind in (dtype, np.float64))
         return cls({}, latest, last, np.zeros(keys), SmoothedCells.nothing(dtype, are_all))
 
     def widened(self, slots: dict[Hashable, int]) -> SmoothingState:
-        """Copies of all arrays with room for more keys."""
+        """A copy extended by the keys of ``slots``."""
         more = SmoothingState.empty(len(slots) - len(self.specials), self.latest[0].dtype, True)
         latest, last = (
             tuple(np.concatenate(pair) for pair in zip(*components, strict=True))
@@ -73,29 +73,29 @@ class SmoothingState:
         return SmoothingState(slots, latest, last, np.concatenate([self.specials, more.specials]), self.cells)
 
     def means(self, places: np.ndarray) -> np.ndarray:
-        """The mean of some keys, each of which has one cell at most; anything where there is no value."""
+        """The mean of some keys with at most one cell each; undefined for a key without values."""
         cells, _ = self.cells.later.last_of(places)
         return means(cells.before + cells.sums, self.last[0][places], self.specials[places])
 
 
 @attrs.frozen(eq=False)
 class SmoothedRun:
-    """A run of rows, group by group.
+    """A batch of rows, by group.
 
     Parameters
     ----------
     groups
         Its rows by group.
     places
-        Place of each group in the state.
+        Position of each group in the state.
     after
-        The state after the run.
+        The state after the batch, without its values.
     timed, present
-        Along the order of the groups: rows with a time, and those of them with a value.
+        In group order: masks of the rows with a time, and of those that also have a value.
     valued
-        Groups that have such a row.
+        Groups that have such a value.
     values
-        The values of these rows.
+        These values.
     """
 
     groups: RowGroups
@@ -114,14 +114,14 @@ class SmoothedRun:
         return attrs.evolve(self.after, cells=cells)
 
     def in_row_order(self, smoothed: np.ndarray) -> pa.Array:
-        """Row by row what is known last, missing without a time, of what is known after each value."""
+        """Spread the result after each value to the rows that follow it; missing for rows without a time."""
         groups = self.groups
         if len(smoothed) == groups.rows:
             return pa.array(groups.to_row_order(smoothed), from_pandas=False)
         before, known = self.after.means(self.places), self.after.last[1][self.places]
         counts = np.cumsum(self.present)
         is_later = counts > np.repeat(counts[groups.starts] - self.present[groups.starts], groups.stops - groups.starts)
-        # Values before the run stand in front of those after each value.
+        # Results from before the batch come first, then those after each of its values.
         last = np.where(is_later, counts + (len(before) - 1), groups.group_of_rows())
         found = np.concatenate([before, smoothed])[last]
         missing = ~(np.concatenate([known, np.ones(len(smoothed), dtype=bool)])[last] & self.timed)
@@ -184,7 +184,7 @@ class ExponentialSmoothing(SequentialOperator):
             return run.ended(SmoothedCells.of(run.values, run.places[run.valued], self._cells(run.after)))
 
     def carried(self, state: SmoothingState) -> Any:
-        """The state, unless the first cells hold very many values."""
+        """The state, unless the first cells hold too many values to send."""
         return TOO_LARGE if state.cells.first is None else state
 
     def combine(self, first: SmoothingState, second: SmoothingState) -> SmoothingState:
@@ -213,7 +213,7 @@ class ExponentialSmoothing(SequentialOperator):
         return TimeCells.of(self.half_life, state.latest[0].dtype)
 
     def _grouped(self, chunk: Chunk, schema: Schema, state: SmoothingState) -> SmoothedRun:
-        """A run by group, and a copy of the state with room for its groups that knows the times of the run, but not the values yet."""
+        """Group a batch, and extend a copy of the state by its groups and times, but not yet by its values."""
         groups = RowGroups.of([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
         slots, places = placed(state.slots, groups.tokens)
         after = state.widened(slots)
@@ -226,7 +226,7 @@ class ExponentialSmoothing(SequentialOperator):
         return SmoothedRun(groups, places, after, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
 
     def _times(self, chunk: Chunk, schema: Schema, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
-        """Times along the order of the groups, and whether there is one."""
+        """Times in group order, and a mask of those present."""
         column = chunk.columns[self.time]
         if schema[self.time].is_zoned:
             column = pc.struct_field(column, "instant")
@@ -237,12 +237,12 @@ class ExponentialSmoothing(SequentialOperator):
     def _check_order(
         self, times: np.ndarray, timed: np.ndarray, groups: RowGroups, state: SmoothingState, places: np.ndarray, column_type: ColumnType
     ) -> None:
-        """Refuse times that go backwards within a key; note the last one of each key in the state."""
+        """Refuse times that go backwards within a key, and record the last one of each key in the state."""
         entries, starts, chosen = groups.chosen(timed)
         found, slots = times[entries], places[chosen]
         if not len(found):
             return
-        # The first time of each key is compared with the last one of earlier runs, if there is one.
+        # The first time of each key is compared with the last one of earlier batches, if there is one.
         earlier = np.concatenate([found[:1], found[:-1]])
         earlier[starts] = np.where(state.latest[1][slots], state.latest[0][slots], found[starts])
         backwards = found < earlier
@@ -253,7 +253,7 @@ class ExponentialSmoothing(SequentialOperator):
         put(state.latest, slots, (found[np.append(starts[1:], len(found)) - 1], np.ones(len(slots), dtype=bool)))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """The last smoothed value of all rows so far, collected over a window."""
+        """A window that collects all rows so far, of which the last smoothed value is computed: quadratic, only a cross-check."""
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
@@ -292,7 +292,7 @@ def time_text(value: Any, column_type: ColumnType) -> str:
 
 
 def exponential_smoothing(node: PlannerNode, value: int, time: int | None, keys: Sequence[int], half_life: float) -> PlannerNode:
-    """Smoothed values of a column of a node; without times rows are counted, those of each key on their own."""
+    """Smoothed values of a column of a node; without times, the row counts within each key serve as times."""
     if time is None:
         time = len(node.schema)
         node = zip_columns(node, running(node, keys, [Aggregation("count")]) if keys else row_number(node))

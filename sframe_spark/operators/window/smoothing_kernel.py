@@ -1,7 +1,7 @@
-"""Time in cells of a few half-lives, and what is left of the values of earlier cells at the beginning of each: the same however rows are cut.
+"""Exponentially decayed sums over time, with results that do not depend on batch boundaries.
 
-Within a cell weights count from its beginning, so weighted values add up one after the other, as numpy does quickly.
-What is left of earlier cells is added to that.
+Time is divided into cells of a few half-lives. Within a cell, weights are relative to its beginning, so weighted values are summed by a plain
+cumulative sum; to that is added what remains, decayed, of the sums of earlier cells.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from sframe_spark.compute.arrow_buffers import new_array
 from sframe_spark.compute.sorting import order_of
 from sframe_spark.operators.window.segmented_scan import RowGroups, accumulated
 
-# So many half-lives are a cell: weights of one are far from the smallest float.
+# Half-lives per cell: weights within a cell stay far from the smallest float.
 HALF_LIVES = 64
-# Weights are at most the inverse of two to this power: so many values of one moment add up to a float.
+# Weights are at most 2**-ROOM, so that sums of many large values stay finite.
 ROOM = 40
-# Weights of so many moments of a cell are looked up.
+# Cells of at most so many time units use a table of weights.
 MAX_WEIGHTS_TABLED = 1 << 16
-# After so many half-lives less is left of a weight than any float but zero.
+# 2 to this power underflows to zero.
 MIN_EXPONENT = -1075
-# After so many, the largest float is less than the last bit of the smallest one.
+# After so many half-lives, the largest float decays below the last bit of the smallest one.
 MAX_HALF_LIVES = 2300.0
-# Longer cells are added up one by one, others side by side.
+# Groups of cells with more values than this are summed by one cumulative sum; shorter ones step by step, side by side.
 LONG_CELL = 128
-# So many cells are a stretch: most of the time all that is older is too old to matter.
+# Cells per stretch: what is older than a stretch is mostly too old to matter. Its last few cells give a first guess of what it carries over.
 STRETCH, LAST_CELLS = 60, 6
-# Fewer cells take less time one by one.
+# Fewer cells are processed one by one, which takes less time.
 FEW_CELLS = 1500
 
 
 def decays(earlier: np.ndarray, later: np.ndarray, half_life: float) -> np.ndarray:
-    """What is left of a weight between two times.
+    """The factor by which a weight decays between two times.
 
     Examples
     --------
@@ -49,13 +49,13 @@ def decays(earlier: np.ndarray, later: np.ndarray, half_life: float) -> np.ndarr
         # Between two equal infinities no time passes, but their difference is NaN.
         gap = np.where(earlier == later, 0.0, gap)
     elif len(gap) and gap.min() < 0:
-        # Ints far apart wrap around.
+        # The difference of ints far apart has wrapped around.
         gap = np.where(gap >= 0, gap, later.astype(np.float64) - earlier.astype(np.float64))
     if len(gap) and gap.min() == gap.max():
-        # On a regular grid, as that of row numbers, every step is the same.
+        # On a regular grid, such as row numbers, all steps are equal.
         return np.broadcast_to(np.exp2(gap[:1] / -half_life), gap.shape)
     exponents = gap / -half_life
-    # Numpy takes long for results that are zero, or almost.
+    # np.exp2 is slow where results underflow.
     some = exponents > MIN_EXPONENT
     if some.all():
         return np.exp2(exponents)
@@ -81,7 +81,7 @@ class TimeCells:
 
     @classmethod
     def of(cls, half_life: float, dtype: np.dtype[Any]) -> TimeCells:
-        """Those of a few half-lives each.
+        """Cells of a few half-lives each.
 
         Examples
         --------
@@ -89,7 +89,7 @@ class TimeCells:
         [1, 192, 4611686018427387904]
         """
         if dtype.kind == "f":
-            # Floats are cut at multiples of a power of two without rounding.
+            # With a power of two as length, floats are divided without rounding.
             return cls(half_life, math.ldexp(0.5, math.frexp(min(half_life * HALF_LIVES, 1e308))[1]))
         return cls(half_life, max(1, round(min(half_life * HALF_LIVES, 2.0**62))))
 
@@ -103,17 +103,17 @@ class TimeCells:
         """
         if times.dtype.kind == "f":
             cells = np.floor(times / self.length) * self.length
-            # Infinite times, and those that are so many cells away.
+            # Infinite times, and times whose cell number overflows, are cells of their own.
             return np.where(np.isfinite(cells), cells, times)
         if self.length == 1:
             return times
         cells = times // self.length
         cells *= self.length
-        # The first one that ints have may begin before the smallest of them.
+        # The first cell of ints may begin before the smallest int.
         return np.where(cells > times, np.int64(-(2**63)), cells) if len(times) and times.min() < self.length - 2**63 else cells
 
     def weights(self, times: np.ndarray, begins: np.ndarray) -> np.ndarray:
-        """What a value of each time weighs in its cell, which begins when it says: little, so that sums stay floats."""
+        """The weight of a value at each time within its cell, scaled down so that sums stay finite."""
         if times.dtype.kind == "f":
             return self._weights_after(np.where(times == begins, 0.0, times - begins))
         if self.length > MAX_WEIGHTS_TABLED:
@@ -121,39 +121,39 @@ class TimeCells:
         return self._weights_after(np.arange(self.length, dtype=np.float64)).take(times - begins)
 
     def _weights_after(self, passed: np.ndarray) -> np.ndarray:
-        """What values weigh so long after the beginning of a cell."""
+        """The weights of values so long after the beginning of a cell."""
         longest = float(self.length if isinstance(self.length, float) else self.length - 1)
         whole = np.floor(passed / self.half_life)
-        # Values a half-life apart weigh twice as much, to the last bit.
+        # Weights of values a half-life apart differ by exactly a factor of two.
         parts = np.exp2((passed - whole * self.half_life) / self.half_life)
-        most = math.ceil(longest / self.half_life)
-        parts *= np.ldexp(1.0, np.arange(-most, 1) - ROOM).take(whole.astype(np.int64))
+        max_half_lives = math.ceil(longest / self.half_life)
+        parts *= np.ldexp(1.0, np.arange(-max_half_lives, 1) - ROOM).take(whole.astype(np.int64))
         return parts
 
     def are_felt(self, times: np.ndarray, lasts: np.ndarray) -> np.ndarray:
-        """Whether a value of each time may make a difference at another time."""
+        """Return whether a value at each time can still affect results at a later time."""
         return ~(lasts.astype(np.float64) - times.astype(np.float64) > MAX_HALF_LIVES * self.half_life)
 
 
 def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Of pairs of numbers, sums so far from each start on, one pair after the other; in their place.
+    """Cumulative sums of two rows of numbers within segments, in place.
 
     Parameters
     ----------
     numbers
-        Two rows; the numbers of a pair lie side by side in memory.
+        Two rows, interleaved in memory.
     starts
-        Places of the first pairs.
+        Where each segment starts.
 
     Examples
     --------
     >>> summed_within(np.array([[1.0, 0.5], [2.0, 0.5], [4.0, 1.0], [8.0, 2.0]]).T, np.array([0, 2])).tolist()
     [[1.0, 3.0, 4.0, 12.0], [0.5, 1.0, 1.0, 3.0]]
     """
-    # To numpy two floats are a complex number: they are added up at once.
+    # Both rows are summed at once as complex numbers.
     pairs = numbers.T.view(np.complex128)[:, 0]
     counts = np.diff(starts, append=len(pairs))
-    # Cells that are as long as those beside them are added up together.
+    # Consecutive segments of equal length are summed as a table.
     firsts = np.flatnonzero(np.diff(counts, prepend=-1))
     stops = np.append(firsts[1:], len(starts))
     are_long = (stops - firsts) * counts[firsts] > LONG_CELL
@@ -161,10 +161,10 @@ def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
         part = pairs[starts[first] : starts[first] + counts[first] * (stop - first)].reshape(stop - first, -1)
         np.cumsum(part, axis=1, out=part)
     short = np.flatnonzero(~np.repeat(are_long, stops - firsts) & (counts > 1))
-    # Numpy sorts ints of eight bits in one pass.
+    # Numpy sorts 8-bit ints by counting.
     order = short[np.argsort((LONG_CELL - counts[short]).astype(np.uint8), kind="stable")]
     begins = starts[order]
-    # How many cells have more numbers than so many.
+    # For each step, the number of segments that are longer.
     longer = np.searchsorted(-counts[order], -np.arange(1, counts[order[0]] if len(order) else 1), side="left")
     for step, many in enumerate(longer.tolist(), start=1):
         places = begins[:many] + step
@@ -173,19 +173,19 @@ def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """What is left at the beginning of each cell: of the sum of the cell before it, and of what was left at the beginning of that.
+    """What remains of all earlier cells at the beginning of each cell.
 
-    As if cells were gone through one after the other: stretches of them are side by side, with what the one before each
-    may give to it. Where it gives something else, that one is gone through anew.
+    The recurrence is ``carried[i] = (carried[i - 1] + sums[i - 1]) * left[i]``, evaluated as if cell by cell. Stretches of cells are processed
+    side by side, from a guess of what the stretch before carries over; stretches whose guess proves wrong are processed again.
 
     Parameters
     ----------
     first
-        What is left where nothing is of the cell before.
+        What remains at the beginning of cells with ``left`` zero.
     sums
         The sum of each cell.
     left
-        The share that is left from the beginning of the cell before to that of each; zero for the first one.
+        The decay from the beginning of the cell before to that of each cell; zero for the first cell.
 
     Examples
     --------
@@ -200,11 +200,11 @@ def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray
     shares = in_stretches(left[np.newaxis], steps, stretches)[:, 0]
     given, added = (in_stretches(numbers, steps, stretches) for numbers in (first, np.concatenate([np.zeros((rows, 1)), sums[:, :-1]], axis=1)))
     before = np.zeros((rows, stretches))
-    # The last few cells of a stretch tell most often what goes over to the next one.
+    # The last few cells of a stretch mostly determine what it carries over.
     before[:, 1:] = decayed_steps(before, given[-LAST_CELLS:], added[-LAST_CELLS:], shares[-LAST_CELLS:])[-1, :, :-1]
     found = decayed_steps(before, given, added, shares)
     while True:
-        # NaN is equal to itself here.
+        # Compared as bits, so that NaN equals itself.
         changed = np.flatnonzero((found[-1, :, :-1].view(np.int64) != before[:, 1:].view(np.int64)).any(axis=0)) + 1
         if not len(changed):
             return found.transpose(1, 2, 0).reshape(rows, -1)[:, :count]
@@ -213,7 +213,7 @@ def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray
 
 
 def one_by_one(first: list[float], sums: list[float], left: list[float]) -> list[float]:
-    """What is left at the beginning of each of some cells."""
+    """:func:`carried` for one row, cell by cell."""
     found, total = [], 0.0
     for given, added, share in zip(first, sums, left, strict=True):
         before = total * share if share else given
@@ -223,14 +223,14 @@ def one_by_one(first: list[float], sums: list[float], left: list[float]) -> list
 
 
 def in_stretches(numbers: np.ndarray, steps: int, stretches: int) -> np.ndarray:
-    """Numbers by step, row and stretch; the last stretch is filled up with zeros."""
+    """Numbers by step, row and stretch; the last stretch is padded with zeros."""
     filled = np.zeros((len(numbers), steps * stretches))
     filled[:, : numbers.shape[1]] = numbers
     return np.ascontiguousarray(filled.reshape(len(numbers), stretches, steps).transpose(2, 0, 1))
 
 
 def decayed_steps(before: np.ndarray, given: np.ndarray, added: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """What is left at each step of some stretches, given what is before the first one."""
+    """What is carried at each step of some stretches, given what is carried into them."""
     found = np.empty_like(given)
     nothing = shares == 0.0
     for step in range(len(found)):
@@ -241,23 +241,20 @@ def decayed_steps(before: np.ndarray, given: np.ndarray, added: np.ndarray, shar
     return found
 
 
-# Sums of values that lose half their weight with every half-life: after each value, after the last one, and of two runs of rows together.
-
-
 @attrs.frozen(eq=False)
 class CellSums:
-    """Sums of values in cells of time, which some owners have one after the other.
+    """Decayed sums by owner (a group) and cell of time.
 
     Parameters
     ----------
     owners
-        Whose cell it is: numbers that ascend.
+        The owner of each cell, ascending.
     begins
-        When it begins; they ascend for each owner.
+        When each cell begins, ascending for each owner.
     sums
-        The weighted values and the weights in it, added up from its first value on.
+        Two rows: the weighted values and the weights in each cell, summed.
     before
-        What is left when it begins of those before it, known of the first cell of an owner alone.
+        What remains of earlier cells when the cell begins; only known for the first cell of an owner.
     """
 
     owners: np.ndarray
@@ -267,46 +264,46 @@ class CellSums:
 
     @classmethod
     def nothing(cls, count: int, dtype: np.dtype[Any]) -> CellSums:
-        """Cells without values, of no owner."""
+        """Empty cells without an owner."""
         return cls(np.full(count, -1), np.zeros(count, dtype), np.zeros((2, count)), np.zeros((2, count)))
 
-    def taken(self, chosen: np.ndarray) -> CellSums:
+    def at(self, chosen: np.ndarray) -> CellSums:
         """Some of the cells."""
         return CellSums(self.owners[chosen], self.begins[chosen], self.sums[:, chosen], self.before[:, chosen])
 
     def joined(self, other: CellSums) -> CellSums:
-        """These cells and others, owner by owner; of the same owner these come first."""
+        """These cells and others, sorted by owner; cells of the same owner keep this order."""
         pairs = ((self.owners, other.owners), (self.begins, other.begins), (self.sums, other.sums), (self.before, other.before))
         both = CellSums(*(np.concatenate(pair, axis=-1) for pair in pairs))
-        return both if (both.owners[1:] >= both.owners[:-1]).all() else both.taken(order_of([both.owners]))
+        return both if (both.owners[1:] >= both.owners[:-1]).all() else both.at(order_of([both.owners]))
 
     def places_of(self, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the last cell of some owners is, and which of these have one."""
+        """The position of each owner's last cell, and a mask of the owners that have one."""
         table = np.full(int(max(self.owners.max(initial=-1), owners.max(initial=-1))) + 1, -1)
         table[self.owners] = np.arange(len(self.owners))
         places = table[owners]
         return places, places >= 0
 
     def last_of(self, owners: np.ndarray) -> tuple[CellSums, np.ndarray]:
-        """The last cell of some owners, one without values where there is none, and which of these have one."""
+        """The last cell of each owner (empty if there is none), and a mask of the owners that have one."""
         places, known = self.places_of(owners)
         if known.all():
-            return self.taken(places), known
+            return self.at(places), known
         found = CellSums.nothing(len(owners), self.begins.dtype)
-        chosen = self.taken(places[known])
+        chosen = self.at(places[known])
         found.begins[known], found.sums[:, known], found.before[:, known] = chosen.begins, chosen.sums, chosen.before
         return found, known
 
     def replaced(self, other: CellSums) -> CellSums:
-        """These cells but those that are the same as others, and these."""
+        """These cells with those of the same owner and time replaced, and the remaining new ones added."""
         places, known = other.places_of(self.owners)
         same = known
         if known.any():
             same = known & (self.begins == other.begins[places])
-        return (self if not same.any() else self.taken(np.flatnonzero(~same))).joined(other)
+        return (self if not same.any() else self.at(np.flatnonzero(~same))).joined(other)
 
     def only(self, other: CellSums) -> CellSums:
-        """The only cell of each owner: another one where there is one."""
+        """With one cell per owner: replace cells by those of ``other``, and add owners that are new."""
         places, known = self.places_of(other.owners)
         mine = places[known]
         pairs = ((self.begins, other.begins), (self.sums, other.sums), (self.before, other.before))
@@ -314,15 +311,15 @@ class CellSums:
         for copy, (_, new) in zip((begins, sums, before), pairs, strict=True):
             copy[..., mine] = new[..., known]
         found = CellSums(self.owners, begins, sums, before)
-        return found if known.all() else found.joined(other.taken(np.flatnonzero(~known)))
+        return found if known.all() else found.joined(other.at(np.flatnonzero(~known)))
 
     def felt(self, cells: TimeCells) -> CellSums:
-        """The cells whose values may make a difference in the last one of their owner."""
+        """The cells that can still affect the last cell of their owner."""
         felt = cells.are_felt(self.begins, self.begins[self.places_of(self.owners)[0]])
-        return self if felt.all() else self.taken(np.flatnonzero(felt))
+        return self if felt.all() else self.at(np.flatnonzero(felt))
 
     def last_ones(self, cells: TimeCells) -> CellSums:
-        """The last cell of each owner, and what is left before it."""
+        """The last cell of each owner, with what remains of the earlier ones."""
         goes_on = np.zeros(len(self.owners), dtype=bool)
         goes_on[1:] = self.owners[1:] == self.owners[:-1]
         if not goes_on.any():
@@ -330,17 +327,17 @@ class CellSums:
         left = np.zeros(len(self.owners))
         left[1:] = np.where(goes_on[1:], decays(self.begins[:-1], self.begins[1:], cells.half_life), 0.0)
         before = carried(np.where(goes_on, 0.0, self.before), self.sums, left)
-        return attrs.evolve(self, before=before).taken(np.flatnonzero(np.append(~goes_on[1:], True)))
+        return attrs.evolve(self, before=before).at(np.flatnonzero(np.append(~goes_on[1:], True)))
 
 
 @attrs.frozen(eq=False)
 class ValuesInTime:
-    """Values that are there, with their times, group by group; within a group times ascend.
+    """Values with their times, group by group; times ascend within a group.
 
     Parameters
     ----------
     times
-        One for each value.
+        The time of each value.
     values
         Floats.
     starts
@@ -353,16 +350,16 @@ class ValuesInTime:
 
     @property
     def counts(self) -> np.ndarray:
-        """How many values each group has."""
+        """Number of values of each group."""
         return np.diff(self.starts, append=len(self.times))
 
     @property
     def lasts(self) -> np.ndarray:
-        """Place of the last value of each group."""
+        """Position of the last value of each group."""
         return self.starts + self.counts - 1
 
     def spread(self, numbers: np.ndarray) -> np.ndarray:
-        """The number of its group for each value."""
+        """Repeat one number per group for each of its values."""
         return np.broadcast_to(numbers, self.times.shape) if len(numbers) == 1 else np.repeat(numbers, self.counts)
 
     def _special(self) -> np.ndarray | None:
@@ -376,7 +373,7 @@ class ValuesInTime:
         return np.zeros(len(self.starts)) if special is None else np.add.reduceat(special, self.starts)
 
     def specials_so_far(self, before: np.ndarray) -> np.ndarray:
-        """The same up to each value, given those before the first one of each group."""
+        """The sum of non-finite values up to each value, given that before each group."""
         special, specials = self._special(), self.spread(before)
         if special is None:
             return specials
@@ -390,7 +387,7 @@ class ValuesInTime:
         return np.flatnonzero(is_start)
 
     def weighted(self, begins: np.ndarray, cells: TimeCells) -> np.ndarray:
-        """Weighted values, zero for those that are not finite, and weights."""
+        """Two interleaved rows: weighted values (zero if not finite) and weights."""
         found = new_array(2 * len(self.times), np.float64).reshape(-1, 2).T
         found[1] = cells.weights(self.times, begins)
         np.multiply(self.values, found[1], out=found[0])
@@ -399,7 +396,7 @@ class ValuesInTime:
         return found
 
     def in_cells(self, owners: np.ndarray, cells: TimeCells) -> CellSums:
-        """Sums in cells of groups of these owners, whose first values are the first ones of a cell."""
+        """Sums by cell; ``owners`` are those of the groups, and the first value of each group is the first of its cell."""
         if not len(owners):
             return CellSums.nothing(0, self.times.dtype)
         begins = cells.begins(self.times)
@@ -408,9 +405,9 @@ class ValuesInTime:
         return CellSums(self.spread(owners)[starts], begins[starts], sums, np.zeros_like(sums))
 
     def scanned(self, owners: np.ndarray, before: CellSums, known: np.ndarray, cells: TimeCells) -> tuple[np.ndarray, CellSums]:
-        """The weighted sum and the sum of weights after each value, and the last cell of each group, given the last one before the run.
+        """The weighted sum and the sum of weights after each value, and the last cell of each group.
 
-        ``known`` tells of which groups there is one.
+        ``before`` is the last cell of each group before the batch, where ``known`` says that there is one.
         """
         begins = cells.begins(self.times)
         starts = self.cell_starts(begins)
@@ -433,31 +430,31 @@ class ValuesInTime:
 
 
 def means(sums: np.ndarray, lasts: np.ndarray, specials: np.ndarray) -> np.ndarray:
-    """Weighted means, of weighted sums and sums of weights, given the last value of each."""
-    # Of the floats that are a quotient the last value is taken where it is one: it is the mean where nothing is left of others.
+    """Weighted means from weighted sums and sums of weights, given the last value of each."""
     mean = sums[0] / sums[1]
-    # Of sums that are zero the sign tells whether a batch or a cell began there.
+    # No negative zero: the sign of a zero sum depends on where batches and cells begin.
     mean += 0.0
+    # If the last value is one of the floats that the rounded quotient may be, it is the mean: nothing remains of earlier values.
     np.copyto(mean, lasts, where=lasts * sums[1] == sums[0])
     return np.where(specials == 0, mean, specials) if specials.any() else mean
 
 
-# Values of cells of time that may have begun before some rows: they are kept until the rows before are known.
+# Values of cells that may have begun before a row range: they are kept individually until the rows before it are known.
 
-# More values are not sent from task to task: those of all ranges are in one process's memory until they are put together.
+# More values are not sent from task to task: those of all ranges are in the memory of one process until they are merged.
 MAX_VALUES = 1 << 17
 
 
 @attrs.frozen(eq=False)
 class Heads:
-    """Values of one cell of each of some owners, all that rows have of it.
+    """All values of a row range in the first cell of each owner.
 
     Parameters
     ----------
     owners
-        Whose value it is: numbers that ascend.
+        The owner of each value, ascending.
     times
-        They ascend for each owner.
+        The time of each value, ascending for each owner.
     values
         The values.
     """
@@ -473,7 +470,7 @@ class Heads:
 
     @property
     def are_many(self) -> bool:
-        """Whether these are too many to send."""
+        """Return whether there are too many values to send."""
         return len(self.owners) > MAX_VALUES
 
     @property
@@ -481,7 +478,7 @@ class Heads:
         """Where the values of each owner start."""
         return np.flatnonzero(np.diff(self.owners, prepend=-1))
 
-    def taken(self, chosen: np.ndarray) -> Heads:
+    def at(self, chosen: np.ndarray) -> Heads:
         """Some of the values."""
         return Heads(self.owners[chosen], self.times[chosen], self.values[chosen])
 
@@ -494,27 +491,27 @@ class Heads:
         return both.in_order()
 
     def renamed(self, owners: np.ndarray) -> Heads:
-        """The same values, each owner under another number."""
+        """The same values with other owner numbers."""
         return attrs.evolve(self, owners=owners[self.owners]).in_order()
 
     def in_order(self) -> Heads:
-        """Owner by owner."""
-        return self if (self.owners[1:] >= self.owners[:-1]).all() else self.taken(order_of([self.owners]))
+        """The same values sorted by owner, stable."""
+        return self if (self.owners[1:] >= self.owners[:-1]).all() else self.at(order_of([self.owners]))
 
     def in_other_cells(self, earlier: Heads, cells: TimeCells) -> np.ndarray:
-        """For each value, whether earlier values of its owner are of another cell."""
+        """Return, for each value, whether its owner's earlier values are in another cell."""
         if not len(earlier.owners) or not len(self.owners):
             return np.zeros(len(self.owners), dtype=bool)
         places = np.searchsorted(earlier.owners, self.owners, side="right") - 1
         return (places >= 0) & (earlier.owners[places] == self.owners) & (cells.begins(earlier.times)[places] != cells.begins(self.times))
 
     def in_cells(self, cells: TimeCells) -> CellSums:
-        """Their sums in cells, the first of which begins with the first value of its owner."""
+        """Sums by cell, if the first value of each owner is the first of its cell."""
         starts = self.starts
         return ValuesInTime(self.times, self.values, starts).in_cells(self.owners[starts], cells)
 
     def added_to(self, earlier: CellSums, cells: TimeCells) -> CellSums:
-        """Earlier cells, with these values in them or in cells after them."""
+        """Earlier cells with these values added, to the last cell of their owner or as new cells."""
         if not len(self.owners):
             return earlier
         starts = self.starts
@@ -529,7 +526,7 @@ class Heads:
 
 
 def in_two(times: np.ndarray, cells: TimeCells) -> tuple[slice, slice]:
-    """Of times that ascend, those of the first cell, and the later ones of cells whose values make a difference at the end."""
+    """Split ascending times: those of the first cell, and those of later cells that still affect the last one."""
     first, last = cells.begins(times[:1]), cells.begins(times[-1:])
     stop = first_place(len(times), lambda place: bool(cells.begins(times[place : place + 1]) != first))
     start = first_place(len(times), lambda place: bool(cells.are_felt(cells.begins(times[place : place + 1]), last)))
@@ -537,7 +534,7 @@ def in_two(times: np.ndarray, cells: TimeCells) -> tuple[slice, slice]:
 
 
 def first_place(count: int, holds: Callable[[int], bool]) -> int:
-    """The first of so many places where something holds, as it does in all after it.
+    """The first of ``count`` positions where a monotone predicate holds; ``count`` if there is none.
 
     Examples
     --------
@@ -549,16 +546,16 @@ def first_place(count: int, holds: Callable[[int], bool]) -> int:
 
 @attrs.frozen(eq=False)
 class SmoothedCells:
-    """What some rows have in cells of time.
+    """The values of a row range, by cell of time.
 
     Parameters
     ----------
     first
-        The values of the first cell of each owner, which may have begun before; none where it did not; None where they are too many.
+        The individual values of each owner's first cell, if it may have begun before the range; None if they are too many.
     later
-        The cells after it.
+        The sums of all other cells.
     are_all
-        Whether there are no rows before.
+        Whether no rows come before the range.
     """
 
     first: Heads | None
@@ -572,7 +569,7 @@ class SmoothedCells:
 
     @classmethod
     def of(cls, values: ValuesInTime, owners: np.ndarray, cells: TimeCells) -> SmoothedCells:
-        """Of groups of these owners, whose numbers ascend, with rows before that are not known."""
+        """The cells of a range whose earlier rows are unknown; ``owners``, ascending, are those of the groups."""
         first: np.ndarray | slice
         later: np.ndarray | slice
         if len(owners) == 1:
@@ -587,27 +584,27 @@ class SmoothedCells:
         return cls(head, rest.in_cells(cells), False).in_bounds()
 
     def in_bounds(self) -> SmoothedCells:
-        """The same; nothing is known where values are too many."""
+        """The same, but unknown if there are too many individual values."""
         if self.first is not None and not self.first.are_many:
             return self
         return SmoothedCells(None, CellSums.nothing(0, self.later.begins.dtype), self.are_all)
 
     def last_ones(self, cells: TimeCells) -> SmoothedCells:
-        """The last cell of each owner, of all rows."""
+        """Keep only the last cell of each owner; the range must have all rows so far."""
         return attrs.evolve(self, later=self.later.last_ones(cells))
 
     def with_last_cells(self, last: CellSums) -> SmoothedCells:
-        """The last cells of some owners in place of those before, of all rows."""
+        """Replace the last cells of some owners; the range must have all rows so far."""
         return attrs.evolve(self, later=self.later.only(last))
 
     def followed_by(self, after: SmoothedCells, owners: np.ndarray, cells: TimeCells) -> SmoothedCells:
-        """The cells of both; the owners of the later ones have these numbers here."""
+        """The cells of two consecutive ranges; ``owners`` maps owner numbers of the second to those of the first."""
         if self.first is None or after.first is None:
             return attrs.evolve(self, first=None).in_bounds()
         first = after.first.renamed(owners)
         later = CellSums.nothing(0, self.later.begins.dtype).joined(attrs.evolve(after.later, owners=owners[after.later.owners]))
-        # Of a cell that begins in these rows the values are added up.
-        begun = np.full(len(first.owners), self.are_all)
-        begun |= self.later.places_of(first.owners)[1] | first.in_other_cells(self.first, cells)
-        known = first.taken(np.flatnonzero(begun)).added_to(self.later, cells).joined(later).felt(cells)
-        return SmoothedCells(self.first.followed_by(first.taken(np.flatnonzero(~begun))), known, self.are_all).in_bounds()
+        # Values are summed if their cell is known to begin within these rows.
+        begins_here = np.full(len(first.owners), self.are_all)
+        begins_here |= self.later.places_of(first.owners)[1] | first.in_other_cells(self.first, cells)
+        known = first.at(np.flatnonzero(begins_here)).added_to(self.later, cells).joined(later).felt(cells)
+        return SmoothedCells(self.first.followed_by(first.at(np.flatnonzero(~begins_here))), known, self.are_all).in_bounds()
