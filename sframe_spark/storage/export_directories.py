@@ -1,4 +1,4 @@
-"""Directories of files for other programs: parts in row order, complete before they are seen, and replaced only where they are ours.
+"""Export directories of part files for other programs: published as a whole, and replaced only if an earlier export wrote them.
 
 A directory holds ``part-00000-0f3c...parquet``, ``part-00001-0f3c...parquet`` ... with the same long number, which no two writings have, and nothing
 else: polars refuses a directory with files of several kinds, so names alone tell that it is ours.
@@ -30,7 +30,7 @@ from sframe_spark.storage.filesystem.object_store import listed, place_within, p
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 
-# Where parts of an export are written before anybody sees them: here, and where tasks of other machines write them.
+# Staging: where parts are written before they are published.
 
 
 @attrs.define(eq=False)
@@ -40,11 +40,11 @@ class Staging:
     Parameters
     ----------
     here
-        One of this machine.
-    beside
-        One that is where the export goes, under a name that readers take for no data; of exports here the same one.
+        A local one.
+    next to
+        A hidden one on the target's file system; for local exports the same as ``local``.
     is_used
-        Whether there may be something in the one elsewhere.
+        Whether the remote one may hold files.
     """
 
     local: str
@@ -52,7 +52,7 @@ class Staging:
     is_used: bool = False
 
     def for_tasks(self, see_local_files: bool) -> str:
-        """Return the directory in which tasks write, ``see_local_files`` if they all see the files of this process."""
+        """Return the directory for tasks; ``see_local_files``: whether all tasks see this machine's files."""
         if see_local_files or is_private(self.remote):
             return self.local
         self.is_used = True
@@ -61,7 +61,7 @@ class Staging:
 
 @contextlib.contextmanager
 def staged_remotely(target: str) -> Iterator[Staging]:
-    """Directories for the parts of an export elsewhere, which go when the block ends."""
+    """Yield staging directories for a remote export and remove them afterwards."""
     handle = scratch_store().new_dataset()
     staging = Staging(handle.directory, join(target.rpartition("/")[0], HIDDEN + new_name()))
     try:
@@ -69,22 +69,22 @@ def staged_remotely(target: str) -> Iterator[Staging]:
     finally:
         handle.discard()
         if staging.is_used:
-            # What was exported is there, or an error tells why it is not; what may not be removed stays under names that nobody reads.
+            # What was exported is there, or an error says why it is not; what may not be removed stays under names that no one reads.
             with contextlib.suppress(StorageError):
                 remove_files([file.uri for file in listed(staging.remote, below=True)])
 
 
 def remove_files(uris: list[str]) -> None:
-    """Remove files elsewhere, side by side."""
+    """Remove remote files in parallel."""
     if uris:
         in_threads(remove, uris, available_cores())
 
 
-# Directories of parts elsewhere, where no two change places: all parts are there before the first is seen, and part 0 comes last.
+# Remote exports cannot be swapped in: parts are renamed into place, part 0 last, so that a reader can see that an export is incomplete.
 
 
 def require_nothing_remote(target: str) -> None:
-    """Make sure, before any work, that a directory can be made elsewhere without a reader seeing parts of two.
+    """Make sure, before any work, that a remote target is empty, so that readers never see parts of two exports.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def require_nothing_remote(target: str) -> None:
 
 
 def publish_remotely(staging: Staging, files: Sequence[str], target: str, names: Sequence[str]) -> None:
-    """Give parts, in row order, their names in a directory: one part by one request, several by copies that the file system makes.
+    """Move parts to their final names in row order: a single one in one request, several by server-side copies.
 
     Raises
     ------
@@ -115,19 +115,19 @@ def publish_remotely(staging: Staging, files: Sequence[str], target: str, names:
         files = in_threads(lambda file: _staged_remotely(file, staging, target), files, available_cores())
     try:
         with interrupts_deferred():
-            # Who finds parts and none of number 0 knows that they are not all.
+            # Parts without a part 0 are recognisably incomplete.
             in_threads(lambda pair: _place(*pair), list(zip(files, places, strict=True))[1:], available_cores())
             _place(files[0], places[0])
             _require_alone(target, names)
     except BaseException:
-        # What cannot be removed is told by nobody: the error that is the cause is.
+        # A failure to clean up must not hide the original error.
         with contextlib.suppress(StorageError):
             remove_files(places)
         raise
 
 
 def _staged_remotely(file: str, staging: Staging, target: str) -> str:
-    """Where a part is on the file system of the target, under a name that nobody reads."""
+    """Upload a part under a hidden name unless it is there already; return its URI."""
     if is_remote_location(file):
         return file
     place = join(staging.remote, os.path.basename(file))
@@ -152,7 +152,7 @@ _PART = re.compile(r"part-([0-9]{5,9})-([0-9a-f]{32}\.(?:parquet|orc))")
 
 
 def part_names(count: int, ending: str) -> list[str]:
-    """Return names of parts of one writing: in name order where numbers are in order, as far as there are 100,000.
+    """Return part names of one export; name order is row order for up to 100,000 parts.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def part_names(count: int, ending: str) -> list[str]:
 
 @contextlib.contextmanager
 def exporting(path: str | os.PathLike[str]) -> Iterator[Export]:
-    """Something to write parts into, which appear as a directory at the path: when the block ends, and not at all if an error ends it.
+    """Yield an export whose parts appear at the path when the block ends, and not at all if it raises.
 
     Raises
     ------
@@ -199,7 +199,7 @@ class Export:
     directory: str
 
     def publish(self, files: Sequence[str], ending: str) -> None:
-        """Give the files that tasks wrote, in row order, the names of parts, and remove all others, which are of lost attempts."""
+        """Publish the files that tasks wrote, in row order, and remove those of lost attempts."""
         names = part_names(len(files), ending)
         if is_remote_location(self.directory):
             publish_remotely(self.staging, files, self.directory, names)
@@ -213,7 +213,7 @@ class Export:
 
 
 def require_export(location: str) -> None:
-    """Make sure that writing a directory destroys nothing but what such a writing wrote.
+    """Make sure that an existing directory holds nothing but an earlier export.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def require_export(location: str) -> None:
 
 
 def _swap(staging: str, target: str) -> None:
-    """Put a complete directory in the place of an older one."""
+    """Replace an older export by a complete new one."""
     require_export(target)
     with translate_os_errors("write", target):
         OPEN_DATASETS.replace(target, staging, lambda new, old: put_in_place(new, old, _switch_by_files))
@@ -248,7 +248,7 @@ def _swap(staging: str, target: str) -> None:
 
 
 def _switch_by_files(staging: str, target: str) -> None:
-    """Move the old files out and the new ones in where directories cannot change places: readers must wait until it is done."""
+    """Replace files one by one where directories cannot be exchanged; readers must wait until it is done."""
     old, new = names_in(target), names_in(staging)
     aside = join(staging, "old")
     os.mkdir(aside)

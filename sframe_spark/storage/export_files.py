@@ -1,4 +1,4 @@
-"""Files of text written in parts: each part where its rows are, the file in place when it is complete."""
+"""Export files: one Parquet or ORC part per task, and text files that are written in parts and published when complete."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from sframe_spark.types import ColumnType
 from sframe_spark.values.export import outgoing, outgoing_type
 from sframe_spark.values.value_errors import column_named
 
-# One file of rows for other programs, in Parquet or ORC: row groups bounded in rows and bytes, columns under the user's names.
+# Part files in Parquet or ORC: row groups bounded in rows and bytes, columns under the user's names.
 
 PARQUET, ORC = "parquet", "orc"
 
 
 @attrs.frozen
 class PartForm:
-    """What parts look like.
+    """Format and columns of part files.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class PartForm:
 
 
 def write_part(directory: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> tuple[str, int]:
-    """Write runs of rows, one after the other, as one file; return where it is, under a hidden name of this attempt alone, and the number of rows.
+    """Write batches of rows as one file; return its path, which is hidden and unique to this attempt, and the number of rows.
 
     An error leaves no file.
     """
@@ -104,7 +104,7 @@ def _write(location: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) ->
 
 
 def groups(form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> Iterator[pa.Table]:
-    """Rows as they go out, a row group at a time; without rows, a table without rows, which has the columns."""
+    """Yield exported rows, one row group at a time; for no rows, one empty table with the columns."""
     schema = form.schema
     waiting: list[pa.Table] = []
     rows = size = 0
@@ -126,7 +126,7 @@ def _outgoing(form: PartForm, place: int, array: pa.Array) -> pa.Array:
     try:
         with column_named(form.names[place]):
             found = outgoing(array, form.types[place])
-            # Arrow names no calendar in ORC, and who reads such a file takes it for the one of old Java.
+            # Arrow states no calendar in ORC, so readers assume the hybrid one of old Java.
             return instants_to_hybrid(found) if form.ending == ORC and pa.types.is_timestamp(found.type) else found
     except InvalidArgumentError:
         raise
@@ -142,7 +142,7 @@ class _Writer(AbstractContextManager["_Writer"]):
         self.write, self._close = write, close
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        # What an error ends is removed; pyarrow must not close it later, when the file below it is closed, and complain.
+        # On an error the file is removed; pyarrow must not try to close it later.
         with contextlib.nullcontext() if kind is None else contextlib.suppress(Exception):
             self._close()
 
@@ -162,18 +162,18 @@ def _orc(sink: Any, schema: pa.Schema) -> _Writer:
 _WRITERS: dict[str, Callable[[Any, pa.Schema], _Writer]] = {PARQUET: _parquet, ORC: _orc}
 
 
-# Where a process finds its open files, such as its standard output, by number.
+# Paths that stand for open descriptors, such as standard output.
 DESCRIPTORS = re.compile(r"/dev/fd|/proc/[^/]+(?:/task/[^/]+)?/fd")
 MAX_LINKS = 40
-# More would be new memory of the system each time.
+# Larger blocks would be allocated anew by the system each time.
 COPY_BYTES = 1 << 20
 
 
 @contextlib.contextmanager
 def staged_text(target: str) -> Iterator[tuple[Staging, list[str]]]:
-    """Directories for parts, and a list to put these in; put together they take the target's name when the block ends, and its rights if it has some.
+    """Yield staging and a list for the parts, which are joined into the target when the block ends, keeping its permissions.
 
-    Of links the file that they name is replaced.
+    A link is followed: the file that it names is replaced.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def _staged_locally(target: str, parts: list[str]) -> Iterator[str]:
             with interrupts_deferred():
                 staging = own_hidden_directory(os.path.dirname(place), holder)
             if rights is not None:
-                # Nobody sees parts who may not see the file.
+                # No one sees parts who may not see the file.
                 os.chmod(staging, 0o700)
         yield staging
         with translate_os_errors("write", target):
@@ -230,13 +230,13 @@ def _require_place_of_file(target: str) -> None:
     found = remote_entry(target)
     if found.names:
         raise StorageError(f"{target} is a directory: choose the name of a file")
-    # Who may not ask is told so before, as some only say then that there is none.
+    # Who may not ask is reported so before, as some only say then that there is none.
     if not found.is_file:
         require_bucket(target)
 
 
 def _combine_remotely(parts: Sequence[str], staging: Staging, target: str) -> None:
-    """Make one file elsewhere of parts here and there; large ones that are there are not fetched where the file system can put them together."""
+    """Combine local and uploaded parts into one remote file; large uploaded ones are concatenated on the server where it can."""
     there = {file.uri: file for file in listed(staging.remote)} if staging.is_used else {}
     last, packing = parts[-1], packing_of(target)
     are_final = packing is None or packing.has_members
@@ -256,7 +256,7 @@ def _combine_remotely(parts: Sequence[str], staging: Staging, target: str) -> No
 
 
 def _fetched(part: str, staging: Staging) -> str:
-    """The path of a part, of which there is a copy here if it is elsewhere."""
+    """The local path of a part, downloaded if it is remote."""
     if not is_remote_location(part):
         return part
     place = join(staging.local, os.path.basename(part))
@@ -265,7 +265,7 @@ def _fetched(part: str, staging: Staging) -> str:
 
 
 def _joined(parts: Sequence[str], packing: Compression | None) -> str:
-    """Append files to the first of them, each deleted as it was copied, and wait until the disk has all; compressed where the parts are not yet."""
+    """Append parts to the first one, deleting each as it was copied, and flush to disk; compressed if the parts are not."""
     if packing is not None and not packing.has_members:
         parts = [_compressed(parts, packing)]
     with open(parts[0], "ab") as whole:
@@ -278,7 +278,7 @@ def _joined(parts: Sequence[str], packing: Compression | None) -> str:
 
 
 def _compressed(parts: Sequence[str], packing: Compression) -> str:
-    """Compress files in a row, each deleted as it was copied, into one new file beside them."""
+    """Compress parts into one new file, deleting each as it was copied."""
     place = f"{parts[0]}-packed"
     with pa.OSFile(place, "wb") as raw, pa.CompressedOutputStream(raw, packing.codec) as whole:
         for part in parts:
@@ -296,9 +296,9 @@ def _moved(part: str, whole: Any) -> None:
 
 
 def write_text_part(directory: str, target: str, blocks: Iterable[bytes | memoryview]) -> str:
-    """Write blocks of text as a part of a target, compressed if its name says so; return where it is, under a name of this attempt alone.
+    """Write text as a part of a target, compressed if its name says so; return its path, unique to this attempt.
 
-    What goes wrong while the blocks are made is not told as a failure to write.
+    Errors of the producer of the blocks are not reported as write errors.
     """
     name = f"part-{uuid.uuid4().hex}"
     with local_directory_for(directory) as local, contextlib.ExitStack() as stack:
@@ -315,7 +315,7 @@ def write_text_part(directory: str, target: str, blocks: Iterable[bytes | memory
 
 
 def _rights_of_replaced(target: str) -> int | None:
-    """The rights of the file that is to be replaced, which the new one takes over; None if there is none.
+    """The permissions of the file to be replaced, which the new one takes over; None if there is none.
 
     Raises
     ------
@@ -335,7 +335,7 @@ def _rights_of_replaced(target: str) -> int | None:
 
 
 def _require_no_descriptor(target: str) -> None:
-    """Make sure that a path does not stand for a file that a process has open: what it writes there after the file was replaced would be lost.
+    """Make sure that a path is no open descriptor of a process: later writes to it would be lost after the replacement.
 
     Raises
     ------
@@ -345,7 +345,7 @@ def _require_no_descriptor(target: str) -> None:
     link = target
     for _ in range(MAX_LINKS):
         directory, name = os.path.split(link)
-        # The system says of such a link that it leads to the file, so only the directory tells.
+        # The system says of such a link that it leads to the file, so only the directory says.
         directory = os.path.realpath(directory)
         if DESCRIPTORS.fullmatch(directory):
             raise StorageError(f"{target} is what a process has open, which would be replaced and not written to: choose the name of a file")

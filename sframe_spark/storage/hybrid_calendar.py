@@ -186,7 +186,7 @@ class HybridColumns:
     zone: HybridZone = UTC
 
     def concern(self, data_type: pa.DataType) -> bool:
-        """Say whether values of a type, as the file's schema has it, may have to be converted.
+        """Return whether values of a type, as the file's schema has it, may have to be converted.
 
         Examples
         --------

@@ -179,7 +179,7 @@ class Contents:
     rows
         How many rows there are.
     version
-        What tells the index and the segment files from others under the same names.
+        What distinguishes the index and the segment files from others under the same names.
     narrowed
         Columns that are read as narrower types than those of archives, with these.
     """
@@ -218,7 +218,7 @@ class Archive:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What tells its rows from those of any other, a later one in the same place included."""
+        """What distinguishes its rows from those of any other, a later one in the same place included."""
         return (self.location, self.references, self.encoding_errors, self.contents.version, self.contents.narrowed)
 
     @property
@@ -282,7 +282,7 @@ def decoded(content: bytes, errors: str = STRICT) -> str:
 
 
 def archive_kind(location: str) -> str:
-    """Say what an archive holds, ``sframe`` or ``sarray``; of a directory only the file that tells it is read.
+    """Describe what an archive holds, ``sframe`` or ``sarray``; of a directory only the file that says it is read.
 
     Raises
     ------
@@ -362,7 +362,7 @@ def _contents(archive: Archive, kind: str, frame: IndexedFrame, reader: IndexRea
 def _column(name: str, indexed: IndexedColumn, files: Sequence[ArchiveFile], numbers: dict[str, int]) -> ArchiveColumn:
     parts = tuple(ColumnPart(numbers[path], column, rows) for path, column, rows in indexed.parts)
     kind = indexed.kind if indexed.kind != MISSING else _kind_of_rows(name, parts, files)
-    # A column of which nobody knows more than that it is empty.
+    # A column of which no one knows more than that it is empty.
     return ArchiveColumn(name, COLUMN_TYPES.get(kind, FLOAT), parts)
 
 
@@ -375,7 +375,7 @@ def _require_plausible(column: ArchiveColumn, files: Sequence[ArchiveFile]) -> N
 
 
 def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[ArchiveFile]) -> int:
-    """The type of the first values of a column whose index does not tell it; the only place where opening an archive reads rows."""
+    """The type of the first values of a column whose index does not say it; the only place where opening an archive reads rows."""
     for part in parts:
         file = files[part.file]
         blocks = footer_of(file).blocks(part.column, part.rows, name)
@@ -395,7 +395,7 @@ def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[Archiv
 # --- Rows by number: only the blocks that hold some of them are read, each once for a reader that goes through the rows in order
 
 
-# So many files are open at a time.
+# This many files are open at a time.
 MAX_OPEN = 32
 # What is looked up in a block takes no more than so many times its bytes, of blocks that a writer makes.
 MAX_GROWTH = 8
@@ -418,7 +418,7 @@ class ArchiveReader:
     def __init__(self, archive: Archive, max_bytes: int | None = None) -> None:
         self.archive = archive
         self._max_bytes = config.batch_bytes if max_bytes is None else max_bytes
-        # In the order in which they were asked for last.
+        # In the order in which they were requested last.
         self._cached: dict[BlockKey, Block] = {}
         self._size = self._payloads = 0
 
@@ -439,7 +439,7 @@ class ArchiveReader:
             return [self._bytes(position, first, last, files, requested) for position in positions]
 
     def batches(self, positions: Sequence[int], first: int, last: int, max_rows: int, max_bytes: float) -> Iterator[CountedColumns]:
-        """Yield rows ``first`` to ``last`` some at a time, with how many they are: at most so many, of long ones no more than take so many bytes."""
+        """Yield rows ``first`` to ``last`` some at a time, with how many they are: at most so many, of long ones no more than take this many bytes."""
         while first < last:
             stop = min(first + max_rows, last)
             while stop - first > 1 and sum(self.bytes_between(positions, first, stop)) > max_bytes:
@@ -492,7 +492,7 @@ class ArchiveReader:
 
     @contextlib.contextmanager
     def _keeping(self) -> Iterator[set[BlockKey]]:
-        """Let go of the blocks that nobody has asked for longest; what the block asks for stays."""
+        """Let go of the blocks that no one has requested longest; what the block asks for stays."""
         requested: set[BlockKey] = set()
         yield requested
         left = self._size - max(self._max_bytes, sum(self._cached[key].size for key in requested if key in self._cached))
@@ -504,7 +504,7 @@ class ArchiveReader:
                 self._let_go(key)
 
     def _keep(self, key: BlockKey, block: Block) -> None:
-        """Keep a block, and no others that are much longer in memory than they are in their payloads, as nobody writes them."""
+        """Keep a block, and no others that are much longer in memory than they are in their payloads, as no one writes them."""
         self._cached[key] = block
         self._size += block.size
         self._payloads += block.payload_size
@@ -520,7 +520,7 @@ class ArchiveReader:
 
 
 class _OpenFiles:
-    """Segment files of an archive, opened when they are asked for and closed at the end of the block."""
+    """Segment files of an archive, opened when they are requested and closed at the end of the block."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -582,12 +582,12 @@ Result = TypeVar("Result")
 
 # Types of archives that others of their kind are narrower than.
 WIDE = (ENCODED_LIST, ENCODED_DICT, ZONED_DATETIME)
-# So many rows at so many places suggest a type.
+# This many rows at so many places suggest a type.
 PLACES, SAMPLE_ROWS = 8, 100
 
 
 def suggested_types(archive: Archive, positions: Sequence[int]) -> dict[int, ColumnType]:
-    """Return the types that some values of columns suggest, where they are narrower than those that the index tells."""
+    """Return the types that some values of columns suggest, where they are narrower than those that the index says."""
     found = {}
     for position in positions:
         column_type = archive.contents.columns[position].column_type
@@ -607,7 +607,7 @@ def _samples(archive: Archive, position: int) -> Iterator[list[object]]:
             (values,) = reader.read([position], first, min(first + SAMPLE_ROWS, archive.rows))
             yield decode(values, column_type)
     except StorageError:
-        # Who reads all rows is told of it.
+        # Who reads all rows is given it.
         return
 
 

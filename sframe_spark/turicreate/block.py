@@ -76,7 +76,7 @@ class BlockForm:
 
 
 class Block:
-    """The rows of a block, looked through when it is made, decoded where they are asked for.
+    """The rows of a block, looked through when it is made, decoded where they are requested.
 
     Parameters
     ----------

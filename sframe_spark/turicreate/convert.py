@@ -25,12 +25,12 @@ from sframe_spark.values.from_arrow import zoned_array
 # --- Conversion
 
 
-# Who waits is told of so many rows.
+# Who waits is given so many rows.
 OnRows = Callable[[int], None]
 
 
 def ignore_progress(rows: int) -> None:
-    """Tell nobody."""
+    """Tell no one."""
 
 
 def convert_archive(
@@ -114,12 +114,12 @@ def _runs(archive: Archive, positions: Sequence[int], bounds: tuple[int, int], o
 
 
 def are_disjoint(target: str, location: str) -> bool:
-    """Say whether neither of two places is in the other, or is the other."""
+    """Return whether neither of two places is in the other, or is the other."""
     first, second = (os.path.join(os.path.realpath(place), "") for place in (target, location))
     return not first.startswith(second) and not second.startswith(first)
 
 
-# --- Verification: all rows are decoded, as an archive carries no check sums
+# --- Verification: all rows are decoded, as an archive carries no checksums
 
 
 def require_readable_rows(archive: Archive) -> None:
@@ -166,7 +166,7 @@ def widened(values: pa.Array, narrow: ColumnType, wide: ColumnType) -> pa.Array:
 
 
 def are_same(first: pa.ChunkedArray, second: pa.ChunkedArray) -> bool:
-    """Say whether two columns hold the same values, floats bit by bit.
+    """Return whether two columns hold the same values, floats bit by bit.
 
     Examples
     --------

@@ -78,7 +78,7 @@ def damaged(location: str, reason: str) -> StorageError:
 
 
 def number_of(value: Any, location: str, what: str) -> int:
-    """Return a number that an index file tells, in digits; never below zero.
+    """Return a number that an index file says, in digits; never below zero.
 
     Raises
     ------
@@ -192,7 +192,7 @@ class Allowed:
         Raises
         ------
         StorageError
-            If it is elsewhere, or no name.
+            If it is remote, or no name.
         """
         text = os.fsdecode(name)
         if not text or "\0" in text or not _has_bytes(text):
@@ -208,7 +208,7 @@ class Allowed:
 
 
 def _has_bytes(name: str) -> bool:
-    """Say whether a file can have a name: half of a character is none, but for what stands for a byte that is no text."""
+    """Return whether a file can have a name: half of a character is none, but for what stands for a byte that is no text."""
     try:
         os.fsencode(name)
     except UnicodeEncodeError:
@@ -217,7 +217,7 @@ def _has_bytes(name: str) -> bool:
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Say whether a path is one of something in a directory, or below it.
+    """Return whether a path is one of something in a directory, or below it.
 
     Examples
     --------
@@ -397,7 +397,7 @@ def opened(file: ArchiveFile) -> Iterator[int]:
 
 @contextlib.contextmanager
 def opened_regular(path: str) -> Iterator[tuple[BinaryIO, os.stat_result]]:
-    """Open a file of an archive that nobody has looked at yet, and what the system says of it.
+    """Open a file of an archive that no one has examined yet, and what the system says of it.
 
     Raises
     ------
@@ -459,7 +459,7 @@ def require_unchanged(file: ArchiveFile) -> None:
 
 
 def _require_same(file: ArchiveFile, status: os.stat_result) -> None:
-    # Links and rights, of which the time of any change tells, may be others.
+    # Links and rights, of which the time of any change says, may be others.
     if not stat.S_ISREG(status.st_mode) or FileState.of(status)[:3] != file.state[:3]:
         raise StorageError(f"{visible(file.path)} was changed since the archive was opened; open it again when nobody writes it, or read a copy")
 
@@ -538,7 +538,7 @@ def unpacked(content: bytes, record: BlockRecord) -> bytes:
     if not record.flags & COMPRESSED:
         return content
     codec = pa.Codec("lz4_raw")
-    # Arrow says nothing where fewer bytes come than were asked for. One fewer must be too few.
+    # Arrow says nothing where fewer bytes come than were requested. One fewer must be too few.
     with contextlib.suppress(OSError):
         codec.decompress(content, decompressed_size=record.size - 1)
         raise BrokenPayload(f"its packed bytes are fewer than {record.size} when they are unpacked")

@@ -1,9 +1,9 @@
-"""Numbers and date-times of a block, checked when the block is read and decoded where rows are requested.
+"""Numbers and datetimes of a block, checked when the block is read and decoded where rows are requested.
 
 Runs of whole numbers: groups of 128 with a header, a base and packed numbers.
 
 Where a group ends follows from its first two bytes, so a loop over groups finds them, some ten nanoseconds a group. The numbers themselves are
-decoded only when they are asked for, all groups of one form at a time: five to ten nanoseconds a number.
+decoded only when they are requested, all groups of one form at a time: five to ten nanoseconds a number.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Payload:
         return BrokenPayload(reason, self.place)
 
     def require(self, count: int, what: str) -> None:
-        """Make sure that so many bytes are left.
+        """Make sure that this many bytes are left.
 
         Raises
         ------
@@ -196,7 +196,7 @@ _UNPACKED = {
 
 
 class NumberRun:
-    """Whole numbers that follow each other in a payload, decoded where they are asked for.
+    """Whole numbers that follow each other in a payload, decoded where they are requested.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def _unpacked(content: np.ndarray, starts: np.ndarray, bits: int, numbers: int) 
     return found[:, found.shape[1] - numbers :]
 
 
-# --- Date-times: seconds of 56 bits, a code for the zone, microseconds
+# --- Datetimes: seconds of 56 bits, a code for the zone, microseconds
 
 
 # Newer ones count quarters of an hour from here on, on both sides of 0, and tell microseconds; older ones, in between, count half hours.
@@ -349,7 +349,7 @@ OUT_OF_YEARS = "a date-time lies outside the years 1 to 9999, which is all that 
 
 
 def minutes_of(code: int) -> int | None:
-    """Return how many minutes east of UTC a zone's code means; None for a date-time without a zone.
+    """Return how many minutes east of UTC a zone's code means; None for a datetime without a zone.
 
     Raises
     ------
@@ -372,7 +372,7 @@ def minutes_of(code: int) -> int | None:
 
 
 def read_datetime(payload: Payload) -> datetime.datetime:
-    """Read a date-time.
+    """Read a datetime.
 
     Raises
     ------
@@ -393,7 +393,7 @@ def read_datetime(payload: Payload) -> datetime.datetime:
 
 
 class DatetimeRun:
-    """Date-times that follow each other in a payload, all of one length.
+    """Datetimes that follow each other in a payload, all of one length.
 
     Parameters
     ----------
@@ -446,12 +446,12 @@ def _require_years(seconds: np.ndarray, minutes: np.ndarray, first: int) -> None
 
 
 def are_alike(payload: Payload, count: int) -> bool:
-    """Say whether so many date-times fill the rest of a payload if all have one length, as those have that one engine wrote."""
+    """Return whether so many datetimes fill the rest of a payload if all have one length, as those have that one engine wrote."""
     return payload.left in (count * NEWER_BYTES, count * OLDER_BYTES)
 
 
 def datetime_array(microseconds: np.ndarray, minutes: np.ndarray, naive: np.ndarray) -> pa.Array:
-    """Return date-times in the form of a column."""
+    """Return datetimes in the form of a column."""
     instants = pa.array(microseconds).view(DATETIME.physical)
     return pa.StructArray.from_arrays([instants, pa.array(minutes.astype(np.int32), mask=naive)], fields=list(ZONED_PHYSICAL))
 
@@ -553,14 +553,14 @@ class Floats:
 
 
 class DatetimeCells:
-    """Date-times that have one length, as a column with or without offsets holds them."""
+    """Datetimes that have one length, as a column with or without offsets holds them."""
 
     def __init__(self, payload: Payload, count: int, column_type: ColumnType) -> None:
         self._run = DatetimeRun(payload, count)
         self._is_zoned = column_type.is_zoned
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return some as date-times."""
+        """Return some as datetimes."""
         microseconds, minutes, naive = self._run.values(first, last)
         if self._is_zoned:
             return datetime_array(microseconds, minutes, naive)

@@ -25,7 +25,7 @@ from sframe_spark.values.tagged_json import MAX_LEVELS, encode_value
 
 
 DIRECT, BY_DICTIONARY = 0, 1
-# What an entry of a dictionary takes of a block's allowance: a loop makes them, and nobody writes more than 64.
+# What an entry of a dictionary takes of a block's allowance: a loop makes them, and no one writes more than 64.
 BYTES_OF_ENTRY = 1_024
 
 
@@ -115,7 +115,7 @@ def _decoded(entries: list[bytes], decode: Decode) -> tuple[pa.Array, dict[int, 
 
 
 def is_valid_utf8(found: pa.Array) -> bool:
-    """Say whether the bytes of texts are UTF-8, each for itself.
+    """Return whether the bytes of texts are UTF-8, each for itself.
 
     Examples
     --------
@@ -140,7 +140,7 @@ BYTES_OF_OLDER_TAG = 4
 # What an item takes in Python, and as text.
 BYTES_OF_ITEM, BYTES_OF_FLOAT = 96, 48
 IMAGE_FORMATS = ("jpeg", "png", "raw", "unknown")
-# Numpy has no more than twice as many; and arrays without elements are all of one shape, but for those that nobody wrote.
+# Numpy has no more than twice as many; and arrays without elements are all of one shape, but for those that no one wrote.
 MAX_DIMENSIONS, MAX_EMPTY = 32, 65_536
 _INTEGER, _REAL, _LENGTH = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<Q")
 _IMAGE = struct.Struct("<BQQQQQ")
@@ -215,7 +215,7 @@ class TaggedReader:
         return length
 
     def _count(self, min_bytes: int, cost: int, what: str) -> int:
-        """How many items follow, each of at least so many bytes, and taking so many in memory."""
+        """How many items follow, each of at least this many bytes, and taking so many in memory."""
         payload, count = self._payload, self._length()
         payload.require(count * min_bytes, f"{what} of {count} items")
         payload.allowance.take(count * cost, payload.place)
@@ -247,7 +247,7 @@ class TaggedReader:
         return dict(zip(keys, items[1::2], strict=True))
 
     def _items(self, count: int, levels: int) -> list[Any]:
-        """So many values that say themselves what they are; texts and numbers, which most are, without a call for each."""
+        """This many values that say themselves what they are; texts and numbers, which most are, without a call for each."""
         payload, found = self._payload, list[Any]()
         content, size, place, decode = payload.content, payload.size, payload.place, self._decode
         word, real, add = _INTEGER.unpack_from, _REAL.unpack_from, found.append

@@ -84,7 +84,7 @@ class ScanTasks:
 
 
 def scan_archive(source: ArchiveSource, context: LoweringContext) -> Relation:
-    """A DataFrame whose partitions are ranges of rows; which archive it was, as its files are now, is what tells an open scan from another."""
+    """A DataFrame whose partitions are ranges of rows; which archive it was, as its files are now, is what says an open scan from another."""
     key = ("archive", source.archive.identity, source.positions, source.start, source.stop, config.batch_rows)
     return context.open_source(key, partial(open_scan, source, context))
 
@@ -133,7 +133,7 @@ class ArchiveSource(Source):
     start, stop
         The rows.
     handle
-        Keeps a copy of an archive that is elsewhere.
+        Keeps a copy of an archive that is remote.
     """
 
     name: ClassVar[str] = "archive_source"
@@ -217,7 +217,7 @@ class ArchiveSource(Source):
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """By type where it tells; otherwise what the lengths of the files let expect. No row is read for that."""
+        """By type where it says; otherwise what the lengths of the files let expect. No row is read for that."""
         columns, rows = self.archive.contents.columns, max(self.archive.rows, 1)
         open_ended = sum(fixed_size(column.column_type) is None for column in columns)
         each = PACKED_TO_A * self.archive.size / rows / max(open_ended, 1)
@@ -241,7 +241,7 @@ class ArchiveSource(Source):
 
 
 class _BlockReader(Reader):
-    """Reads an archive; blocks whose rows were asked for last are decoded, but not read, again."""
+    """Reads an archive; blocks whose rows were requested last are decoded, but not read, again."""
 
     def __init__(self, source: ArchiveSource) -> None:
         super().__init__(source)

@@ -1,4 +1,4 @@
-"""Making segment files a dataset: the manifest is written last, at one stroke, and names what exists."""
+"""Publishes segment files as a dataset: the manifest is written last, atomically, and names only files that exist."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def publish(
     durable: bool = True,
     order: RecordedOrder = NO_RECORDED_ORDER,
 ) -> Manifest:
-    """Make the rows of the entries, ordered by segment number, the rows of the dataset in a directory.
+    """Make the rows of the entries, ordered by segment number, the dataset in a directory.
 
     Until this returns the directory holds what it held before; afterwards exactly the given entries. Files of lost
     attempts are removed, entries without rows are dropped.
@@ -75,7 +75,7 @@ def publish(
     """
     location = directory if is_remote_location(directory) else normalised(directory)
     manifest = Manifest(tuple(types), in_row_order(entries, location), location, None if names is None else tuple(names), kind, order=order)
-    # Remote files are whole from the moment that they exist; who saves makes a version of them.
+    # Remote files are complete when they become visible; the save creates a version of them.
     return manifest if is_remote_location(location) else publish_manifest(manifest, durable)
 
 
@@ -90,13 +90,13 @@ def publish_manifest(manifest: Manifest, durable: bool) -> Manifest:
         manifest = with_checksums(manifest)
         flush_files(manifest)
     sidecar = write_manifest(manifest, durable)
-    # What a late attempt wrote meanwhile stays only where it ends with the process anyway.
+    # What a late attempt writes meanwhile stays only in directories that end with the process.
     remove_unnamed(manifest, files_below(location) if durable else files, sidecar)
     return manifest
 
 
 def in_row_order(entries: Iterable[SegmentEntry], location: str) -> tuple[SegmentEntry, ...]:
-    """Return the entries that have rows, in the order of their keys; refuse two that claim the same keys."""
+    """Return the non-empty entries in key order; refuse two that claim the same keys."""
     ordered = sorted((entry for entry in entries if entry.rows), key=lambda entry: (entry.number, entry.first_position))
     for before, after in itertools.pairwise(ordered):
         if before.number == after.number and before.first_position + before.rows != after.first_position:
@@ -108,7 +108,7 @@ def in_row_order(entries: Iterable[SegmentEntry], location: str) -> tuple[Segmen
 
 
 def check_files(manifest: Manifest, sizes: Mapping[str, int]) -> None:
-    """Make sure that every file that a manifest names is there and as long as it should be.
+    """Make sure that every file of a manifest exists with its recorded size.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def check_files(manifest: Manifest, sizes: Mapping[str, int]) -> None:
 
 
 def check_file(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> None:
-    """Make sure that one file that a manifest names is there and as long as it should be (see :func:`check_files`)."""
+    """Make sure that one file of a manifest exists with its recorded size (see :func:`check_files`)."""
     size = sizes.get(entry.file)
     if size is not None and size == entry.size:
         return
@@ -141,14 +141,14 @@ def check_file(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]
 
 
 def write_manifest(manifest: Manifest, durable: bool) -> str | None:
-    """Replace the manifest file of a directory at one stroke, and return the name of the file beside it that has its segments, if they are many."""
+    """Replace the manifest file atomically; return the name of the sidecar file that holds its segments if they are many."""
     target = join(manifest.directory, MANIFEST_FILE)
     sidecar = write_sidecar(manifest, manifest.directory, durable)
     name = None if sidecar is None else str(sidecar["file"])
     text = manifest.to_json(sidecar=sidecar).encode()
     with translate_os_errors("write manifest", target):
         _replace(target, text, durable)
-        # What a manifest named that was there before.
+        # Sidecars of the manifest that was replaced.
         for other in () if name is None else os.listdir(manifest.directory):
             if is_file_of_segments(other) and other != name:
                 os.remove(join(manifest.directory, other))
@@ -156,7 +156,7 @@ def write_manifest(manifest: Manifest, durable: bool) -> str | None:
 
 
 def write_sidecar(manifest: Manifest, directory: str, durable: bool) -> dict[str, Any] | None:
-    """Write the segments of a manifest into a new file where they are many, and return what the manifest is to say of it."""
+    """Write the segments of a manifest into a sidecar file if they are many, and return the manifest's reference to it."""
     if not needs_sidecar(manifest):
         return None
     summary = dataset_statistics(manifest)
@@ -188,7 +188,7 @@ def _replace(target: str, text: bytes, durable: bool) -> None:
 
 
 def flush_files(manifest: Manifest) -> None:
-    """Wait until the segment files of a dataset are on the disk, so that the manifest never names less than it says."""
+    """Flush the segment files to disk, before the manifest names them."""
     for entry in manifest.segments:
         location = join(manifest.directory, entry.file)
         with translate_os_errors("flush segment", location):
@@ -196,9 +196,9 @@ def flush_files(manifest: Manifest) -> None:
 
 
 def flush_directory(location: str) -> None:
-    """Wait until the names in a local directory are on the disk (where the system can do that, and lets this user)."""
+    """Flush the names in a local directory to disk, where the system can do that and lets this user."""
     if os.name == "posix":
-        # One that may be written but not listed cannot be opened, nor its names made sure of.
+        # A directory that may be written but not listed cannot be opened and flushed.
         with contextlib.suppress(PermissionError):
             _flush(location)
 
@@ -212,16 +212,16 @@ def _flush(location: str) -> None:
 
 
 def remove_unnamed(manifest: Manifest, files: Iterable[str], sidecar: str | None = None) -> None:
-    """Remove what lost attempts and Spark's writer left among the files in the directory of a dataset.
+    """Remove the files of lost attempts and of Spark's writer from a dataset's directory.
 
-    Only files that a writer of segments leaves behind are touched; anything else in the directory stays.
+    Only files that segment writers leave behind are removed; anything else stays.
     """
     named = {entry.file for entry in manifest.segments} | {sidecar}
     with translate_os_errors("clean", manifest.directory):
         for file in files:
             if file in named or not is_orphan(file):
                 continue
-            # Writing the manifest took an unfinished one's place.
+            # An unfinished manifest was replaced by writing this one.
             with contextlib.suppress(FileNotFoundError):
                 os.remove(join(manifest.directory, file))
         unfinished = join(manifest.directory, "_temporary")
@@ -230,7 +230,7 @@ def remove_unnamed(manifest: Manifest, files: Iterable[str], sidecar: str | None
 
 
 def is_orphan(file: str) -> bool:
-    """Say whether a file that no manifest names was left by a writer of segments.
+    """Return whether a file that no manifest names was left by a writer of segments.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def is_orphan(file: str) -> bool:
     return name == "_SUCCESS" or is_file_of_segments(name) or name.endswith((".parquet", ".crc", MANIFEST_FILE + TEMPORARY_SUFFIX))
 
 
-# Taking over Parquet files that Spark wrote: rows, numbers and order come from footers, never from file names.
+# Adopting Parquet files that Spark wrote: row counts, segment numbers and order come from footers, never from file names.
 
 
 def adopt(directory: str, types: Sequence[ColumnType], files: Sequence[str] | None = None) -> list[SegmentEntry]:
@@ -279,7 +279,7 @@ def adopt(directory: str, types: Sequence[ColumnType], files: Sequence[str] | No
 
 
 def _is_data(name: str) -> bool:
-    """Say whether a file holds rows by Spark's rule: no part of its path starts with a dot or an underscore."""
+    """Return whether a file is data by Spark's rule: no part of its path starts with a dot or an underscore."""
     return not any(part.startswith((".", "_")) for part in name.split(posixpath.sep))
 
 
@@ -294,7 +294,7 @@ def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]
     if bounds is None or not isinstance(bounds[0], int) or not isinstance(bounds[1], int):
         raise StorageError(f"{file} does not say which rows it holds: its footer has no bounds of {KEY_NAME}")
     first, last = bounds[0], bounds[1]
-    # Dense row numbers are computed from keys, so a gap would shift every row after it.
+    # Row numbers are computed from keys, so a gap would shift every row after it.
     if last - first + 1 != footer.rows or first >> KEY_SHIFT != last >> KEY_SHIFT:
         raise StorageError(f"{file} has {footer.rows} rows but keys from {first} to {last}: they are not consecutive")
     columns = tuple(statistics_in_footer(footer, file_column(position), column_type) for position, column_type in enumerate(types))

@@ -1,4 +1,4 @@
-"""Every byte of a saved dataset, compared with all its check sums, and every row, compared with what its manifest says of the rows."""
+"""Verifies a saved dataset: every byte against its checksums, and every row against what the manifest declares."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BATCH_ROWS = 65_536
 
 
 def damage_in(manifest: Manifest) -> list[StorageError]:
-    """Return what is wrong with a dataset: one error for each file that is not what was saved, in row order, or that of all rows together.
+    """Return the errors of a dataset: one for each damaged file in row order, or the first of the dataset as a whole.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
 
 
 def _remote_damage(manifest: Manifest, entry: SegmentEntry) -> StorageError | None:
-    """The same of a copy: every byte is wanted."""
+    """The damage of a remote file, found in a downloaded copy."""
     location = join(manifest.directory, entry.file)
     try:
         with local_file(location) as copy:
@@ -101,7 +101,7 @@ def _check_bytes(manifest: Manifest, entry: SegmentEntry) -> None:
 
 
 def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:
-    """Decode all rows: a file may have been damaged in memory, before it was written, and what is said of it may be untrue."""
+    """Decode all rows: they may have been damaged in memory before they were written, and declared facts may be wrong."""
     location = join(manifest.directory, entry.file)
     claims = SegmentClaims(manifest, entry)
     rows = _decoded(manifest, entry, location, claims)

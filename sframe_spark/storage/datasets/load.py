@@ -1,4 +1,4 @@
-"""Opening saved datasets, refusing anything incomplete."""
+"""Opens saved datasets, refusing incomplete ones, and keeps track of the open ones, whose files outlive a replacement."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from sframe_spark.storage.parquet.footer import footer_of
 
 
 def load_manifest(directory: str | os.PathLike[str], verify: bool = False, digest: str | None = None) -> Manifest:
-    """Return the manifest of a saved dataset whose files are all there and as long as they should be; read no rows unless asked to verify them.
+    """Return the manifest of a saved dataset after checking that its files exist with their sizes; rows are read only to verify them.
 
     Parameters
     ----------
     directory
         Its path.
     verify
-        Whether to read every file to its end and compare all check sums.
+        Whether to read every file to its end and compare all checksums.
     digest
-        SHA-256 of the manifest file that is wanted, in hexadecimal digits; None: any.
+        Required SHA-256 of the manifest file, in hexadecimal digits; None: any.
 
     Raises
     ------
     StorageError
         If there is no such directory, nothing complete is saved in it, it is of a newer version, or a file is missing or damaged; also if it
-        should be verified and was saved without check sums.
+        should be verified and was saved without checksums.
     """
     location = normalised(directory)
     manifest = read_manifest(location, verify, digest)
@@ -64,7 +64,7 @@ def load_manifest(directory: str | os.PathLike[str], verify: bool = False, diges
 
 
 def read_manifest(location: str, verify: bool = False, digest: str | None = None) -> Manifest:
-    """Return what the manifest in a directory says, whether or not the files are there; if it is to verify, it must carry a check sum."""
+    """Read a manifest without looking for its files; to verify, it must carry a checksum."""
     text = _manifest_text(location)
     if digest is not None and digest_of(text) != digest:
         raise StorageError(f"{location} holds other rows now")
@@ -80,7 +80,7 @@ def digest_of(text: str) -> str:
 
 
 def digest_of_rows(manifest: Manifest) -> str | None:
-    """SHA-256 of the manifest file in the directory of a dataset, in hexadecimal digits; None where the file is not one of the same rows."""
+    """SHA-256 of the manifest file in a dataset's directory; None where the file describes other rows."""
     try:
         text = _manifest_text(manifest.directory)
         saved = Manifest.from_json(text, manifest.directory)
@@ -91,11 +91,11 @@ def digest_of_rows(manifest: Manifest) -> str | None:
 
 
 def with_saved_checksums(manifest: Manifest) -> Manifest:
-    """Return a manifest that a plan's text gave, with the check sums of parts of files, which no text holds, of what is saved in its directory."""
+    """Return a manifest that came from a plan's text with the checksums, which no text holds, of the one saved in its directory."""
     try:
         saved = read_manifest(manifest.directory)
     except StorageError:
-        # Files of others have no manifest: their footers are checked as such.
+        # External external filesiles have no manifest: their footers are checked as such.
         return manifest
     if saved.types != manifest.types or saved.column_names_in_files != manifest.column_names_in_files:
         return manifest
@@ -106,7 +106,7 @@ def with_saved_checksums(manifest: Manifest) -> Manifest:
 
 
 def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
-    """Return a manifest that says how its files are now, of those that have no check sums: of frames of version 1, and of others."""
+    """Return a manifest with the current states of files without checksums: of version 1, and of external files."""
     if all(entry.tail is not None for entry in manifest.segments):
         return manifest
     segments = [entry if entry.tail is not None else attrs.evolve(entry, seen=Seen(states[entry.file])) for entry in manifest.segments]
@@ -132,7 +132,7 @@ def _manifest_text(location: str) -> str:
 
 
 def _read_whole(file: str) -> bytes | None:
-    """Return the content of a regular file, not of what a link points to; None when there is none."""
+    """Return the content of a regular file, without following links; None when there is none."""
     try:
         descriptor, status = open_regular(file)
     except (FileNotFoundError, NotADirectoryError):
@@ -157,20 +157,20 @@ def _reason_for_no_manifest(location: str) -> str:
 
 
 def _check_rows(location: str, entry: SegmentEntry) -> None:
-    """Nothing said how long the file should be, so its footer must tell."""
+    """Without a recorded size the footer must prove the number of rows."""
     file = join(location, entry.file)
     if (rows := footer_of(file).rows) != entry.rows:
         raise StorageError(f"{file} has {rows} rows, its manifest says {entry.rows}; restore it from a copy")
 
 
-# Datasets that this process has open: when one is replaced by a save, its old rows stay for whoever still refers to them.
+# Open datasets: when a save replaces one, its old files stay until no manifest refers to them.
 
-# So many datasets are remembered before those are looked for that nobody refers to any more.
+# Dead entries are searched for when more datasets than this are remembered.
 FEW_DATASETS = 64
 
 
 class OpenDatasets:
-    """Manifests of saved datasets in use, by the directory itself, which may have several paths and get others.
+    """Manifests in use, by directory identity, since a directory can have several paths and be renamed.
 
     Examples
     --------
@@ -212,13 +212,13 @@ class OpenDatasets:
     def _remember(self, identity: Hashable, manifests: list[Manifest]) -> None:
         self._references[identity] = [weakref.ref(manifest) for manifest in manifests]
         if len(self._references) > self._limit:
-            # Each time as many again as are in use: looking costs a little for each dataset that is opened, however many there are.
+            # The limit doubles with what is in use, so that the cost per opened dataset is constant.
             in_use = [(key, found) for key, found in list(self._references.items()) if any(reference() is not None for reference in found)]
             self._references = dict(in_use)
             self._limit = max(FEW_DATASETS, 2 * len(in_use))
 
     def replace(self, target: str, staging: str, swap: Callable[[str, str], None]) -> None:
-        """Let what is in two directories change places; manifests of the target's dataset follow its files until nobody refers to them."""
+        """Exchange two directories; manifests of the replaced dataset follow its files until the last of them is gone."""
         with self._lock, interrupts_deferred():
             before, users = identity_of(target), self.manifests(target)
             swap(staging, target)
@@ -232,14 +232,14 @@ class OpenDatasets:
                 weakref.finalize(manifest, _let_go, handle).atexit = False
 
     def remove_unused(self, directory: str) -> None:
-        """Delete a directory of this process, unless there is none or someone refers to the dataset in it."""
+        """Delete a directory of this process unless its dataset is in use."""
         with self._lock:
             if not self.manifests(directory):
                 remove_own(directory)
 
 
 def identity_of(directory: str) -> Hashable:
-    """What tells one directory from all others; the path where there is none."""
+    """Identify a directory by device and inode; by its path where it does not exist."""
     try:
         status = os.stat(directory)
     except OSError:
@@ -248,7 +248,7 @@ def identity_of(directory: str) -> Hashable:
 
 
 def version_of(directory: str) -> Hashable:
-    """What changes when the dataset in a directory is replaced."""
+    """Return a value that changes when the dataset in a directory is replaced."""
     try:
         status = os.stat(join(directory, MANIFEST_FILE))
     except OSError:
@@ -257,20 +257,20 @@ def version_of(directory: str) -> Hashable:
 
 
 def _let_go(handle: DatasetHandle) -> None:
-    """Drop a reference."""
+    """Take the reference that keeps the handle alive until now."""
 
 
 OPEN_DATASETS = OpenDatasets()
 keep_whole_at_fork(OPEN_DATASETS._lock, "open datasets")
 
 
-# Saved frames that refer to columns of other saved frames: they are read only if those hold the same rows still.
+# References: saved frames may refer to columns of other saved frames, identified by the digest of their manifests.
 
 
 def digest_for_reference(manifest: Manifest, target: str) -> str | None:
-    """What tells the rows of a dataset from all others, in a frame saved at ``target`` that refers to them; None where it cannot.
+    """Return the digest by which a frame saved at ``target`` may refer to a dataset; None where it must copy it.
 
-    Files of others have no check sums of all rows, temporary datasets go with their process, and what is at the target is about to be replaced.
+    External files have no digest, temporary datasets end with their process, and the target itself is about to be replaced.
     """
     directory = manifest.directory
     if not manifest.has_key or manifest.names is None or not is_unicode(directory):
@@ -281,7 +281,7 @@ def digest_for_reference(manifest: Manifest, target: str) -> str | None:
 
 
 def is_within(directory: str, place: str) -> bool:
-    """True for a directory that is, or is below, another one.
+    """Return whether directory that is, or is below, another one.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def is_within(directory: str, place: str) -> bool:
 
 
 def load_referred(manifest: Manifest, verify: bool = False) -> list[Manifest]:
-    """The datasets that a saved frame refers to.
+    """Load the datasets that a saved frame refers to.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Saving to a local directory, whole or not at all: files are written into a directory alongside, which then takes the name of the target."""
+"""Saves to a local directory atomically: files are written into a hidden directory next to the target, which is then swapped in."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from sframe_spark.storage.parquet.small_files import SHORT_BYTES
 from sframe_spark.storage.segments.reader import coalesced_segments, iterate_rows
 from sframe_spark.storage.segments.writer import delivering, segment_file_name, segment_schema, write_segment
 
-# What a save may replace: a saved frame and what its writers leave beside it, told by name; everything else is somebody's.
+# What a save may replace: a saved frame, recognised by file names; everything else is somebody's.
 
 _SEGMENT = r"segment-\d{8,}-[0-9a-f]{32}\.parquet"
 _MANIFEST = rf"{re.escape(MANIFEST_FILE)}|_segments-[0-9a-f]{{32}}\.arrow"
-# Hadoop's file systems put a hidden file of check sums beside every file that they write.
+# Hadoop's file systems write a hidden checksum file next to every file.
 _OUR_FILES = re.compile(rf"{_SEGMENT}|{_MANIFEST}|{re.escape(MANIFEST_FILE + TEMPORARY_SUFFIX)}|_SUCCESS|\.(?:{_SEGMENT}|{_MANIFEST}|_SUCCESS)\.crc")
 
 
@@ -60,13 +60,13 @@ def check_replaceable(location: str) -> None:
     names = names_in(location)
     if names and MANIFEST_FILE not in names:
         raise StorageError(f"{location} exists and is not a saved frame: choose another path, or remove it first")
-    # The manifest is asked only where names do not tell: it may be long.
+    # The manifest is read only if the names do not decide: it may be long.
     if any(not _OUR_FILES.fullmatch(name) for name in names) and (strange := _strange(location, names)):
         raise StorageError(f"{location} holds {strange}, which saving would delete: move it away, or choose another path")
 
 
 def refuse_what_no_directory_replaces(location: str, action: str) -> bool:
-    """Make sure that a directory can have a name: nothing has it, or a directory; say which, True for a directory.
+    """Return whether a directory exists at a location; refuse anything else there, for which no directory may be substituted.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def refuse_what_no_directory_replaces(location: str, action: str) -> bool:
     """
     with translate_os_errors(action, location):
         try:
-            # What stands in the way of the directory, such as a file in the place of one above it, is told here.
+            # Obstacles, such as a file in place of a parent directory, are reported here.
             os.lstat(location)
         except FileNotFoundError:
             return False
@@ -87,11 +87,11 @@ def refuse_what_no_directory_replaces(location: str, action: str) -> bool:
 
 
 def _strange(location: str, names: list[str]) -> str | None:
-    """The first file or directory that is no part of the saved frame in a location, None if there is none."""
+    """The first entry of a location that is no part of its saved frame; None if there is none."""
     try:
         named = {entry.file for entry in read_manifest(location).segments}
     except StorageError:
-        # A damaged frame may be replaced, too; only its names tell what belongs to it.
+        # A damaged frame may be replaced too; then only names decide.
         named = set()
     known = named | {checksums_of(file) for file in named}
     for name in (*files_below(location), *names):
@@ -101,7 +101,7 @@ def _strange(location: str, names: list[str]) -> str | None:
 
 
 def checksums_of(file: str) -> str:
-    """Where Hadoop keeps the check sums of a file.
+    """The file in which Hadoop keeps the checksums of a file.
 
     Examples
     --------
@@ -112,29 +112,29 @@ def checksums_of(file: str) -> str:
     return os.path.join(directory, f".{name}.crc")
 
 
-# Two places change names at one stroke: from linux/fs.h and fcntl.h.
+# Atomic exchange of two names; constants from linux/fs.h and fcntl.h.
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100
 
 NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
-# What a system or a file system without such a change says.
+# Errors of systems and file systems that cannot exchange names.
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 class PendingSave(Protocol):
-    """A dataset that is being saved: files go into its directory, and nobody sees any before the commit."""
+    """A save in progress: files go into its directory and are invisible before the commit."""
 
     @property
     def directory(self) -> str:
         """Where its files go."""
 
     def commit(self, made: Manifest, names: Sequence[str], kind: str) -> Manifest:
-        """Make the rows that were brought into the directory what is saved, and return their manifest."""
+        """Publish the rows that were written into the directory and return their manifest."""
 
 
 @attrs.frozen
 class PendingDirectory:
-    """A local directory that takes the name of the target when its block ends.
+    """A local directory that is renamed to the target when its block ends.
 
     Parameters
     ----------
@@ -145,14 +145,14 @@ class PendingDirectory:
     directory: str
 
     def commit(self, made: Manifest, names: Sequence[str] | None, kind: str = SFRAME) -> Manifest:
-        """Write the manifest; the directory may be renamed from then on."""
+        """Write the manifest; the directory may be renamed afterwards."""
         named, segments = None if names is None else tuple(names), in_row_order(made.segments, self.directory)
         return publish_manifest(attrs.evolve(made, segments=segments, names=named, kind=kind), durable=True)
 
 
 @contextlib.contextmanager
 def saving_directory(target: str) -> Iterator[PendingDirectory]:
-    """A save to a local directory: new, empty, or holding a saved frame, which is replaced when the block ends and not if an error ends it.
+    """Save to a local directory that is new, empty or a saved frame; it is replaced when the block ends without an error.
 
     Raises
     ------
@@ -166,11 +166,11 @@ def saving_directory(target: str) -> Iterator[PendingDirectory]:
 
 @contextlib.contextmanager
 def staged(target: str, swap: Callable[[str, str], None] | None = None) -> Iterator[str]:
-    """A new directory beside a local target, which takes its name at the end of the block, or is deleted if an error ends it.
+    """Yield a hidden directory that replaces the target when the block ends, or is deleted if it raises.
 
-    What interrupted saves left beside the target is removed first. ``swap`` puts it in place; a saved frame's is the usual one.
+    Directories of interrupted saves are removed first. ``swap`` replaces the target; by default as for saved frames.
     """
-    # What a link leads to is replaced, not the link.
+    # A link is followed: its target is replaced.
     target = os.path.realpath(target) if os.path.islink(target) else target
     parent = os.path.dirname(target)
     staging, holder = None, Holder()
@@ -184,13 +184,13 @@ def staged(target: str, swap: Callable[[str, str], None] | None = None) -> Itera
         yield staging
         (swap or swap_into_place)(staging, target)
     finally:
-        # The old frame, unless it is in use, or the new one where something kept it from its place.
+        # The old frame (unless it is in use), or the new one if it was not published.
         if staging is not None:
             OPEN_DATASETS.remove_unused(staging)
 
 
 def _take_over_rights(target: str, staging: str) -> None:
-    """Let nobody into a directory, from before it holds anything, who may not enter the one that it is to replace."""
+    """Give a new directory the permissions of the one that it replaces, before it holds anything."""
     try:
         old, new = os.stat(target), os.stat(staging)
     except FileNotFoundError:
@@ -200,16 +200,16 @@ def _take_over_rights(target: str, staging: str) -> None:
         try:
             os.chown(staging, -1, old.st_gid)
         except OSError:
-            # The rights were those of another group, which only its members and the administrator can give a directory to.
+            # Only members and the administrator can give a directory to that group, so its permissions are dropped.
             mode &= ~stat.S_IRWXG
     if mode != stat.S_IMODE(new.st_mode):
         os.chmod(staging, mode)
 
 
 def swap_into_place(staging: str, target: str) -> None:
-    """Give a complete local directory the name of the target; a saved frame that was there goes with its last user.
+    """Publish a complete directory; a replaced saved frame lives until its last user is gone.
 
-    At every moment the target is the old or the new frame, whole, and what is beside it has a name that says whose it is.
+    At any moment the target is either the old or the new frame, and leftovers have names that identify their owner.
     """
     check_replaceable(target)
     with translate_os_errors("save to", target):
@@ -218,18 +218,18 @@ def swap_into_place(staging: str, target: str) -> None:
 
 
 def put_in_place(staging: str, target: str, switch: Callable[[str, str], None] | None = None) -> None:
-    """Let a directory take the place of what is at the target, and hold that afterwards if there was anything.
+    """Put a directory in place of the target; afterwards it holds what was there, if anything.
 
-    ``switch`` moves the files instead where the directories cannot change places; by the manifest, unless another is given.
+    ``switch`` moves single files where directories cannot be exchanged; by default the manifest decides.
     """
     switch = switch or switch_by_manifest
     if _is_worked_in(target):
-        # It would be taken from under the process, and with it every relative path.
+        # The process, and every relative path in it, would be left in the old directory.
         switch(staging, target)
         return
     while True:
         try:
-            # A directory may take the place of none, or of an empty one.
+            # A directory can be renamed over a missing or an empty one.
             os.rename(staging, target)
             return
         except OSError as error:
@@ -239,7 +239,7 @@ def put_in_place(staging: str, target: str, switch: Callable[[str, str], None] |
         if number == 0:
             return
         if number == errno.ENOENT:
-            # It has gone meanwhile.
+            # It was removed meanwhile.
             continue
         if number in NO_EXCHANGE:
             switch(staging, target)
@@ -248,7 +248,7 @@ def put_in_place(staging: str, target: str, switch: Callable[[str, str], None] |
 
 
 def _is_worked_in(directory: str) -> bool:
-    """Say whether a directory is, or holds, the working directory of this process."""
+    """Return whether a directory contains the current working directory."""
     if not os.path.lexists(directory):
         # The path of a working directory is looked up link by link, and this is none.
         return False
@@ -260,7 +260,7 @@ def _is_worked_in(directory: str) -> bool:
 
 
 def _exchange(first: str, second: str) -> int:
-    """Let two directories change names at one stroke; the number of the error, 0 for none."""
+    """Exchange two directories atomically; return the error number, 0 for success."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if rename is None:
         return errno.ENOSYS
@@ -269,7 +269,7 @@ def _exchange(first: str, second: str) -> int:
 
 
 def switch_by_manifest(staging: str, target: str) -> None:
-    """Let two frames change places where directories cannot: files go beside those of the other frame, then the manifest is the switch."""
+    """Exchange two frames file by file where directories cannot be exchanged; replacing the manifest is the atomic switch."""
     old, new = files_below(target), files_below(staging)
     for file in new:
         if file != MANIFEST_FILE:
@@ -281,7 +281,7 @@ def switch_by_manifest(staging: str, target: str) -> None:
         if file != MANIFEST_FILE:
             move(file, target, staging)
             with contextlib.suppress(OSError):
-                # What is left of a directory that it was in: the next save would take that for somebody's.
+                # An empty directory would be taken for somebody's by the next save.
                 os.removedirs(os.path.dirname(join(target, file)))
 
 
@@ -291,19 +291,19 @@ def move(file: str, origin: str, place: str) -> None:
     os.rename(join(origin, file), join(place, file))
 
 
-# Copies of datasets, or of some of their columns, in a new directory, local or remote: files and pages are taken over where they fit.
+# Copies of datasets or of some columns into a new directory: whole files and pages are reused where they fit.
 
-# So many links are made one after the other.
+# Up to this many links are created sequentially.
 FEW_FILES = 16
-# Files that are put together are no more than this: rows are in one row group then, or in few.
+# Combined files are at most this large, so that their rows are in one or few row groups.
 MAX_COMBINED_BYTES = 64 << 20
-# So many short files, one after the other, a save does not pass on; copying fewer is quicker than writing them anew.
+# At least this many consecutive short files are combined; copying fewer is faster than rewriting.
 MIN_COMBINED = 64
 
 
 @attrs.frozen
 class ShortRun:
-    """Neighbouring segments that become one file.
+    """Consecutive segments that become one file.
 
     Parameters
     ----------
@@ -323,10 +323,10 @@ class ShortRun:
 
 
 def copied_dataset(source: Manifest, directory: str, min_combined: int = MIN_COMBINED) -> Manifest:
-    """Bring the rows of a dataset into a new directory, local or remote; files that fit are taken over as they are.
+    """Copy a dataset into a new directory, local or remote; files that fit are reused as they are.
 
-    Files are hard-linked, or copied within their file system, where it can do that. A file is rewritten only when it has no row keys, or is one of
-    many short ones, which are put together.
+    Files are hard-linked or copied by the file system where possible. A file is rewritten only if it has no row keys or is one of
+    many short ones, which are combined.
 
     Parameters
     ----------
@@ -335,12 +335,12 @@ def copied_dataset(source: Manifest, directory: str, min_combined: int = MIN_COM
     directory
         Where the rows go.
     min_combined
-        So many short files at least, one after the other, become one.
+        Minimal number of consecutive short files that are combined.
 
     Returns
     -------
     Manifest
-        The rows there, which nobody sees before somebody commits them.
+        The rows there, invisible until they are committed.
     """
     planned: list[SegmentEntry] = []
     copies: list[Callable[[], SegmentEntry]] = []
@@ -361,13 +361,13 @@ def copied_dataset(source: Manifest, directory: str, min_combined: int = MIN_COM
 
 
 def may_copy_columns(manifest: Manifest, positions: Sequence[int]) -> bool:
-    """Return whether pages of all files may be copied for a dataset of some columns."""
+    """Return whether the pages of all files can be copied for a dataset of these columns."""
     schema = segment_schema([manifest.types[position] for position in positions])
     return all(may_copy(manifest, entry, positions, schema) for entry in manifest.segments if entry.rows)
 
 
 def copied_columns(manifest: Manifest, positions: Sequence[int], directory: str) -> Manifest:
-    """Copy the pages of some columns of a dataset, as :func:`may_copy_columns` allows, into a new directory; no row is decoded.
+    """Copy the pages of some columns into a new directory without decoding rows (see :func:`may_copy_columns`).
 
     Raises
     ------
@@ -387,11 +387,11 @@ def copied_columns(manifest: Manifest, positions: Sequence[int], directory: str)
 
 
 def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> SegmentEntry:
-    """Bring a file into a directory as it is; one of another file system is compared with its check sums first."""
+    """Reuse a file as it is; if it crosses file systems, it is compared with its checksums first."""
     origin, file = join(source.directory, entry.file), segment_file_name(entry.number)
     place, known = join(directory, file), attrs.evolve(entry, file=file)
     if _is_duplicated(origin, place):
-        # The same bytes: what is known of the file is known of the other one.
+        # The bytes are the same, so the entry stays true.
         return known
     if not is_remote_location(origin):
         known = attrs.evolve(_checked(origin, entry, source), file=file)
@@ -411,19 +411,19 @@ def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> Segment
 
 
 def _is_duplicated(origin: str, place: str) -> bool:
-    """Let a file system link or copy a file; False where it cannot, or the two places are on two file systems."""
+    """Link or copy a file inside its file system; return False where that is impossible."""
     if is_remote_location(origin) or is_remote_location(place):
         return is_remote_location(origin) and is_remote_location(place) and copy_within(origin, place)
     try:
         os.link(origin, place)
     except OSError:
-        # A file that is not there is told by the copy that follows.
+        # A missing file is reported by the copy that follows.
         return False
     return True
 
 
 def _checked(origin: str, entry: SegmentEntry, source: Manifest) -> SegmentEntry:
-    """Return an entry with its check sums, with which every byte was compared as far as it had any."""
+    """Return an entry with its checksums after comparing every byte with those that it had."""
     if None in (entry.tail, entry.pages):
         (complete,) = with_checksums(source.with_segments((entry,))).segments
         return complete
@@ -437,7 +437,7 @@ def _copy(origin: str, place: str) -> None:
 
 
 def stretches(source: Manifest, min_count: int) -> Iterator[ShortRun]:
-    """The segments of a dataset that have rows, those in one that are to be one file; most stay alone.
+    """Yield the non-empty segments, consecutive short ones grouped if they are to be combined.
 
     Examples
     --------
@@ -457,7 +457,7 @@ def stretches(source: Manifest, min_count: int) -> Iterator[ShortRun]:
 
 
 def _is_short(entry: SegmentEntry) -> bool:
-    # A segment of which a writer made several files has its keys in all of them.
+    # A segment that a writer split has its keys spread over several files.
     return entry.size is not None and entry.size < SHORT_BYTES and entry.first_position == 0
 
 
@@ -466,7 +466,7 @@ def _size_of(entry: SegmentEntry) -> int | None:
 
 
 def _fits_after(entries: Sequence[SegmentEntry], entry: SegmentEntry) -> bool:
-    """Say whether the keys of a segment come after all keys so far, and tell row numbers as they are."""
+    """Return whether a segment's keys follow all keys so far, so that row numbers can be computed from them."""
     if not entries or entries[-1].number < entry.number:
         return entry.first_position == 0
     last = entries[-1]
@@ -474,5 +474,5 @@ def _fits_after(entries: Sequence[SegmentEntry], entry: SegmentEntry) -> bool:
 
 
 def _rewrite(source: Manifest, offset: int, rows: int, directory: str, number: int) -> SegmentEntry:
-    """Write rows of a source as a new segment with keys of its own."""
+    """Write rows as a new segment with new keys."""
     return write_segment(directory, number, source.types, iterate_rows(source, range(len(source.types)), offset, offset + rows))

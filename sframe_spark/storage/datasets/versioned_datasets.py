@@ -1,6 +1,6 @@
-"""Versions of a frame saved elsewhere: numbered manifests, of which each is put where none was, so that of two savers one is told.
+"""Remote saved frames: numbered manifests, each created only if it does not exist, so that one of two concurrent saves fails.
 
-``<root>/_manifests/00000001.json`` names files ``data/<uuid>/segment-....parquet``, relative to the root. None of these is ever changed.
+``<root>/_manifests/00000001.json`` names files ``data/<uuid>/segment-....parquet``, relative to the root. Files are never changed.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from sframe_spark.storage.manifest.segment_index import needs_sidecar
 from sframe_spark.storage.segments.writer import delivering
 
 DATA = "data"
-# What a manifest says, beside what every one does, of when it was saved.
+# The additional key of a version: when it was saved.
 SAVED = "saved"
 MAX_VERSIONS = 10**18 - 1
-# What every manifest ends with; file systems without whole writes show the beginning of one that is being written.
+# The end of every manifest; file systems without atomic writes show unfinished ones.
 _END = b"}\n"
 _TRIES, _SECONDS_BETWEEN = 5, 0.2
 
@@ -84,7 +84,7 @@ class SavedVersion:
 
 
 def versions_at(root: str) -> list[Version]:
-    """Return the versions of a frame, the newest last; none where nothing is saved."""
+    """Return the versions of a frame in order; empty where nothing is saved."""
     found = []
     for file in listed(join(root, MANIFESTS)):
         if name := VERSION_FILE.fullmatch(file.uri.rpartition("/")[2]):
@@ -93,7 +93,7 @@ def versions_at(root: str) -> list[Version]:
 
 
 def saved_versions(root: str) -> list[Version]:
-    """Return the versions of a frame, of which there is one at least.
+    """Return the versions of a frame, at least one.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def saved_versions(root: str) -> list[Version]:
 
 
 def manifest_place(root: str, number: int) -> str:
-    """Return where the manifest of a version is.
+    """Return the location of a version's manifest.
 
     Examples
     --------
@@ -119,17 +119,17 @@ def manifest_place(root: str, number: int) -> str:
 
 
 def manifest_text(manifest: Manifest, saved: datetime.datetime, sidecar: dict[str, Any] | None = None) -> bytes:
-    """Return the text of a version's manifest, and of the file of its segments that it names, if there is one."""
+    """Return the text of a version's manifest, with a reference to its sidecar if it has one."""
     return manifest.to_json({SAVED: saved.isoformat(timespec="milliseconds")}, sidecar).encode()
 
 
 def read_version(root: str, version: Version) -> SavedVersion:
-    """Return what a version says.
+    """Read a version.
 
     Raises
     ------
     StorageError
-        If it is damaged, or not one of a frame that was saved elsewhere.
+        If it is damaged, or not one of a frame that was saved remotely.
     """
     uri = version.file.uri
     check_length(uri, version.file.size)
@@ -164,7 +164,7 @@ def _complete(root: str, version: Version, content: bytes) -> str:
 
 
 def _check(manifest: Manifest, number: int) -> None:
-    """Versions name only files with check sums of all bytes, in the one directory of data."""
+    """Versions may name only files in the data directory that have checksums of all bytes."""
     if manifest.elsewhere is not None or not manifest.has_key or manifest.names is None:
         raise damaged(manifest.directory, f"version {number} is not one that is saved so")
     for entry in manifest.segments:
@@ -173,7 +173,7 @@ def _check(manifest: Manifest, number: int) -> None:
 
 
 def load_remote(root: str, version: int | None = None) -> Manifest:
-    """Return the newest version of a frame saved elsewhere, or one that is named; no file of rows is asked for.
+    """Return the newest or a given version of a remote frame; no data file is read.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def _numbers(found: list[Version]) -> str:
 
 
 def with_version_checksums(manifest: Manifest) -> Manifest:
-    """Return a manifest that a plan's text gave, with the check sums of the version that names its files.
+    """Return a manifest that came from a plan's text with the checksums of the version that names its files.
 
     Raises
     ------
@@ -212,25 +212,25 @@ def with_version_checksums(manifest: Manifest) -> Manifest:
     raise StorageError(f"the plan reads files of {manifest.directory} that no version of it names: make the plan again")
 
 
-# Saving elsewhere: files under a name that nobody else has, then the manifest of the next version, put only where there is none.
+# Saving: data files under a new unique directory, then the manifest of the next version, created exclusively.
 
 PROBE = "probe-"
 
 
 @attrs.define(eq=False)
 class NewVersion:
-    """A version of a frame elsewhere that is being made.
+    """A version of a remote frame that is being saved.
 
     Parameters
     ----------
     root
         The place of the frame.
     number
-        The number that it is to have.
+        Its number.
     data
         The directory of its files, relative to the root.
     is_tried
-        Whether its manifest may have been put, so that its files may be somebody's rows.
+        Whether its manifest may have been written, so that its files may be in use.
     """
 
     root: str
@@ -244,7 +244,7 @@ class NewVersion:
         return join(self.root, self.data)
 
     def commit(self, made: Manifest, names: Sequence[str], kind: str) -> Manifest:
-        """Let a dataset in the directory of this version be the newest one; nothing was seen of it before.
+        """Publish the files of this version as the newest one.
 
         Raises
         ------
@@ -262,11 +262,11 @@ class NewVersion:
         try:
             put = create(place, text)
         except StorageError as error:
-            # The answer may have got lost, not the request.
+            # The response may have been lost, not the request.
             if not _holds(place, text):
                 raise StorageError(f"{error}; nobody knows whether it was saved: load it, or save it again") from None
             return complete
-        # A request that was sent once more meets what it has written itself.
+        # A retried request meets the file that it has written itself.
         if not put and not _holds(place, text):
             self.is_tried = False
             raise ConcurrentSaveError(
@@ -275,7 +275,7 @@ class NewVersion:
         return complete
 
     def _upload_sidecar(self, made: Manifest) -> dict[str, Any] | None:
-        """Upload the segments of a manifest where they are many, among the files of this version, and return what it is to say of them."""
+        """Upload the sidecar of a manifest with many segments, and return the reference to it."""
         if not needs_sidecar(made):
             return None
         with delivering(self.directory) as delivery:
@@ -285,7 +285,7 @@ class NewVersion:
         return {**said, "file": f"{self.data}/{said['file']}"}
 
     def _require_whole(self, made: Manifest) -> None:
-        """Make sure that files are there as long as they should be: one that was cut is copied as it is, and may be removed by a vacuum meanwhile."""
+        """Make sure that the files exist with their sizes: a copied one may have been truncated, and a vacuum may remove files."""
         lengths = {file.uri: file.size for file in listed(self.directory)}
         for entry in made.segments:
             found = lengths.get(join(self.root, entry.file))
@@ -305,7 +305,7 @@ def _holds(place: str, text: bytes) -> bool:
 
 @contextlib.contextmanager
 def saving_version(root: str) -> Iterator[NewVersion]:
-    """A new version of a frame elsewhere: of a block that fails nothing is left, and what was saved before stays as it was.
+    """Yield a new version of a remote frame; if the block raises, its files are removed and earlier versions stay.
 
     Raises
     ------
@@ -330,7 +330,7 @@ def saving_version(root: str) -> Iterator[NewVersion]:
 
 @attrs.frozen
 class _Proof:
-    """Which file system it is that keeps savers apart, in which process; the root is where it is tried."""
+    """A file system, in one process, whose exclusive creation is tested; the root is where the test is made."""
 
     root: str = attrs.field(eq=False)
     bucket: str
@@ -340,7 +340,7 @@ class _Proof:
 
 @functools.lru_cache(maxsize=64)
 def _proved(proof: _Proof) -> None:
-    """Make sure that a file system refuses to create a file that is there; a refusal is remembered for no later save."""
+    """Make sure that a file system refuses to create an existing file; only success is cached."""
     place = join(proof.root, MANIFESTS, f"{PROBE}{uuid.uuid4().hex}")
     if not creates_exclusively(proof.root) or not create(place, b"1"):
         raise _unfit(proof.root)
@@ -348,7 +348,7 @@ def _proved(proof: _Proof) -> None:
         if create(place, b"2") or read_range(place, 0, 2) != b"1":
             raise _unfit(proof.root)
     finally:
-        # Where nothing may be removed it stays, and nobody takes it for a version.
+        # Without permission to remove it stays, and is no version.
         with contextlib.suppress(StorageError):
             remove(place)
 
@@ -360,22 +360,22 @@ def _unfit(root: str) -> StorageError:
     )
 
 
-# Removing old versions of a frame saved elsewhere, and what saves that did not come to their end have left.
+# Vacuum: removing old versions and the files of interrupted saves.
 
-# Names that only our writers give; whatever else there is below a frame's place is somebody's.
+# File names that only our writers create; anything else is somebody's.
 _OUR_FILES = re.compile(r"[0-9a-f]{32}/(?:segment-[0-9]{8,}-[0-9a-f]{32}\.parquet|_segments-[0-9a-f]{32}\.arrow)")
 
 
 @attrs.frozen
 class Removable:
-    """What may be removed of a frame.
+    """The removable versions and files of a frame.
 
     Parameters
     ----------
     versions
         Numbers of versions.
     files
-        Manifests first, so that nobody opens a version of which files are gone.
+        Manifests first, so that no one opens a version whose files are gone.
     """
 
     versions: tuple[int, ...]
@@ -383,7 +383,7 @@ class Removable:
 
 
 def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime | None = None) -> Removable:
-    """Return what nobody needs of a frame: versions that had a newer one for so long, and files as old that no other version names.
+    """Return the versions that were superseded long enough ago, and files as old that no remaining version names.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime 
     StorageError
         If a version that stays cannot be read: its files are not known, so none is removed.
     """
-    # Before the manifests are read: files that come later belong to saves that come later.
+    # Listed before the manifests are read: later files belong to later saves.
     files = listed(join(root, DATA), below=True)
     found = saved_versions(root)
     limit = (now or datetime.datetime.now(datetime.UTC)) - older_than
@@ -414,9 +414,9 @@ def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime 
 
 
 def _split(root: str, found: Sequence[Version], limit: datetime.datetime) -> tuple[list[Version], list[SavedVersion]]:
-    """The versions that had a newer one before some time, and the others, read."""
+    """The superseded versions before a time, and the others, read."""
     old: list[Version] = []
-    # From the oldest on, so that none goes before those below it.
+    # Oldest first, so that no version is removed before its predecessors.
     while len(found) > 1 and is_old(found[1].file, limit):
         old.append(found[0])
         found = found[1:]
@@ -424,7 +424,7 @@ def _split(root: str, found: Sequence[Version], limit: datetime.datetime) -> tup
 
 
 def is_old(file: ListedFile, limit: datetime.datetime) -> bool:
-    """Say whether a file was written before some time; of one that does not tell nobody knows."""
+    """Return whether a file was written before a time; False where that is unknown."""
     return file.written is not None and file.written <= limit
 
 

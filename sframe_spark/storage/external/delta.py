@@ -20,7 +20,7 @@ from sframe_spark.storage.manifest.manifest import Manifest
 
 INSTALL = "pip install 'sframe_spark[delta]'"
 WITH_SPARK = "read it with Spark, SFrame(spark.read.format('delta').load(...)), or have its files rewritten without it"
-# Features that change how the log is written, or types, which are looked at file by file, but not which rows a file holds.
+# Features that change how the log is written, or types, which are examined file by file, but not which rows a file holds.
 _HARMLESS = frozenset(
     {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck"}
 )
@@ -120,7 +120,7 @@ def _translate_errors(root: str) -> Iterator[None]:
     except (MemoryError, StorageError):
         raise
     except BaseException as error:
-        # What the library did not expect is no Exception, so that nobody catches it.
+        # What the library did not expect is no Exception, so that no one catches it.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise StorageError(f"the log of the Delta table {visible(root)} cannot be read: {_first_line(error)}") from error
@@ -147,7 +147,7 @@ def _refuse_features(root: str, table: Any, mapping: str) -> None:
 
 
 def _deletion_vectors(table: Any) -> str | None:
-    """Ask the library, which looks at every file of the snapshot; what it cannot tell counts as one."""
+    """Ask the library, which examines every file of the snapshot; what it cannot tell counts as one."""
     try:
         found = any(pa.record_batch(batch).num_rows for batch in table.deletion_vectors())
     except Exception as error:

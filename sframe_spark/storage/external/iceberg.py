@@ -134,9 +134,9 @@ def _translate_errors(root: str) -> Iterator[None]:
 
 
 def _ages(root: str, table: Any, snapshot: Any) -> dict[str, int]:
-    """Return when each data file was added, by its location; make sure of what the library does not look at.
+    """Return when each data file was added, by its location; make sure of what the library does not examine.
 
-    It would open files that are elsewhere, on another machine perhaps, and takes the end of a file cut short for the end of the list in it.
+    It would open files that are remote, on another machine perhaps, and takes the end of a file cut short for the end of the list in it.
     """
     from pyiceberg.manifest import DataFileContent, ManifestContent
 

@@ -40,7 +40,7 @@ class LakeFile:
     size
         Length in bytes.
     rows
-        How many rows it has; None where the log does not tell.
+        How many rows it has; None where the log does not say.
     constants
         Columns, by name, that have one value in all rows, whatever the file says.
     defaults
@@ -119,7 +119,7 @@ def constants_of(name: str, values: pa.Array) -> list[Scalar]:
     column_type = arrow_column_type(values.type)
     if values.null_count == len(values):
         return [None] * len(values)
-    # Logs have bytes as escaped texts, of which nobody says how.
+    # Logs have bytes as escaped texts, of which no one says how.
     is_bytes = pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type) or pa.types.is_binary_view(values.type)
     if is_bytes or column_type.is_zoned or column_type.is_encoded or pa.types.is_nested(column_type.physical):
         raise SchemaError(f"the table is partitioned by column {visible(name)!r}, of Arrow {values.type}: read it with Spark, SFrame(spark.read...)")
@@ -137,7 +137,7 @@ def path_inside(root: str, inside: str) -> str:
     Raises
     ------
     StorageError
-        If it would be elsewhere.
+        If it would be remote.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def _type_of(field: pa.Field, read: Sequence[_Read], by_id: bool) -> ColumnType:
 
 
 def _gives(found: pa.DataType, required: ColumnType) -> bool:
-    """Say whether values of an Arrow type are, as they are, values of a column."""
+    """Return whether values of an Arrow type are, as they are, values of a column."""
     try:
         stored = arrow_column_type(found)
         return stored == required or (not required.is_zoned and common_encoding(stored, required) == required)
@@ -251,14 +251,14 @@ def _gives(found: pa.DataType, required: ColumnType) -> bool:
 
 
 def _is_int96_without_zone(one: _Read, name: str) -> bool:
-    """Say whether a file has a column as time stamps of 96 bits that Spark has not written: of those it is known that they are in UTC."""
+    """Return whether a file has a column as time stamps of 96 bits that Spark has not written: of those it is known that they are in UTC."""
     stored = one.fields[name].name
     place = one.footer.places.get(stored)
     return stored not in one.footer.meant and place is not None and one.footer.metadata.schema.column(place).physical_type == "INT96"
 
 
 def _same_shape(required: pa.Field, found: pa.Field, by_id: bool) -> bool:
-    """Say whether two fields have the same parts: a struct that got or lost one would be read as another dict."""
+    """Return whether two fields have the same parts: a struct that got or lost one would be read as another dict."""
     if by_id and _id_of(required) != _id_of(found):
         return False
     left, right = required.type, found.type

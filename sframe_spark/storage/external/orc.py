@@ -30,7 +30,7 @@ from sframe_spark.values.datetimes import lost_nanoseconds
 from sframe_spark.values.from_arrow import warn_of_decimal_types
 from sframe_spark.values.value_errors import column_named
 
-# What the footer of an ORC file says of its writer's calendar and of types that pyarrow does not know, which pyarrow does not tell.
+# What the footer of an ORC file says of its writer's calendar and of types that pyarrow does not know, which pyarrow does not say.
 
 # Fields of a postscript, of a footer, and of a type.
 _FOOTER_LENGTH, _COMPRESSION = 1, 2
@@ -52,7 +52,7 @@ MAX_FOOTER_BYTES = 256 << 20
 
 @attrs.frozen
 class OrcFooter:
-    """What pyarrow does not tell of a file.
+    """What pyarrow does not say of a file.
 
     A file says in which calendar its writer counts. Older files of Java programs, Hive's and Spark's among them, do not, and are in the hybrid one;
     those of other programs that do not, such as Arrow's, are in the proleptic one. Time stamps are concerned as dates are; those that pyarrow reads
@@ -78,7 +78,7 @@ def orc_footer(path: str) -> OrcFooter:
         found = dict(_numbers(footer))
         refused = _refused([content for field, content in _fields(footer) if field == _TYPES and isinstance(content, bytes)])
     except (ValueError, IndexError, OSError, zlib.error, pa.ArrowException):
-        # What pyarrow reads and we do not, as it knows more ways to pack a footer, or what nobody reads, which it tells.
+        # What pyarrow reads and we do not, as it knows more ways to pack a footer, or what no one reads, which it says.
         found, refused = {}, {}
     calendar, writer = found.get(_CALENDAR, _UNKNOWN), found.get(_WRITER, _JAVA)
     is_proleptic = calendar == _PROLEPTIC or (calendar == _UNKNOWN and writer != _JAVA)
@@ -194,7 +194,7 @@ def _of_snappy(chunk: bytes) -> bytes:
 
 
 def _of_lz4(chunk: bytes) -> bytes:
-    """A block of LZ4 does not tell how long it is unpacked, which pyarrow has to be told."""
+    """A block of LZ4 does not say how long it is unpacked, which pyarrow has to be told."""
     found, at = bytearray(), 0
     while at < len(chunk):
         token = chunk[at]
@@ -231,7 +231,7 @@ _CODECS: dict[int, Callable[[bytes], bytes]] = {_ZLIB: _of_zlib, _SNAPPY: _of_sn
 
 @attrs.frozen
 class OrcFile:
-    """A file, as it was when it was looked at.
+    """A file, as it was when it was examined.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ class StripesSeen:
     rows
         How many rows were found, by the number of the file.
     lost
-        How many date-times had nanoseconds that are cut off, by the name of the column.
+        How many datetimes had nanoseconds that are cut off, by the name of the column.
     """
 
     rows: Counter[int] = attrs.field(factory=Counter)

@@ -86,14 +86,14 @@ def _footers(found: DataFiles) -> list[Footer]:
         footers = in_threads(_footer, found.files, AT_A_TIME)
         require_all_still(remote)
     except BaseException:
-        # Nobody made sure of them, and the files may become again what they were.
+        # No one made sure of them, and the files may become again what they were.
         forget_footers()
         raise
     return footers
 
 
 def with_remote_states(manifest: Manifest) -> Manifest:
-    """Return a manifest of files elsewhere that a plan's text gave, with what tells the files that are there now from later ones.
+    """Return a manifest of remote files that a plan's text gave, with what distinguishes the files that are there now from later ones.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def _refuse_segments(found: DataFiles, first: Footer) -> None:
 
 
 def _require_named_once(files: Sequence[str]) -> None:
-    """Rows are told apart by their file.
+    """Rows are distinguished by their file.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Files and directories of this machine: how they are named, fetched, listed and told apart, and what their errors mean."""
+"""Files and directories of this machine: how they are named, fetched, listed and distinguished, and what their errors mean."""

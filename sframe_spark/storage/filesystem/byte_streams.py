@@ -1,4 +1,4 @@
-"""The bytes of files of others as streams, from any place on; where it is known which file was found, all that come are those of that one."""
+"""External files as byte streams that start at any position and that notice when the file is changed meanwhile."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sframe_spark.storage.filesystem.object_store import read_range
 from sframe_spark.storage.filesystem.ranged_reads import SizedFile
 from sframe_spark.storage.filesystem.remote_files import require_still
 
-# What unpacks files asks for a few thousand bytes at a time, each of which would be a request.
+# Decompressors ask for a few thousand bytes at a time, each of which would be a request.
 PACKED_BYTES = 8 << 20
-# Short files are asked for one after the other by whoever has them.
+# Small files in a work item are requested one after the other.
 MAX_COMBINED = 100
-# Lines that start before a place are read to their end behind it.
+# How far past the end of a range is read at once to complete its last line.
 BEHIND_BYTES = 64 << 10
 
 
 class RemoteFile(SizedFile):
-    """A file elsewhere, of which each reading is one request, and another that tells whether the file is still the one that was found.
+    """A remote file of which each read is one request, followed by a check that the file is unchanged.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class RemoteFile(SizedFile):
         Raises
         ------
         StorageError
-            If they cannot be had, are not as many as the store tells, or are of a later file.
+            If they cannot be had, are not as many as the store says, or are of a later file.
         """
-        # A byte behind the end shows that a file is longer than its store tells.
+        # One more byte than expected shows a file that is longer than its store says.
         content = read_range(self._uri, start, stop + (stop == self._size))
         require_still(self._uri, self._state)
         if len(content) != stop - start:
@@ -62,7 +62,7 @@ class RemoteFile(SizedFile):
 
 
 class LocalFile(SizedFile):
-    """A file at a path, of which each reading makes sure that it is the one that was found, perhaps by another machine that has the same directory.
+    """A local or mounted file of which each read checks that it is unchanged, also when another machine opens the same path.
 
     Parameters
     ----------
@@ -119,14 +119,14 @@ class LocalFile(SizedFile):
 
 
 def open_bytes(path: str, state: FileState | None, start: int) -> Any:
-    """Open a file as it is at a place in it.
+    """Open a file without decompression at a position.
 
     Parameters
     ----------
     path
         Its path or URI.
     state
-        What was found, with which each reading compares it; None of a file of this machine that somebody else watches.
+        The expected state, checked on each read; None for a local file that the caller checks.
     start
         The place.
     """
@@ -140,7 +140,7 @@ def _compared(path: str, state: FileState) -> SizedFile:
 
 
 def open_unpacked(path: str, state: FileState | None) -> Any:
-    """Open a file at its start, unpacked if its name says that it is packed.
+    """Open a file at its start, decompressed if its name says that it is compressed.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def open_unpacked(path: str, state: FileState | None) -> Any:
         return open_bytes(path, state, 0)
     stream = open_bytes(path, state, 0)
     try:
-        # Elsewhere each reading is a request.
+        # Remotely each read is a request.
         start = stream.read(SAMPLE_BYTES if state is None else PACKED_BYTES)
         require_content(path, start[:SAMPLE_BYTES])
     except BaseException:
@@ -167,7 +167,7 @@ def open_unpacked(path: str, state: FileState | None) -> Any:
 
 @attrs.frozen
 class FileRange:
-    """Bytes of a file, of which somebody reads the lines that start there.
+    """A range of bytes in a file, which stands for the lines that start in it.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class FileRange:
 
 
 class WholeLines:
-    """The lines of a stream that start between two places, each of which ends with a line feed, as whole ones.
+    """The lines that start between two positions of a stream, complete even if the last one ends behind the range.
 
     Parameters
     ----------
@@ -231,12 +231,12 @@ class WholeLines:
             return size
         if left:
             return left + BEHIND_BYTES
-        # A line that goes on: more each time, as whoever reads it looks at all of it again.
+        # A long line: read more each time, as the caller scans all of it again.
         self._behind = min(2 * self._behind, max(size, BEHIND_BYTES))
         return self._behind
 
     def _own_bytes(self, data: bytes) -> bytes:
-        """Of what comes next what belongs to the lines."""
+        """The part of newly read bytes that belongs to the lines."""
         begin, first = self._position, 0
         self._position += len(data)
         if not self._is_in_line:
@@ -256,7 +256,7 @@ class WholeLines:
 
 
 def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileRange], bool]) -> list[tuple[FileRange, ...]]:
-    """Return parts of whole files elsewhere, in order, that are about so many bytes each: several files, or some bytes of one.
+    """Return work items of about ``size`` bytes each, in order: several small files, or a range of a large one.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileR
     combined: list[FileRange] = []
     combined_bytes = 0
     for file in files:
-        # Nobody knows how many bytes a file of this machine has: it is a part of its own.
+        # Sizes of local files are not known here: each is an item of its own.
         length = size if file.state is None else file.state.size
         count = round(length / size) if is_divisible(file) and file.state is not None else 0
         if combined and (count > 1 or combined_bytes + length > size or len(combined) >= MAX_COMBINED):
@@ -286,12 +286,12 @@ def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileR
 
 
 class WatchedFiles:
-    """Files that are read several times: all readings of one have to find the same.
+    """Local files that are read several times and must be the same each time.
 
     Parameters
     ----------
     compared
-        Files with what was found of them: each reading of these compares by itself.
+        Files with their expected states; those with a state are checked by their streams.
     """
 
     def __init__(self, compared: Iterable[tuple[str, FileState | None]]) -> None:
@@ -299,7 +299,7 @@ class WatchedFiles:
         self._seen: dict[str, FileState] = {}
 
     def require_unchanged(self, path: str) -> None:
-        """Make sure that a file is as it was when it was asked for first.
+        """Make sure that a file is as it was at the first call.
 
         Raises
         ------
@@ -310,7 +310,7 @@ class WatchedFiles:
             self._seen[path] = unchanged(path, self._seen.get(path))
 
     def seen(self, path: str) -> FileState:
-        """Return a file of this machine as it was when it was asked for first.
+        """Return the state of a local file at the first call.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""How the name of a file says that it is compressed: which formats are read and written, and which names are refused."""
+"""Compression of text files, chosen by the suffix of the file name: formats that are read and written, and names that are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sframe_spark.storage.filesystem.file_kind import kind_of
 
 # How much of a compressed file is read at a time where it is decompressed by Python.
 READ_BYTES = 1 << 20
-# The usual 6 takes ten times as long as gzip; this is quicker, and smaller.
+# Level 6, the default, takes ten times as long as gzip; this is faster and still smaller.
 _XZ_PRESET = 1
 
 
@@ -39,7 +39,7 @@ class Compression:
     endings
         Endings of names that say so, in small letters; the first is the usual one.
     has_members
-        Whether every reader takes several compressed files in a row for one, so that parts can be compressed where their rows are.
+        Whether readers accept concatenated compressed files as one, so that parts can be compressed separately.
     """
 
     name: str
@@ -67,7 +67,7 @@ _UNSUPPORTED = {
 
 
 def packing_of(path: str) -> Compression | None:
-    """Return how a file is compressed, as its name says; None where it does not.
+    """Return the compression that a file name promises; None where it promises none.
 
     Examples
     --------
@@ -153,17 +153,17 @@ def require_content(path: str, start: bytes) -> None:
 
 
 def says_more_than_text(path: str) -> bool:
-    """Whether the name of a file says that it is no plain text, so that its first bytes are compared with that."""
+    """Return whether a file name promises something other than plain text, so that the first bytes must be checked."""
     return packing_of(path) is not None or _ending(path) in _UNSUPPORTED
 
 
 def unpacked(stream: Any, packing: Compression) -> Any:
-    """Return a stream of what is compressed in another, whose bytes come in large blocks."""
+    """Return a decompressing stream over another stream; its blocks are large."""
     return _XzStream(stream) if packing is XZ else pa.CompressedInputStream(stream, packing.codec)
 
 
 class Continued(io.RawIOBase):
-    """A stream of which some bytes were read already.
+    """A stream of which the first bytes were read already.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class Continued(io.RawIOBase):
 
 
 class _XzStream(io.RawIOBase):
-    """What is compressed with xz; Python's own reader takes a damaged second member for the end of the file."""
+    """Decompresses xz; Python's own reader takes a damaged second member for the end of the file."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__()
@@ -235,7 +235,7 @@ class _XzStream(io.RawIOBase):
         return b""
 
     def _has_more(self) -> bool:
-        """Whether a member is being read that may have more bytes; what is missing is read first."""
+        """Return whether a member with more data is open, reading input as needed."""
         if self._unpacking is None:
             # Zeros may stand between and behind members.
             self._packed = self._packed.lstrip(b"\0")
@@ -258,7 +258,7 @@ class _XzStream(io.RawIOBase):
 
 @contextlib.contextmanager
 def new_member(raw: Any, packing: Compression | None) -> Iterator[Any]:
-    """A stream that writes a compressed member into a file; for no compression, and where a file has one member only, the file itself."""
+    """Yield a stream that compresses into a file; the file itself without compression, or if the format allows one member only."""
     if packing is None or not packing.has_members:
         yield raw
         return

@@ -1,4 +1,4 @@
-"""What a file is, told by its first bytes, for whoever was told that it is something else."""
+"""Recognises file formats by their first bytes, and saved frames by their directories, so that a wrong reader can name the right one."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _STARTS_OF_TEXT = (b"PAR1", b"PARE", b"ORC", b"ARROW1", b"BZh", b"%PDF-", b"LZIP
 
 
 def kind_of(start: bytes) -> Kind | None:
-    """Tell what a file is by its first bytes; None where these do not tell.
+    """Tell what a file is by its first bytes; None where these do not say.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def kind_of(start: bytes) -> Kind | None:
 
 
 def _is_tar(header: bytes) -> bool:
-    """Whether bytes are the header of a member of a tar archive of any age."""
+    """Return whether bytes are the header of a tar archive member, in any version of the format."""
     said = header[_TAR_SUM].strip(b" \0")
     if len(header) < _TAR_HEADER or not said or said.strip(b"01234567"):
         return False
@@ -133,7 +133,7 @@ def refuse_other_kind(path: str, expected: Kind, formats: str) -> None:
 
 
 def kind_of_file(path: str) -> Kind | None:
-    """Tell what a file is by its first bytes; None where these do not tell."""
+    """Tell what a file is by its first bytes; None where these do not say."""
     return kind_of(_start_of(path))
 
 
@@ -145,12 +145,12 @@ def _start_of(path: str) -> bytes:
         return stream.read(SAMPLE_BYTES)
 
 
-# What tells a directory of a saved frame: whoever reads its files as those of others gets none of the names and types of its columns.
+# Saved frames: a reader of external files refuses their files, which do not carry the column names and types.
 
 FORMAT_NAME = "sframe_spark"
-# What has the names, types and files of a frame: here, elsewhere (a directory of versions), and in a directory of Turi Create.
+# The file that describes a frame: locally, remotely (a directory of versions), and in an archive of Turi Create.
 MANIFEST_FILE, MANIFESTS, ARCHIVE_FILE = "_manifest.json", "_manifests", "dir_archive.ini"
-# An archive of Turi Create is also known by these of its files: of a frame, and of a column.
+# An archive of Turi Create can also be named by the index file of its frame or its column.
 ARCHIVE_INDEXES = FRAME_INDEX, ARRAY_INDEX = ".frame_idx", ".sidx"
 # As they are written: another number of digits would be another file of the same version.
 VERSION_FILE = re.compile(r"([0-9]{8}|[1-9][0-9]{8,17})\.json")
@@ -165,7 +165,7 @@ def is_archive(location: str) -> bool:
 
 
 def refuse_saved(directory: str) -> None:
-    """Refuse to read the files in a directory of this machine as those of others, where it is a saved frame.
+    """Refuse to read the files of a local directory as external files if it is a saved frame.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def refuse_saved(directory: str) -> None:
 
 
 def refuse_saved_remote(shown: str, inside: Iterable[str]) -> None:
-    """Refuse to read the files in a directory elsewhere as those of others, where it is a saved frame.
+    """Refuse to read the files of a remote directory as external files if it is a saved frame.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def refuse_saved_remote(shown: str, inside: Iterable[str]) -> None:
 
 
 def refuse_files_of_saved(files: Iterable[str]) -> None:
-    """Refuse to read files as those of others that look like ours, where one is in a saved frame; those whose manifest is lost may be read.
+    """Refuse to read files with our column names as external files if one belongs to a saved frame; if its manifest is lost, they may be read.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def refuse_files_of_saved(files: Iterable[str]) -> None:
 
 
 def refuse_files_of_saved_for_spark(uris: Iterable[str]) -> None:
-    """Refuse files with our columns that a query of a user's reads, where one is in a saved frame; those that only Spark can look at may be read.
+    """Refuse files with our column names in a user's query if one belongs to a saved frame; files that only Spark can reach may be read.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def refuse_files_of_saved_for_spark(uris: Iterable[str]) -> None:
         If one is, with what reads the frame.
     """
     found = None
-    # A server may see other files under these names, and know others' stores: who cannot look knows nothing against them.
+    # A Spark server may see other files under these names: what cannot be checked is not refused.
     with contextlib.suppress(StorageError):
         found = _frame_of(dict.fromkeys(map(_file_of_spark, uris)))
     if found is not None:
@@ -239,7 +239,7 @@ def _file_of_spark(uri: str) -> str:
 
 
 def _frame_of(files: Iterable[str]) -> str | None:
-    """The first saved frame in which one of files is, None where there is none."""
+    """The first saved frame that one of the files belongs to; None where there is none."""
     # A file is where it stands, wherever a link to it is.
     for directory in dict.fromkeys(os.path.dirname(file if is_remote_location(file) else os.path.realpath(file)) for file in files):
         if not is_remote_location(directory):

@@ -1,4 +1,4 @@
-"""Errors of the operating system, told as what happened to which data and what to do about it."""
+"""Turns errors of the operating system, of pyarrow and of Spark about files into messages that say what happened and what to do about it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNREADABLE = re.compile(
     r"(?:(?P<given>Path does not exist: )|(?P<uri>Encountered error while reading file )|FileNotFoundException: File )"
     r"(?P<file>[^\n]+?\.parquet|\S+?)\.?(?:\s|$)"
 )
-# What a message is about is told by its first condition, or by a traceback; words after those may quote data.
+# The first error condition, or a traceback, decides what a message is about; words after it may quote data.
 _ABOUT = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] |Traceback \(most recent call last\):")
 _ABOUT_FILES = ("[PATH_NOT_FOUND", "[FAILED_READ_FILE", "[TASK_WRITE_FAILED")
 # What is said of a file by a process that has not found it.
@@ -35,7 +35,7 @@ _FULL = re.compile(rf"(?:(?P<java>(?:Exception|Error): )|OSError: \[Errno \d+\] 
 _TASK = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((?P<host>\S+) executor (?P<executor>\w+)\)")
 # How pyarrow says, by an error of any class, that a file may be sound but is not for it.
 _UNSUPPORTED = re.compile(r"not (?:currently |yet )?(?:supported|implemented)|[Uu]nsupported")
-# What Arrow says where the system starts no thread, as there is no memory for its stack, or a limit of threads.
+# Arrow's message when the system cannot start a thread, for lack of memory or because of a limit.
 NO_THREAD = "Failed to launch worker thread"
 READING = ("read", "open", "list")
 _CLEARED = "it held rows of a frame that is not saved, and the temporary directory was cleared; make the frame again from its source"
@@ -63,7 +63,7 @@ def translate_os_errors(action: str, location: str) -> contextlib.AbstractContex
 
 
 class _TranslateOsErrors(contextlib.AbstractContextManager[None]):
-    """See :func:`translate_os_errors`; no generator, which takes three times as long, and a small save has twenty."""
+    """The context manager of :func:`translate_os_errors`: a class, since a generator takes three times as long and a small save enters twenty."""
 
     __slots__ = ("_action", "_location")
 
@@ -81,7 +81,7 @@ class _TranslateOsErrors(contextlib.AbstractContextManager[None]):
 
 
 def explanation(error: Exception, location: str, reading: bool) -> str:
-    """Say in words why an operation failed and what helps; ``reading``: it would not have changed anything."""
+    """Explain why an operation failed and what helps; ``reading``: whether it would not have changed anything."""
     number = getattr(error, "errno", None)
     if number in NO_SPACE:
         return full_disk(location)
@@ -105,7 +105,7 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
     if isinstance(error, ArrowNotImplementedError) or (number is None and reading and _UNSUPPORTED.search(str(error))):
         said = (str(error).strip().splitlines() or [""])[0]
         return f"pyarrow does not read what it is made of ({said}); have it written with another compression, encoding or type"
-    # The system names the file, too, which may be one of ours that nobody knows.
+    # The system names the file, too, which may be one of ours that no one knows.
     reported = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
     said = (reported.strip().splitlines() or [""])[0]
     is_there = is_remote_location(location) or os.path.isfile(location)
@@ -116,7 +116,7 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Say whether an operation failed for want of memory, by the word of Python, of the system or of Arrow."""
+    """Return whether an operation failed for lack of memory, according to Python, the system or Arrow."""
     return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or NO_THREAD in str(error)
 
 
@@ -139,7 +139,7 @@ def full_disk(location: str) -> str:
 
 
 def is_full_disk_message(text: str) -> bool:
-    """Say whether a message of the JVM, which passes on the words of the operating system, is about a full disk.
+    """Return whether a message of the JVM, which passes on the words of the operating system, is about a full disk.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def full_disk_of_executor(text: str, location: str) -> str | None:
 
 
 def _is_about_files(before: str) -> bool:
-    """True if nothing before some words of a message says that it is about anything but files."""
+    """Return whether no condition in the text before a match names anything but files."""
     return all(found.startswith(_ABOUT_FILES) for found in _ABOUT.findall(before))
 
 
@@ -198,7 +198,7 @@ def file_damage_in_message(text: str) -> str | None:
 
 
 def _unseen(file: str, text: str) -> str:
-    """Say that a file is there, but not where a task of Spark's looked for it."""
+    """Say that a file exists, but that a Spark task on another machine does not see it."""
     task = _TASK.search(text)
     host = "" if task is None or task["executor"] == "driver" else f" on {task['host']}"
     return (
@@ -221,7 +221,7 @@ def missing(file: str) -> str:
 
 
 def why_missing(uri: str) -> str:
-    """Say why a file elsewhere may be gone of which an open dataset has rows, and what helps.
+    """Explain why a remote file of an open dataset may be missing, and what helps.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def _is_temporary(file: str) -> bool:
 
 
 def lost(file: str, reason: str) -> str:
-    """Say that a file of temporary rows is gone, why they cannot be made again by us, and what helps.
+    """Explain that a file of temporary rows is gone, why the rows cannot be recomputed, and what helps.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def lost(file: str, reason: str) -> str:
 
 
 def free_space(location: str) -> str:
-    """Say how many bytes are free on the disk that holds a location, existing or not, and whether it takes no more files."""
+    """Return the free bytes of the disk of a path, which need not exist, and whether the disk has no inode left."""
     while location and not os.path.exists(location) and os.path.dirname(location) != location:
         location = os.path.dirname(location)
     free = f"{shutil.disk_usage(location).free:,} bytes free"

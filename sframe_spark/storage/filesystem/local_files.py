@@ -1,4 +1,4 @@
-"""What tells one content of a path from another, by what the file system says of the file."""
+"""The state of local files (size, times, inode), listings of directories, and opening regular files only."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from sframe_spark.locations import is_remote_location
 from sframe_spark.process.directory_trees import entries_below
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 
-# Clocks of file systems stand still for so long at most, network and memory cards apart.
+# The coarsest clock of common local file systems; network drives and memory cards may be coarser.
 TICK_NANOSECONDS = 20_000_000
 
 
 class FileState(NamedTuple):
-    """A file as it is at a moment. Lengths are often equal, and times of changes may be set back, or coarse: two in one tick have one time.
+    """What identifies one content of a path. The size alone is not enough, times can be set back, and two writes in one clock tick share a time.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class FileState(NamedTuple):
     inode
         Number of the file, whatever its name.
     changed
-        When anything of it was changed last, in nanoseconds: nobody can set that, but links and rights are among it.
+        Time of the last change of content, links or permissions, in nanoseconds; programs cannot set it.
     """
 
     size: int
@@ -45,12 +45,12 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileState:
-        """Return what the system told of a file."""
+        """Return the state in a system status."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
 
 
 def state_of(location: str, size: int | None, may_be_link: bool) -> FileState:
-    """Return a file of a dataset as it is now; one elsewhere as it was written, as nobody ever changes it: its length is compared when it is read."""
+    """Return the state of a dataset's file. A remote file is never changed in place, so its state is its recorded size, checked when it is read."""
     if not is_remote_location(location):
         return file_state(location, may_be_link)
     if size is None:
@@ -59,7 +59,7 @@ def state_of(location: str, size: int | None, may_be_link: bool) -> FileState:
 
 
 def file_state(location: str, may_be_link: bool) -> FileState:
-    """Return a file as it is now; what is no file, a named pipe for instance, is not opened."""
+    """Return the state of a local file without opening it; links and special files are refused."""
     status = os.stat(location) if may_be_link else os.lstat(location)
     if stat.S_ISLNK(status.st_mode):
         raise StorageError(f"{location} is a link: only files inside a saved frame are read; restore it from a copy")
@@ -69,7 +69,7 @@ def file_state(location: str, may_be_link: bool) -> FileState:
 
 
 def unchanged(location: str, before: FileState | None) -> FileState:
-    """Return a file of somebody else's as it is now, which is as it was when it was read before.
+    """Return the state of an external file, which must be the same as before.
 
     Raises
     ------
@@ -84,26 +84,26 @@ def unchanged(location: str, before: FileState | None) -> FileState:
 
 
 def is_same(state: FileState, before: FileState) -> bool:
-    """Say whether a file of somebody else's is one with its content of before: links and rights, of which the last time tells, may be others."""
+    """Return whether an external file still has the same content: size, time and inode agree; permissions and links may have changed."""
     return state[:3] == before[:3]
 
 
 def changed_meanwhile(location: str, host: str = "") -> StorageError:
-    """Return the error of a file that is another one by now, or, where others read it too, on the machine that reads it."""
+    """Return the error of a file that was changed while it was read, or that another machine sees differently."""
     other = f", or is another file on {host}" if host else ""
     return StorageError(f"{location} was changed while it was read{other}: read it again when nobody writes it, or read a copy")
 
 
 @attrs.frozen
 class Seen:
-    """A file as it was when the statistics of its rows were taken, where it has no check sums of ours.
+    """The state of an external file (one without our checksums) when its statistics were taken.
 
     Parameters
     ----------
     state
         What the file system said of it.
     tail
-        How many bytes the footer takes with what follows it, and their check sum; None when it was not read.
+        Length of the end of the file from the footer on, and its checksum; None when it was not read.
     """
 
     state: FileState
@@ -111,7 +111,7 @@ class Seen:
 
 
 def wait_for_tick(locations: Iterable[str]) -> None:
-    """Wait until a change of files just written would give them another time than they have; links are followed."""
+    """Wait until a later change of files just written would get another modification time; links are followed."""
     newest = max((os.stat(location).st_mtime_ns for location in locations), default=0)
     left = newest + TICK_NANOSECONDS - time.time_ns()
     # Clocks of other machines may be ahead.
@@ -119,22 +119,22 @@ def wait_for_tick(locations: Iterable[str]) -> None:
         time.sleep(left / 1e9)
 
 
-# What is in a directory and below it; links are seen as links and not followed.
+# Listings of directories; links are listed as links and not followed.
 
-# As much as one look at what is below a directory sees: of all, of each directory, and so many levels down.
+# Limits of :func:`some_below`: entries in all, entries of one directory, and levels.
 MAX_SEEN, MAX_SEEN_IN_EACH, DEEPEST_SEEN = 1000, 200, 4
 
 
 def files_below(directory: str) -> list[str]:
-    """Return what is below a directory and no directory itself, relative to it, sorted by name; nothing when there is no directory."""
+    """Return the files below a directory, relative to it and sorted by name; empty when there is no such directory."""
     with translate_os_errors("list", directory):
         return sorted(name for name, _ in entries_below(directory))
 
 
 def some_below(directory: str) -> dict[str, list[str]]:
-    """Return some directories, one and those nearest below it, with the names of some files in each: enough to say what it may be of any disk.
+    """Return a directory and the nearest ones below it, each with some of its file names: a bounded sample for error messages.
 
-    What cannot be listed below it is left out.
+    Subdirectories that cannot be listed are left out.
     """
     seen: dict[str, list[str]] = {}
     waiting, left = deque([(directory, 0)]), MAX_SEEN
@@ -163,21 +163,21 @@ def names_in(directory: str) -> list[str]:
 
 
 def sizes_below(directory: str) -> dict[str, int]:
-    """Return the length of every regular file below a directory, by its name relative to it."""
+    """Return the size of every regular file below a directory, by its relative name."""
     with translate_os_errors("list", directory):
         statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
         return {name: status.st_size for name, status in statuses if stat.S_ISREG(status.st_mode)}
 
 
 def states_below(directory: str) -> dict[str, FileState]:
-    """Return every regular file below a directory as it is now, by its name relative to it."""
+    """Return the state of every regular file below a directory, by its relative name."""
     with translate_os_errors("list", directory):
         statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
         return {name: FileState.of(status) for name, status in statuses if stat.S_ISREG(status.st_mode)}
 
 
 def is_hidden(name: str) -> bool:
-    """Say whether a name is that of no data: notes of whoever wrote the files, or what he has not finished.
+    """Return whether a file name is hidden: metadata or unfinished files of its writer, not data.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def is_hidden(name: str) -> bool:
 
 
 def require_file(path: str) -> None:
-    """Make sure that a path is one of a file, or of a link to one.
+    """Make sure that a path is a regular file, or a link to one.
 
     Raises
     ------
@@ -204,7 +204,7 @@ def require_file(path: str) -> None:
     raise StorageError(f"{path} is a pipe, a socket or a device, which cannot be read twice: copy what it gives into a file, or leave it out")
 
 
-# Regular files opened and read as one: what is looked at is what is read, and nobody can change one for the other in between.
+# Regular files: checked through the open descriptor, so that no one can swap the file between check and read.
 
 # Opening a named pipe would otherwise wait for someone to write into it.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -213,7 +213,7 @@ _FOLLOWS = not hasattr(os, "O_NOFOLLOW")
 
 
 def open_regular(location: str, may_be_link: bool = False) -> tuple[int, os.stat_result]:
-    """Open a regular file, not what a link points to unless that is said, and say how it is; who calls closes the descriptor.
+    """Open a regular file (and links only if allowed); return the descriptor, which the caller closes, and its status.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def open_regular(location: str, may_be_link: bool = False) -> tuple[int, os.stat
 
 
 def read_regular(location: str, max_bytes: int) -> tuple[bytes, FileState]:
-    """Return the bytes of a regular file, no more than so many and one that tells that there are more, and the file as it was.
+    """Return at most ``max_bytes + 1`` bytes of a regular file, so that a longer file shows, and its state.
 
     Examples
     --------

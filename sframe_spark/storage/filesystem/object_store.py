@@ -1,4 +1,4 @@
-"""The few things that are done with files on file systems elsewhere: whole objects and ranges of bytes, nothing that is changed in place."""
+"""Operations on remote file systems through fsspec: whole objects and byte ranges, nothing changed in place; errors are one line without secrets."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from sframe_spark.process.leases import HIDDEN, PREFIX, new_name
 from sframe_spark.redaction import without_secrets
 from sframe_spark.storage.filesystem.io_errors import why_missing
 
-# File systems elsewhere, as fsspec knows them, and errors of theirs in one line that says what to do and shows no secret.
+# Opening file systems, and translating their errors.
 
 INSTALL = "pip install 'sframe_spark[remote]'"
-# Packages of schemes, beside fsspec.
+# The package that each scheme needs besides fsspec.
 PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfss": "adlfs", "az": "adlfs", "hdfs": "pyarrow", "sftp": "paramiko", "oss": "ossfs"}
 REMEMBERED = 64
 MAX_MESSAGE = 300
 OPTIONS = "config.storage_options"
 NOT_THERE = "it does not exist"
-# What is written below a place that a user named: of a saved frame, of temporary data and parts that wait, and of a directory of parts.
+# Files that we write below a location that a user named: parts of a saved frame, temporary data, staged and exported parts.
 _WRITTEN_BY_US = re.compile(rf"/(?:_manifests|data/[0-9a-f]{{32}}|\.?{PREFIX}[a-z0-9]{{8}}-[^/]*)(?:/.*)?$|/part-[0-9]{{5,}}-[0-9a-f]{{32}}\.[a-z]+$")
-# Modules of file systems that are made of others.
+# Modules of fsspec's wrapping file systems.
 ARROW, DIRECTORY, MEMORY = "fsspec.implementations.arrow", "fsspec.implementations.dirfs", "fsspec.implementations.memory"
 
 
@@ -81,24 +81,24 @@ def _path_in(files: Any, scheme: str, rest: str) -> str:
 
 
 def writing_class(files: Any) -> Any:
-    """Return the class of what writes files: of a file system that is a directory of another one, that of the other."""
+    """Return the class that writes files: for a file system that wraps a directory of another one, the class of the wrapped one."""
     while is_made_of_another(files, DIRECTORY):
         files = files.fs
     return type(files)
 
 
 def is_made_of_another(files: Any, module: str) -> bool:
-    """Say whether a file system is of a class in a module, or derived from one."""
+    """Return whether a file system's class, or a base class, is defined in a module."""
     return any(kind.__module__ == module for kind in type(files).__mro__)
 
 
 def has_user_file_system(uri: str) -> bool:
-    """Say whether a user gave the file system of a place: others, such as Spark's, may have another there."""
+    """Return whether the user supplied the file system of a location as an object; Spark may then see another one there."""
     return _options().file_system_for(uri) is not None
 
 
 def is_shared(uri: str) -> bool:
-    """Say whether other processes find the files of a place: not those in the memory of this one, nor of what cannot be sent to them."""
+    """Return whether other processes can reach a location: not one in this process's memory, nor a file system object that cannot be pickled."""
     chosen = _options().file_system_for(uri)
     if chosen is None:
         return not is_private(uri)
@@ -111,13 +111,13 @@ def is_shared(uri: str) -> bool:
 
 
 def identity_of(uri: str) -> str:
-    """Return what tells the file system of a place from others of its scheme."""
+    """Return what identifies the file system of a location among others of its scheme."""
     chosen = _options().file_system_for(uri)
     return json.dumps(options_of(uri), sort_keys=True) if chosen is None else chosen.token
 
 
 def options_of(uri: str) -> dict[str, Any]:
-    """Return the options in force here for a place; of a file system that a user gave, those that it was made with."""
+    """Return the options for a location; for a file system that the user supplied, those that it was made with."""
     chosen = _options().file_system_for(uri)
     if chosen is None:
         return _options().of_place(uri)
@@ -127,7 +127,7 @@ def options_of(uri: str) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=REMEMBERED)
 def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
-    """Return a file system; a forked process has none of those of its parent, whose threads it has not."""
+    """Return a file system; the process id is a key because a fork does not inherit its threads."""
     address = f"{scheme}://{authority}"
     try:
         import fsspec
@@ -148,7 +148,7 @@ def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
 
 
 def unknown_scheme(scheme: str) -> str:
-    """Say that nobody knows the file system of a scheme."""
+    """Return the message that the file system of a scheme is unknown."""
     known = "s3://, gs://, abfss://, hdfs:// and whatever else fsspec.available_protocols() tells"
     return f"there is no file system {visible(scheme)!r}: known are {known}"
 
@@ -159,7 +159,7 @@ def _installing(scheme: str) -> str:
 
 @contextlib.contextmanager
 def translate_remote_errors(action: str, uri: str, options: str | None = None) -> Iterator[None]:
-    """Turn whatever a file system elsewhere reports inside the block into a :class:`StorageError`.
+    """Turn whatever a remote file system reports inside the block into a :class:`StorageError`.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def translate_remote_errors(action: str, uri: str, options: str | None = None) -
 
 
 def _as_named(uri: str) -> str:
-    """The place that a user named, of a file that we write below it under a name that nobody has ever seen.
+    """The location that the user named, given a file that we write below it under an internal name.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def _as_named(uri: str) -> str:
 
 
 def explanation(error: Exception, uri: str, options: str | None = None) -> str:
-    """Say why a file system failed and what helps, in one line without secrets.
+    """Explain why a file system failed and what helps, in one line without secrets.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Say whether a file system tells that a user may not do something.
+    """Return whether a file system says that a user may not do something.
 
     Examples
     --------
@@ -253,28 +253,28 @@ def is_refusal(error: Exception) -> bool:
 
 
 def _readable_option(value: Any) -> Any:
-    """What stands among options of a file system for one that it is made of."""
+    """A JSON value for an option that is itself a file system."""
     return getattr(value, "storage_options", None) or str(value)
 
 
 def _without_secrets(error: Exception, options: str) -> str:
     """The first line of what an error says, without any text that is among the options."""
-    # What the system says without the file, whose name may be one of ours that nobody knows.
+    # The system's words without the file name, which may be an internal one.
     said = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
     lines = said.strip().splitlines()
-    # What comes before a colon tells nothing without the line after it.
+    # A line that ends in a colon means nothing without the next one.
     text = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
     for secret in sorted(secret_texts(json.loads(options)), key=len, reverse=True):
         text = text.replace(secret, "***")
     return text[:MAX_MESSAGE]
 
 
-# One after the other in this process, where a file system looks first and creates then.
+# Serialises creation in this process, for file systems that check for existence first and create then.
 _CREATING = threading.Lock()
 keep_whole_at_fork(_CREATING, "object store")
-# What file systems put together: the length of each part at least, but for the last, and at most, and their number.
+# Server-side concatenation: the minimal size of each part but the last, the maximal size, and the number of parts.
 _MERGED = {"s3fs.core": (5 << 20, 5 << 30, 10_000), "gcsfs.core": (0, 1 << 60, 32)}
-# These create files exclusively, and have that among other options.
+# These file systems create exclusively by an option of another name.
 _CREATING_BY_OPTION = ("adlfs.spec",)
 _TIMES_OF_CHANGE = ("LastModified", "last_modified", "mtime", "modified", "updated")
 _TIMES = (*_TIMES_OF_CHANGE, "created")
@@ -282,7 +282,7 @@ _TIMES = (*_TIMES_OF_CHANGE, "created")
 
 @attrs.frozen
 class ListedFile:
-    """A file in a listing: its URI, its length, and when it was written; None where the file system does not tell."""
+    """A file in a listing: its URI, its length, and when it was written; None where the file system does not say."""
 
     uri: str
     size: int
@@ -306,7 +306,7 @@ def read_range(uri: str, start: int, stop: int) -> bytes:
 
 
 def read_ranges(uri: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return several ranges of bytes of a file, one request each, side by side where the file system does so."""
+    """Return several byte ranges of a file, one request each, in parallel where the file system does so."""
     if len(ranges) < 2:
         return [read_range(uri, *place) for place in ranges]
     files, path = file_system(uri)
@@ -316,16 +316,16 @@ def read_ranges(uri: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
 
 
 def _seeking(files: Any) -> dict[str, bool]:
-    """What file systems of pyarrow are told so that they stop before the end."""
+    """Arguments that make pyarrow's file systems stop reading at the end of the range."""
     return {"seekable": True} if is_made_of_another(files, ARROW) else {}
 
 
 def listed(uri: str, below: bool = False) -> list[ListedFile]:
-    """Return the files in a directory, or at any depth below it, by name, as they are now; none where there is no such directory."""
+    """Return the current files in a directory, or at any depth below it, sorted by name; empty where there is no such directory."""
     files, path = file_system(uri)
     root = path.rstrip("/") + "/"
     with translate_remote_errors("list", uri):
-        # What was listed before is remembered by some.
+        # Some file systems cache listings.
         files.invalidate_cache(path)
         try:
             found = list(files.find(path, detail=True).values()) if below else files.ls(path, detail=True)
@@ -338,12 +338,12 @@ def listed(uri: str, below: bool = False) -> list[ListedFile]:
 
 
 def written_at(item: Mapping[str, Any]) -> datetime.datetime | None:
-    """Return when a file was written, as its file system tells in one of several forms; None where it does not."""
+    """Return when a file was written; None where its file system does not say."""
     return _time_of(item, _TIMES)
 
 
 def changed_at(item: Mapping[str, Any]) -> datetime.datetime | None:
-    """Return the time that a later content of a file changes; None where none is told: that of its creation may stay."""
+    """Return the modification time of a file; None where there is none (its creation time may survive a rewrite)."""
     return _time_of(item, _TIMES_OF_CHANGE)
 
 
@@ -364,7 +364,7 @@ def _listed_file(uri: str, root: str, item: dict[str, Any]) -> ListedFile:
 
 
 def require_bucket(uri: str) -> None:
-    """Make sure that there is what comes first in a URI, as far as this user is told.
+    """Make sure that the bucket of a URI exists, as far as this user may know.
 
     Raises
     ------
@@ -382,7 +382,7 @@ def require_bucket(uri: str) -> None:
 
 
 def _is_missing(files: Any, bucket: str) -> bool:
-    """Say whether there is no such bucket; who may not ask for it, as one who sees what is below a prefix alone, is told by nobody."""
+    """Return whether a bucket is missing; for a user who may not ask, such as one who sees a prefix alone, it is taken to exist."""
     if files.exists(bucket):
         return False
     try:
@@ -396,12 +396,12 @@ def _is_missing(files: Any, bucket: str) -> bool:
 
 
 def create(uri: str, content: bytes) -> bool:
-    """Write a file where none has the name, whole or not at all; False where one has.
+    """Create a file atomically; return False where a file of this name exists.
 
     Raises
     ------
     StorageError
-        If nobody knows whether it was written; it may have been.
+        If it is unknown whether it was written; it may have been.
     """
     files, path = file_system(uri)
     with translate_remote_errors("write", uri), _CREATING:
@@ -410,7 +410,7 @@ def create(uri: str, content: bytes) -> bool:
         except FileExistsError:
             return False
         except OSError as error:
-            # Of requests that came too close, some are refused with a conflict.
+            # Concurrent conditional writes may be refused with a conflict.
             if "ConditionalRequestConflict" in str(error):
                 return False
             raise
@@ -418,7 +418,7 @@ def create(uri: str, content: bytes) -> bool:
 
 
 def put_bytes(uri: str, content: bytes) -> None:
-    """Write a file, whole or not at all, whatever was there."""
+    """Write a file atomically, replacing any earlier one."""
     files, path = file_system(uri)
     with translate_remote_errors("write", uri):
         if not _is_object_store(uri):
@@ -427,17 +427,17 @@ def put_bytes(uri: str, content: bytes) -> None:
 
 
 def creates_exclusively(uri: str) -> bool:
-    """Say whether the class of a file system has a way of its own to create files that are not there."""
+    """Return whether a file system can create a file exclusively by itself."""
     files, _ = file_system(uri)
     kind = writing_class(files)
-    # The one for all looks first whether the file is there, and another may come between.
+    # The generic implementation checks for existence first, so another writer may come between.
     own = [method for name in ("_pipe_file", "pipe_file") if (method := getattr(kind, name, None)) is not None]
     own = [method for method in own if method.__module__ not in ("fsspec.spec", "fsspec.asyn")]
     return any(method.__module__ in _CREATING_BY_OPTION or "mode" in inspect.signature(method).parameters for method in own)
 
 
 def upload(local: str, uri: str, named: str | None = None) -> None:
-    """Write a local file to a place of its own: by one request, or in parts where it is large.
+    """Upload a local file to a new name, in one request or in parts if it is large.
 
     Parameters
     ----------
@@ -448,7 +448,7 @@ def upload(local: str, uri: str, named: str | None = None) -> None:
     """
     files, path = file_system(uri)
     with translate_remote_errors("write", named or uri):
-        # Object stores have no directories, and would be asked for each.
+        # Object stores have no directories, and would be requested each.
         if not _is_object_store(uri):
             files.makedirs(files._parent(path), exist_ok=True)
         files.put_file(local, path)
@@ -462,7 +462,7 @@ def download(uri: str, local: str) -> None:
 
 
 def copy_within(origin: str, target: str) -> bool:
-    """Let a file system copy one of its files; False where the two are on different ones."""
+    """Copy a file inside one file system; return False where the two are on different ones."""
     files, path = file_system(origin)
     target_files, place = file_system(target)
     if files is not target_files:
@@ -473,11 +473,11 @@ def copy_within(origin: str, target: str) -> bool:
 
 
 def put_whole(local: str, uri: str) -> None:
-    """Write a local file to a place that may have one: what was there is replaced by all of it, or stays."""
+    """Upload a local file, replacing an earlier one atomically."""
     if _is_object_store(uri):
         upload(local, uri)
         return
-    # Elsewhere a file that is being written is there already.
+    # On other file systems an unfinished file is visible, so it is uploaded under a hidden name first.
     staged = f"{uri.rpartition('/')[0]}/{HIDDEN}{new_name()}"
     try:
         upload(local, staged, uri)
@@ -489,7 +489,7 @@ def put_whole(local: str, uri: str) -> None:
 
 
 def place_within(origin: str, target: str) -> None:
-    """Give a file the name of another place on its file system, whole or not at all; where only copies can be made, the origin stays."""
+    """Rename a file inside its file system atomically; on an object store it is copied and the origin stays."""
     files, path = file_system(origin)
     _, place = file_system(target)
     with translate_remote_errors("write", target):
@@ -503,14 +503,14 @@ def place_within(origin: str, target: str) -> None:
 
 
 def _is_object_store(uri: str) -> bool:
-    """Say whether a file is seen when all of it is there, as nothing is changed in place."""
-    # The classes that fsspec has for these have a way of their own to put files; those of directories write into files.
+    """Return whether a file becomes visible only when it is complete, as on object stores."""
+    # fsspec's object stores define how whole files are put; its directory-like file systems write into open files.
     files, _ = file_system(uri)
     return hasattr(writing_class(files), "_put_file")
 
 
 def merged_within(origins: Sequence[ListedFile], target: str) -> bool:
-    """Let a file system make one file of several, in order, if it can; False where it can not, and nothing was written."""
+    """Concatenate files on the server side; return False where it cannot, and nothing was written."""
     files, place = file_system(target)
     sizes = [origin.size for origin in origins]
     min_size, largest, max_count = _MERGED.get(type(files).__module__, (0, 0, 0))
@@ -522,7 +522,7 @@ def merged_within(origins: Sequence[ListedFile], target: str) -> bool:
 
 
 def is_file(uri: str) -> bool:
-    """Say whether there is a file of this name."""
+    """Return whether there is a file of this name."""
     files, path = file_system(uri)
     with translate_remote_errors("read", uri):
         files.invalidate_cache()
@@ -531,14 +531,14 @@ def is_file(uri: str) -> bool:
 
 @attrs.frozen
 class RemoteEntry:
-    """What has a name elsewhere: on object stores it may be a file and a directory."""
+    """What exists under a remote name: on object stores it may be a file and a directory at once."""
 
     is_file: bool
     names: tuple[str, ...]
 
 
 def remote_entry(uri: str) -> RemoteEntry:
-    """Return whether a file has a name, and the names of files and directories in the directory that has it."""
+    """Return whether a remote name is a file, and the names of the entries directly below it."""
     files, path = file_system(uri)
     path = path.rstrip("/")
     with translate_remote_errors("list", uri):
@@ -551,7 +551,7 @@ def remote_entry(uri: str) -> RemoteEntry:
 
 
 def size_of(uri: str) -> int | None:
-    """Return how long a file is; None where its file system does not tell."""
+    """Return how long a file is; None where its file system does not say."""
     files, path = file_system(uri)
     with translate_remote_errors("read", uri):
         files.invalidate_cache()

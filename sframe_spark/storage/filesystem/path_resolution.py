@@ -1,6 +1,6 @@
-"""What a user names as the place of data to read: a path, a directory, a pattern, a URL, or a list of these; resolved to files.
+"""Resolves what a user names as input (a path, a directory, a pattern, a URL, or a list of these) to files.
 
-Names that exist are taken as they are; only what the user wrote, and only where nothing has that name, is taken for a pattern. Names found in
+An existing name is never a pattern: only what the user wrote, and only if nothing has that name, is one. Names found in
 directories are never patterns. Directories below a directory are those of a partitioned table, named ``column=value``, or refused.
 """
 
@@ -46,7 +46,7 @@ class DataFile:
     partition
         Columns of a partitioned table with the texts of their values in the names of directories above the file.
     state
-        A file that is read elsewhere, as it was when it was found.
+        A file that is read remotely, as it was when it was found.
     """
 
     path: str
@@ -77,7 +77,7 @@ class DataFiles:
 
     @contextlib.contextmanager
     def named_in_errors(self) -> Iterator[None]:
-        """Let errors name what was fetched by its URL, not by the place of its copy."""
+        """Make errors name a fetched file by its URL, not by the path of its copy."""
         try:
             yield
         except SFrameError as error:
@@ -103,7 +103,7 @@ def resolve(given: Any, sort_key: SortKey, kind: str = "file", in_place: bool = 
     kind
         What messages call a file.
     in_place
-        Whether files elsewhere stay there, where tasks can read them by ranges and all are in one bucket; others are fetched.
+        Whether remote files stay there, where tasks can read them by ranges and all are in one bucket; others are fetched.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def resolve(given: Any, sort_key: SortKey, kind: str = "file", in_place: bool = 
 
 
 def _staying(texts: Sequence[str], sort_key: SortKey) -> list[list[DataFile]] | None:
-    """The files that each text names, if all are read where they are, elsewhere."""
+    """The files that each text names, if all of them can be read in place on a remote store; None otherwise."""
     resolved: list[list[DataFile]] = []
     for text in texts:
         files = None if scheme_of(text) is None else files_in_place(text, sort_key, is_pattern(text))
@@ -185,7 +185,7 @@ def _files_of(text: str, sort_key: SortKey, download: Download) -> list[DataFile
 
 
 def _is_there(location: str) -> bool:
-    """Say whether something has a name; a directory that may not be entered is an error, as nobody can tell what is in it."""
+    """Return whether a path exists; raises if a directory on the way may not be entered, since then it is unknown."""
     try:
         os.lstat(location)
     except PermissionError:
@@ -196,7 +196,7 @@ def _is_there(location: str) -> bool:
 
 
 def is_pattern(text: str) -> bool:
-    """Say whether a text would be a pattern if nothing had that name."""
+    """Return whether a text contains pattern characters; it is a pattern only if nothing has that name."""
     return _PATTERN.search(text) is not None
 
 
@@ -222,7 +222,7 @@ def _matching(location: str, sort_key: SortKey) -> list[DataFile]:
 
 
 def _require_nothing_left_out(pattern: str, files: Sequence[str], directories: Sequence[str]) -> None:
-    """Refuse a pattern that matches files and directories of other files, of which one kind would be left out.
+    """Refuse a pattern that matches both files and directories with other files, since one of the two would be ignored.
 
     Raises
     ------
@@ -280,7 +280,7 @@ def _has_metadata_of_iceberg(directory: str) -> bool:
 
 
 def _data_below(directory: str, sort_key: SortKey) -> Iterator[str]:
-    """Files that hold rows, in order; names that start with a dot or an underscore are no data."""
+    """Yield the data files below a directory in order; names that start with a dot or an underscore are no data."""
     with translate_os_errors("list", directory):
         names = sorted((name for name in os.listdir(directory) if not is_hidden(name)), key=sort_key)
     paths = [os.path.join(directory, name) for name in names]

@@ -1,11 +1,12 @@
-"""Places of files below a dataset's directory, and how Spark is told of them."""
+"""Paths of files inside a dataset, and how they are passed to Spark without being read as patterns."""
 
 from __future__ import annotations
 
 import os
 import re
 
-# Spark takes *, ?, [ab], {a,b} and \ in the paths that it reads for patterns. What we let it read is named file by file. Told by ``__globPaths__`` to
+# Spark reads *, ?, [ab], {a,b} and \ in input paths as patterns, so we escape them. The option ``__globPaths__`` is no help:
+# with several such paths it reads each of them as many times as there are paths.
 # take nothing for a pattern, it reads each of several such paths as many times as there are paths: twice the rows of two files.
 _OF_PATTERNS = re.compile(r"([\\*?\[\]{}])")
 _NAMED = re.compile(r"\\([\\*?\[\]{}])")
@@ -23,9 +24,9 @@ def join(location: str, *parts: str) -> str:
 
 
 def spark_path(location: str) -> str:
-    """Return a normalised location in the form in which Spark, whatever its default file system, reads from and writes to exactly this place.
+    """Return the URI by which Spark reads and writes exactly this local path, whatever its default file system is.
 
-    Spark takes what follows ``file://`` as it is: nothing is escaped. Readers are given what :func:`as_named` makes of it.
+    Spark takes what follows ``file://`` literally; paths for its readers are escaped by :func:`as_named`.
 
     Examples
     --------
@@ -36,7 +37,7 @@ def spark_path(location: str) -> str:
 
 
 def as_named(path: str) -> str:
-    """Return what a reader of Spark's is given to read exactly a path, or a URI, whatever characters are in it.
+    """Escape a path or URI so that a Spark reader takes every character literally.
 
     Examples
     --------
@@ -47,7 +48,7 @@ def as_named(path: str) -> str:
 
 
 def of_named(path: str) -> str:
-    """Return the path of which :func:`as_named` has made another.
+    """Undo :func:`as_named`.
 
     Examples
     --------

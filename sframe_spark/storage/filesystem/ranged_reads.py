@@ -1,4 +1,4 @@
-"""The one door to the bytes of files of datasets, on a disk or elsewhere: files elsewhere are read by ranges, few requests for many bytes."""
+"""Reading dataset files from disk or from a remote store, where ranges are fetched in few large requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sframe_spark.storage.filesystem.object_store import read_range, read_ranges
 Range = tuple[int, int]
 # Bytes between two ranges that cost less than one more request.
 GAP_BYTES = 1 << 20
-# Row groups of less are fetched with those that follow.
+# Row groups smaller than this are fetched with those that follow.
 MIN_BYTES = 4 << 20
 # Columns of one row group may be read to their end after the first of the next one.
 BATCHES_IN_MEMORY = 2
@@ -31,12 +31,12 @@ def open_file(location: str, size: int | None = None) -> pa.NativeFile:
     location
         Its path or URI.
     size
-        Its length, which is not asked for where it is elsewhere.
+        Its length, which is not requested where it is remote.
 
     Raises
     ------
     StorageError
-        If it is elsewhere, and nobody tells how long it is.
+        If it is remote, and no one says how long it is.
     """
     if not is_remote_location(location):
         return pa.OSFile(location)
@@ -48,24 +48,24 @@ def open_file(location: str, size: int | None = None) -> pa.NativeFile:
 def open_ranges(
     location: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None, still: Callable[[], None] | None = None
 ) -> pa.NativeFile:
-    """Open a file elsewhere of which it is known what will be read.
+    """Open a remote file whose ranges to be read are known.
 
     Parameters
     ----------
     location, size
         As of :func:`open_file`.
     groups
-        Ranges that are read together; all of them are fetched when something of one is read, and kept until two other groups were.
+        Ranges that are read together: reading one fetches the whole group, which is kept until two other groups were read.
     check
-        Looks at the bytes of a group, given its place, before anybody else does.
+        Called with the position and the bytes of each fetched group before they are used.
     still
-        Fails where the file is another one by now; called when something came, before anybody looks at it.
+        Raises if the file has changed; called after every fetch.
     """
     return pa.PythonFile(RangedFile(location, size, groups, check, still), mode="r")
 
 
 def coalesced(ranges: Sequence[Range], gap: int = GAP_BYTES) -> list[Range]:
-    """Return ranges in order, those in one that are close to each other.
+    """Return ranges in order, merging those that are close to each other.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def coalesced(ranges: Sequence[Range], gap: int = GAP_BYTES) -> list[Range]:
 
 
 def fetch_batches(groups: Sequence[Sequence[Range]], min_bytes: int = MIN_BYTES) -> list[range]:
-    """Return which groups are fetched at once: those that follow each other, until they are enough bytes for a request.
+    """Return batches of consecutive groups, each large enough for one request.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def fetch_batches(groups: Sequence[Sequence[Range]], min_bytes: int = MIN_BYTES)
 
 
 class GroupBytes:
-    """Some bytes of a file, by where they are in it; slices of others are empty.
+    """Fetched parts of a file, addressed by positions in the file; slices outside are empty.
 
     Parameters
     ----------
@@ -161,11 +161,11 @@ class SizedFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """Where the next byte is read."""
+        """The current position."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go elsewhere; nothing is asked of anybody."""
+        """Move the position; nothing is requested."""
         self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         return self._position
 
@@ -185,7 +185,7 @@ class SizedFile(io.RawIOBase):
 
 
 class RangedFile(SizedFile):
-    """A file elsewhere; see :func:`open_ranges`."""
+    """A remote file; see :func:`open_ranges`."""
 
     def __init__(
         self, uri: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None, still: Callable[[], None] | None = None
@@ -194,7 +194,7 @@ class RangedFile(SizedFile):
         self._check, self._still = check, still
         self._together = fetch_batches(groups)
         self._blocks = [coalesced([some for group in batch for some in groups[group]]) for batch in self._together]
-        # Every run of bytes that is fetched, in order, with its place among what is fetched at once.
+        # All fetched ranges in order, each with the number of its batch.
         self._places = sorted((start, stop, batch) for batch, blocks in enumerate(self._blocks) for start, stop in blocks)
         self._starts = [start for start, _, _ in self._places]
         self._loaded: OrderedDict[int, GroupBytes] = OrderedDict()

@@ -1,4 +1,4 @@
-"""What URLs name: a file system, and the files in it, listed anew each time; what goes wrong on the way is told in one line that names the URL."""
+"""Files that a URL names: listed on their file system, then read in place or fetched into a temporary directory."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ from sframe_spark.storage.filesystem.object_store import (
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, scratch_store
 
 WEB = ("http", "https")
-# What follows the scheme is a machine, which paths in its file system do not name; or a container and whose it is.
+# Schemes whose authority is a host, which paths on the file system do not repeat; and schemes with a container and an account.
 WITH_HOSTS, WITH_ACCOUNTS = ("hdfs", "webhdfs", "viewfs", "sftp", "ssh", "smb", "ftp"), ("abfss", "abfs", "az")
-# What ends the names of files by which Iceberg knows which files a table has.
+# Suffixes of Iceberg's table metadata files.
 METADATA_OF_ICEBERG = (".metadata.json", ".metadata.json.gz")
 
 
@@ -100,7 +100,7 @@ def file_system_of(url: str) -> tuple[Any, str]:
     try:
         files, path = fsspec.core.url_to_fs(url, **options_of(canonical))
     except (ImportError, ValueError) as error:
-        # Of several schemes in one URL fsspec tells which one is meant.
+        # Of several schemes in one URL fsspec says which one is meant.
         unknown = "::" not in url and scheme_of(url) not in fsspec.available_protocols()
         why = unknown_scheme(url.partition(":")[0]) if unknown else f"{visible(str(error).splitlines()[0])}; install what is missing, or copy it here"
         raise StorageError(f"{visible(without_secrets(url))} cannot be read: {why}") from None
@@ -108,7 +108,7 @@ def file_system_of(url: str) -> tuple[Any, str]:
 
 
 def name_of(url: str, files: Any, place: str) -> str:
-    """What a file is called that was found at a place: by the scheme of its URL, where the user gave the file system, and by its host or account.
+    """Return the URL of a listed file: with the scheme, host or account that the user wrote.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def name_of(url: str, files: Any, place: str) -> str:
         return f"{scheme_of(url)}://{place.lstrip('/')}"
     scheme, authority, path = scheme_of(url), url.partition("://")[2].partition("/")[0], place.lstrip("/")
     before, at, _ = authority.rpartition("@")
-    # Who names a password in a URL does not want it in others.
+    # A password in a URL must not spread to other URLs.
     if authority and "::" not in url and ":" not in before:
         if scheme in WITH_HOSTS:
             return f"{scheme}://{authority}/{path}"
@@ -143,7 +143,7 @@ class Listed(NamedTuple):
     inside
         Its path below the directory that was named; its name, where a file or a pattern was.
     details
-        What the file system tells of it.
+        What the file system says of it.
     """
 
     place: str
@@ -199,12 +199,12 @@ def _listed(url: str, files: Any, path: str, sort_key: Callable[[str], Any], is_
 
 
 def _is_marker(name: str, details: Mapping[str, Any]) -> bool:
-    """True for an object of no bytes that shows a directory where a store has none: consoles make them by a slash at the end, Hadoop by a word."""
+    """Return whether an empty object only marks a directory: consoles end its name with a slash, Hadoop with a suffix."""
     return details.get("size") == 0 and (name == "" or name.endswith(("/", "_$folder$")))
 
 
 def _details(files: Any, path: str) -> Mapping[str, Any] | None:
-    """What a file system tells of a name; None where nothing has it."""
+    """The details of a name on a file system; None where it does not exist."""
     try:
         found: Mapping[str, Any] = files.info(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -212,7 +212,7 @@ def _details(files: Any, path: str) -> Mapping[str, Any] | None:
     return found
 
 
-# What a table has beside its files, or above the directories of its partitions, what it is, and how it is read.
+# Log directories of table formats: what the table is, and how to read it.
 _LOGS = {
     "_delta_log": ("a Delta", "read the table with Spark, SFrame(spark.read.format('delta').load(...))"),
     ".hoodie": ("a Hudi", "read the table with Spark, SFrame(spark.read.format('hudi').load(...))"),
@@ -238,7 +238,7 @@ def _has_metadata_of_iceberg(files: Any, directory: str) -> bool:
 
 
 def other_rows_than_its_files(address: str, kind: str, read: str) -> StorageError:
-    """Return the error of a directory whose own log says which of its files count."""
+    """Return the error for a directory of table files, of which only its own log says which count."""
     return StorageError(
         f"{address} is a directory of {kind} table, whose own log says which of its files count: {read}. "
         "To read files as they are, rows that were deleted among them, name the files"
@@ -247,7 +247,7 @@ def other_rows_than_its_files(address: str, kind: str, read: str) -> StorageErro
 
 @contextlib.contextmanager
 def translate_url_errors(url: str) -> Iterator[None]:
-    """Tell what goes wrong on the way in one line that names the URL."""
+    """Translate errors of reading a URL into one line that names the URL."""
     address = visible(without_secrets(url))
     try:
         yield
@@ -267,12 +267,12 @@ def translate_url_errors(url: str) -> Iterator[None]:
         raise StorageError(f"cannot read {address}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None
 
 
-# Files of others elsewhere that stay where they are: found with what tells their content from a later one, which is asked for again.
+# Remote external files that are read in place: listed with a state (tag or time) by which a later change is noticed.
 
-# So many files of a directory are asked for one by one; more are listed together, up to a thousand by a request.
+# Up to this many files of a directory are checked one by one; more are listed, up to a thousand in a request.
 FEW_FILES = 8
 AT_A_TIME = 8
-# Names for a content that file systems give, which change with every write.
+# Content tags that file systems give; every write changes them.
 _TAGS = ("ETag", "etag", "generation", "version_id")
 
 
@@ -321,7 +321,7 @@ def files_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -
 
 
 def _is_plain(uri: str, path: str) -> bool:
-    """Say whether a URI means the path that was listed, and nothing else to anybody."""
+    """Return whether a URI resolves to exactly the listed path."""
     try:
         return location_of(uri) == uri and file_system(uri)[1].strip("/") == path.strip("/")
     except StorageError:
@@ -329,7 +329,7 @@ def _is_plain(uri: str, path: str) -> bool:
 
 
 def state_of_item(item: Mapping[str, Any]) -> FileState | None:
-    """Return what a file system tells of a file; None where it does not tell its length, or nothing that any later content changes.
+    """Return what a file system says of a file; None where it does not say its length, or nothing that any later content changes.
 
     Examples
     --------
@@ -348,13 +348,13 @@ def state_of_item(item: Mapping[str, Any]) -> FileState | None:
 
 
 def states_now(uris: Sequence[str]) -> list[FileState | None]:
-    """Return what is told now of files; None of those that are gone. Many in a directory take a request for each thousand in it."""
+    """Return what is reported now of files; None of those that are gone. Many in a directory take a request for each thousand in it."""
     by_directory: dict[str, list[str]] = defaultdict(list)
     for uri in uris:
         by_directory[os.path.dirname(uri)].append(uri)
     few = [uri for named in by_directory.values() if len(named) <= FEW_FILES for uri in named]
     many = [directory for directory, named in by_directory.items() if len(named) > FEW_FILES]
-    # Found here: who runs in threads of others may see other options. Files of one directory may have several, by their prefixes.
+    # Resolved here, because worker threads may see other options. One directory may have several file systems, by prefix.
     files = {place: file_system(place)[0] for place in (*few, *many)}
     for each in {id(found): found for found in files.values()}.values():
         each.invalidate_cache()
@@ -383,12 +383,12 @@ def _states_in(files: Any, directory: str) -> dict[str, FileState | None]:
 
 
 def require_still(uri: str, state: FileState) -> None:
-    """Make sure that a file is the one that was found before, so that what was read of it since is of that one (see :func:`require_all_still`)."""
+    """Make sure that a file is unchanged (see :func:`require_all_still`)."""
     require_all_still({uri: state})
 
 
 def require_all_still(states: Mapping[str, FileState]) -> None:
-    """Make sure that files are those that were found before.
+    """Make sure that files have the states that they had when they were listed.
 
     Raises
     ------
@@ -407,7 +407,7 @@ def changed(location: str) -> StorageError:
     return StorageError(f"{location} was changed since it was opened, so what is known of its rows may not be so any more; read it again")
 
 
-# Files from elsewhere: fetched once, block by block, into the temporary store, where Spark's tasks find them too.
+# Downloads: remote files are copied once into the temporary store, where Spark's tasks find them too.
 
 # Of files that are fetched under their own names.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
@@ -431,12 +431,12 @@ class Download:
         self._number = 0
 
     def fetch(self, url: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[Fetched]:
-        """Fetch what a URL names: a file, or, but from the web, the files in a directory or that match a pattern.
+        """Fetch the files that a URL names: a file, or (not for http) the files in a directory or matching a pattern.
 
         Raises
         ------
         StorageError
-            If that cannot be done; the message tells why.
+            If that cannot be done; the message says why.
         """
         url = whole(url)
         if scheme_of(url) in WEB:
@@ -447,7 +447,7 @@ class Download:
             return self._copied(files, [Fetched(file.place, name_of(url, files, file.place), file.inside) for file in found])
 
     def fetch_directory(self, url: str, member: str) -> str | None:
-        """Fetch the files of a directory under their own names and return where they are; None where it has no such member, or cannot be listed.
+        """Fetch the files of a directory under their own names and return the local directory; None where it has no such member or cannot be listed.
 
         Raises
         ------
@@ -476,7 +476,7 @@ class Download:
             request = _request(url)
             name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(request.full_url).path))
             with urllib.request.urlopen(request, timeout=SECONDS_OF_SILENCE) as stream:
-                # Others that are no errors come with a part of a file, or with none.
+                # Other successful statuses carry a part of a file, or none.
                 if stream.status != http.HTTPStatus.OK:
                     address = visible(without_secrets(url))
                     raise StorageError(f"cannot read {address}: the server answers {stream.status} {visible(stream.reason)}, not with a whole file")
@@ -486,7 +486,7 @@ class Download:
                 return Fetched(_copied_stream(stream, self._new_path(name), size, address), address, name)
 
     def _copied(self, files: Any, found: Sequence[Fetched], as_named: bool = False) -> list[Fetched]:
-        """Copy files that are elsewhere, several at a time: most of the time of each is spent waiting."""
+        """Copy remote files, several at a time, since most of the time is spent waiting."""
 
         def copied(work: tuple[Fetched, str]) -> Fetched:
             (place, origin, inside), path = work
@@ -497,7 +497,7 @@ class Download:
         return in_threads(copied, list(zip(found, paths, strict=True)), AT_A_TIME)
 
     def _new_path(self, name: str, as_named: bool = False) -> str:
-        """Where a copy goes: its name ends as that of the file, or is that of the file, where that is a plain one."""
+        """The path of a copy: numbered with a harmless form of the name, or the name itself if ``as_named``."""
         if self.holder is None:
             self.holder = scratch_store().new_dataset()
         # What somebody else named is no path of ours; its ending says how it is compressed.
@@ -508,8 +508,8 @@ class Download:
 
 
 def _request(url: str) -> urllib.request.Request:
-    """A request for a web page; who its address names, with a password, is told to its own server alone, not to where that sends us."""
-    # The user may have brackets, which whoever reads a whole address takes for those of IPv6.
+    """Return a web request; credentials in the address are sent to its own server only, not to where it redirects."""
+    # A user name may contain brackets, which URL parsers take for IPv6.
     scheme, mark, rest = url.partition("://")
     named = re.split(r"[/?#]", rest, maxsplit=1)[0]
     user, at, host = named.rpartition("@")

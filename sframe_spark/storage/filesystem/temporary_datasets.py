@@ -1,6 +1,7 @@
-"""Temporary datasets on a file system elsewhere, where no directory is locked, linked or looked at: names and a file say whose they are.
+"""Temporary datasets, local and remote: deleted with the last reference, with the process, or as orphans by a later process.
 
-``<root>/sframe_spark-PLACE-PROCESS-START-RANDOM/dataset-000001/segment-....parquet``, and ``owner`` beside the datasets, which is written anew as
+Remotely, where nothing can be locked, names say whose they are:
+``<root>/sframe_spark-PLACE-PROCESS-START-RANDOM/dataset-000001/segment-....parquet``, with a file ``owner`` that is rewritten as
 long as the process lives. See ``docs/decisions/002-leases.md``.
 """
 
@@ -43,7 +44,7 @@ from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.object_store import download, listed, put_bytes, remote_entry, remove, upload
 from sframe_spark.storage.filesystem.paths import join
 
-# What keeps temporary data alive, here or elsewhere.
+# Handles.
 
 
 class TemporaryHandle:
@@ -54,35 +55,35 @@ class TemporaryHandle:
     directory
         Where the dataset is.
     give_up
-        Called then with the directory, ``arguments`` and the number of this process: forked workers inherit handles.
+        Called then with the directory, ``arguments`` and the id of this process: forked workers inherit handles and must not delete.
     """
 
     __slots__ = ("__weakref__", "_finalizer", "directory", "lineage")
 
     def __init__(self, directory: str, give_up: Callable[..., None], *arguments: object) -> None:
         self.directory = directory
-        # How the rows were made, for who makes them again (engine.execution.recovery).
+        # How the rows were computed, so that lost ones can be computed again (engine.execution.recovery).
         self.lineage: object = None
         self._finalizer = weakref.finalize(self, give_up, directory, *arguments, os.getpid())
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """To tasks it goes as a name alone: how rows were made is for who may make them again."""
+        """Pickled for tasks without the lineage, which only this process can use."""
         return None, {"directory": self.directory, "_finalizer": self._finalizer, "lineage": None}
 
     def discard(self) -> None:
-        """Give the directory up now: an error under way would keep references to it, and the disk may be full."""
+        """Release the directory now: a pending exception would keep references to it, and the disk may be full."""
         self._finalizer()
 
     @property
     def is_there(self) -> bool:
-        """Whether the directory was not given up yet."""
+        """Whether the directory has not been released yet."""
         return self._finalizer.alive
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.directory!r})"
 
 
-# How many bytes of temporary data a process has, and may have.
+# Quota of temporary data.
 
 
 class Kept(Protocol):
@@ -94,13 +95,13 @@ class Kept(Protocol):
 
 
 class QuotaUsage:
-    """Bytes of the datasets of a store, by whoever keeps them alive."""
+    """How many bytes the live datasets of a store take."""
 
     def __init__(self) -> None:
         self._sizes: weakref.WeakKeyDictionary[Kept, int] = weakref.WeakKeyDictionary()
 
     def count(self, handle: Kept, size: int) -> None:
-        """Count the bytes of a dataset, all that it has by now; nobody keeps one that is too much.
+        """Record the current total size of a dataset; raises instead if the quota would be exceeded.
 
         Raises
         ------
@@ -109,7 +110,7 @@ class QuotaUsage:
         """
         quota = config.temporary_quota
         if quota is not None and self._used_by_others(handle) + size > quota:
-            # Frames in cycles are there until somebody looks for them.
+            # Frames in reference cycles live until they are collected.
             gc.collect()
             used = self._used_by_others(handle)
             if used + size > quota:
@@ -120,30 +121,30 @@ class QuotaUsage:
         self._sizes[handle] = size
 
     def _used_by_others(self, one: Kept) -> int:
-        """Bytes of all datasets but one, which may have grown since it was counted."""
+        """The bytes of all other live datasets."""
         return sum(size for handle, size in list(self._sizes.items()) if handle is not one and handle.is_there)
 
 
 OWNER = "owner"
-# What our writers leave below a directory of a process; anything else is somebody's.
+# Files that our writers create below a process's directory; anything else is somebody's.
 _OUR_FILES = re.compile(rf"{OWNER}|(?:dataset-[0-9]{{6,}}/)?segment-[0-9]{{8,}}-[0-9a-f]{{32}}\.parquet|\.?part-[0-9a-f]{{32}}(?:\.(?:parquet|orc))?")
 
 
 class RemoteHandle(TemporaryHandle):
-    """Keeps a temporary dataset elsewhere alive; what it holds is removed, soon after, when nobody refers to the handle any more.
+    """Keeps a remote temporary dataset alive; its files are removed in the background after the last reference is gone.
 
     Parameters
     ----------
     directory
         The URI that its files are below.
     removals
-        Takes the URIs of what is to be removed.
+        Queue of URIs to remove.
     """
 
     __slots__ = ()
 
     def __init__(self, directory: str, removals: queue.SimpleQueue[str | None]) -> None:
-        # The garbage collector may run anywhere, in a thread that talks to the file system too: this asks nothing of anybody.
+        # The garbage collector may run in any thread, even inside a file system call, so this only puts into a queue.
         super().__init__(directory, _give_up, removals)
         self._finalizer.atexit = False
 
@@ -154,7 +155,7 @@ def _give_up(directory: str, removals: queue.SimpleQueue[str | None], owner: int
 
 
 class RemoteStore:
-    """What a process has of temporary data elsewhere, with one directory per dataset; all of it is removed when the process ends.
+    """The remote temporary data of a process, one directory per dataset; all of it is removed when the process ends.
 
     Starting a store also removes what processes that died have left there.
 
@@ -171,7 +172,7 @@ class RemoteStore:
         self.usage = QuotaUsage()
         self._removals: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.directory = join(root, new_name())
-        # That there is no bucket, or that it may not be written, is told before there is any work.
+        # A missing or read-only bucket is reported before any work.
         try:
             self._show_in_use()
             remove_orphaned_remote_directories(root, self._now())
@@ -179,13 +180,13 @@ class RemoteStore:
             self._show_no_use()
             other = "config.temporary_directory (SFRAME_SPARK_TMP) names another place"
             raise StorageError(f"temporary data cannot be kept in {root}: {error}; {other}") from error
-        # What is set for a while here, such as options of the file system, is so there.
+        # Settings that are in force for a while, such as file system options, apply in the thread too.
         context = copy_context()
         threading.Thread(target=context.run, args=(self._work,), name="sframe_spark removals", daemon=True).start()
         at_end_of_process(self.close)
 
     def new_dataset(self) -> RemoteHandle:
-        """Return a handle on a name below which nothing is."""
+        """Return a handle on a new, unused directory name."""
         return RemoteHandle(join(self.directory, f"dataset-{next(self._numbers):06d}"), self._removals)
 
     def keep(self, holder: object) -> None:
@@ -193,7 +194,7 @@ class RemoteStore:
         self._kept_alive.append(holder)
 
     def close(self) -> None:
-        """Remove all that this process has there."""
+        """Remove everything of this process."""
         if os.getpid() == self._process:
             self._removals.put(None)
             remove_below(self.directory)
@@ -202,16 +203,16 @@ class RemoteStore:
         put_bytes(join(self.directory, OWNER), b"")
 
     def _show_no_use(self) -> None:
-        """Leave nothing of a store that did not start; what may not be listed is named."""
+        """Remove the ownership file of a store that did not start."""
         with contextlib.suppress(StorageError):
             remove(join(self.directory, OWNER))
 
     def _now(self) -> datetime.datetime | None:
-        """The time of the file system, which may be another machine's; None where it does not tell."""
+        """The clock of the remote file system; None where it does not say when files were written."""
         return max((file.written for file in listed(self.directory) if file.written is not None), default=None)
 
     def _work(self) -> None:
-        """Remove what is given up, and show others, from where the process cannot be seen, that it lives."""
+        """Remove released datasets, and rewrite the ownership file as a heartbeat."""
         beat = time.monotonic()
         while True:
             directory = None
@@ -219,7 +220,7 @@ class RemoteStore:
                 directory = self._removals.get(timeout=max(0.0, beat + SECONDS_BETWEEN_HEARTBEATS - time.monotonic()))
                 if directory is None:
                     return
-            # What cannot be removed goes with the process, or with the next one.
+            # What cannot be removed goes when the process ends, or with the next one.
             with contextlib.suppress(StorageError):
                 if directory is not None:
                     remove_below(directory)
@@ -229,13 +230,13 @@ class RemoteStore:
 
 
 def remove_below(directory: str) -> None:
-    """Remove what our writers have written below a directory elsewhere, as far as that can be done."""
+    """Remove our files below a remote directory as far as possible."""
     with contextlib.suppress(StorageError):
         remove_all_below(directory)
 
 
 def remove_all_below(directory: str) -> None:
-    """Remove what our writers have written below a directory elsewhere.
+    """Remove what our writers have written below a remote directory.
 
     Raises
     ------
@@ -248,9 +249,9 @@ def remove_all_below(directory: str) -> None:
 
 
 def remote_orphans(root: str, now: datetime.datetime | None) -> list[str]:
-    """URIs of directories that processes which ended have left in a place; ``now`` is the time there, None if nobody knows.
+    """Return the directories of ended processes in a location; ``now`` is the clock there, None if unknown.
 
-    Of a process that cannot be seen from here, what nobody has touched for a day.
+    The directory of a process on another machine is orphaned if it had no heartbeat for a day.
     """
     found = []
     for name in remote_entry(root).names:
@@ -268,7 +269,7 @@ def _is_abandoned(directory: str, now: datetime.datetime) -> bool:
 
 
 def remove_orphaned_remote_directories(root: str, now: datetime.datetime | None) -> list[str]:
-    """Remove what processes that ended have left in a place, and return the URIs of the directories."""
+    """Remove the directories of ended processes and return their URIs."""
     found = remote_orphans(root, now)
     for directory in found:
         remove_below(directory)
@@ -276,16 +277,16 @@ def remove_orphaned_remote_directories(root: str, now: datetime.datetime | None)
 
 
 def at_end_of_process(work: Callable[[], None]) -> None:
-    """Let something be done at the end of the process, while threads can be started.
+    """Register a function to be called at the end of the process, while threads can still be started.
 
     What ``atexit`` calls comes too late: libraries of file systems look up names of hosts in threads.
     """
-    # The process ends already: its next one on this machine removes what it leaves.
+    # The process is ending already: the next one on this machine removes what is left.
     with contextlib.suppress(RuntimeError):
         threading._register_atexit(work)  # type: ignore[attr-defined]
 
 
-# Temporary datasets: they live as long as someone refers to them, and no longer than the process.
+# Local temporary datasets.
 
 
 class DatasetHandle(TemporaryHandle):
@@ -305,7 +306,7 @@ class DatasetHandle(TemporaryHandle):
 
 
 class TemporaryStore:
-    """One directory of this process, with one directory per dataset in it; all of it goes when the process ends.
+    """The local temporary directory of this process, with one directory per dataset; removed when the process ends.
 
     Starting a store also removes what processes that died on this machine have left.
 
@@ -341,9 +342,9 @@ class TemporaryStore:
 
 
 def remove_directory(directory: str, owner: int) -> None:
-    """Delete a directory, but only in the process that made it: forked workers inherit the finalizers.
+    """Delete a directory, but only in the process that created it: forked workers inherit the finalizers.
 
-    Nobody is left to be told when deleting fails; the start of the next store tries again.
+    A failure is not reported; the start of the next store tries again.
     """
     if os.getpid() == owner:
         delete(directory)
@@ -355,24 +356,24 @@ keep_whole_at_fork(_STORES_LOCK, "temporary data")
 
 
 def temporary_root() -> str:
-    """Return the place of temporary data: the configured one, here or elsewhere, or the directory of the system."""
+    """Return the root of temporary data: the configured one, local or remote, or the system's temporary directory."""
     return config.temporary_directory or directory_of_system()
 
 
 def scratch_root() -> str:
-    """Return the directory of this machine for files that nobody else reads."""
+    """Return the directory of this machine for files that no one else reads."""
     root = temporary_root()
     return directory_of_system() if is_remote_location(root) else root
 
 
 def temporary_store() -> TemporaryStore | RemoteStore:
-    """Return the store of this process in the configured place, for datasets that Spark's tasks read and write; it starts at its first use."""
+    """Return this process's store in the configured root, for datasets that Spark's tasks read and write; started on first use."""
     root = temporary_root()
     return _store(root)
 
 
 def scratch_store() -> TemporaryStore:
-    """Return the store of this process for files that nobody else reads, which are on this machine; it starts at its first use."""
+    """Return this process's local store, for files that no other process reads; started on first use."""
     found = _store(scratch_root())
     assert isinstance(found, TemporaryStore)
     return found
@@ -392,7 +393,7 @@ def _store(root: str) -> TemporaryStore | RemoteStore:
 
 @contextlib.contextmanager
 def local_file(location: str) -> Iterator[str]:
-    """A path of a file here or elsewhere; of one elsewhere there is a copy, as long as the block is."""
+    """Yield a local path of a file; a remote file is downloaded for the duration of the block."""
     if not is_remote_location(location):
         yield location
         return
@@ -407,7 +408,7 @@ def local_file(location: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def local_directory_for(directory: str) -> Iterator[str]:
-    """A directory of this machine to write files in that go to one here or elsewhere: there they are when the block ends, unless an error ends it."""
+    """Yield a local directory whose files are uploaded to the given directory when the block ends without an error; a local one is used itself."""
     if not is_remote_location(directory):
         yield directory
         return

@@ -1,4 +1,4 @@
-"""What a dataset consists of: column types, segments in row order and what is known about each column."""
+"""The manifest of a dataset: column types, segments in row order, and what is known about each column."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_
 from sframe_spark.storage.manifest.validation import check
 from sframe_spark.types import ColumnType
 
-# Columns of a dataset that were decoded, as long as somebody has its manifest.
+# Decoded columns, cached as long as their manifest lives.
 
 
 @attrs.define(eq=False)
 class DecodedColumns:
-    """What is in memory of a dataset of many short segments (:mod:`sframe_spark.storage.segments.row_group_decoder`).
+    """Decoded columns of a dataset of many short segments (:mod:`sframe_spark.storage.segments.row_group_decoder`).
 
     Parameters
     ----------
     edges
-        Where packs of segments begin, and the last one ends; None before somebody has looked, and empty where there are none.
+        Row offsets of packs (runs of short segments) and the end; None before they were computed, empty where there are none.
     apart
-        The first rows of those that are no packs, but a long segment each.
+        First rows of the segments that are too long for a pack.
     arrays
-        Columns of packs, by the first row of the pack and the position of the column. Dicts of Python may be read and added to by several threads.
+        Cached columns, by the first row of the pack and the column position. Threads may read and add concurrently.
     """
 
     edges: tuple[int, ...] | None = None
@@ -46,9 +46,9 @@ class DecodedColumns:
     arrays: dict[tuple[int, int], pa.Array] = attrs.field(factory=dict, repr=False)
 
 
-# Columns of a saved frame that are in other datasets: what a manifest says of these.
+# References to columns of other saved datasets.
 
-# The number of the dataset itself, where columns are counted by datasets.
+# Stands for the dataset itself among those referred to.
 OWN = -1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _LARGEST = (1 << 63) - 1
@@ -56,15 +56,15 @@ _LARGEST = (1 << 63) - 1
 
 @attrs.frozen
 class DatasetElsewhere:
-    """Rows of another saved dataset.
+    """A range of rows of another saved dataset.
 
     Parameters
     ----------
     directory
         Its absolute local path.
     digest
-        SHA-256 of its manifest file, in hexadecimal digits. What it names has check sums of all rows, so no other rows pass for these; and who has
-        not read the manifest cannot name them.
+        SHA-256 of its manifest file, in hexadecimal digits. The manifest has checksums of all rows, so no other rows can be substituted, and
+        whoever has not read the manifest cannot refer to it.
     start, stop
         Which rows, the last one excluded.
     """
@@ -77,16 +77,16 @@ class DatasetElsewhere:
 
 @attrs.frozen
 class Elsewhere:
-    """All columns of a frame of which some are in other datasets.
+    """The columns of a frame, some of which are stored in other datasets.
 
     Parameters
     ----------
     names
         Of all columns, in order.
     columns
-        For each of them, which dataset has it (``OWN``: the one whose manifest says this) and at which position.
+        For each of them, the index of its dataset (``OWN``: the one with this manifest) and its position there.
     datasets
-        The others.
+        The other datasets.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Elsewhere:
         return found
 
     def check_own(self, width: int, rows: int) -> None:
-        """Make sure that the dataset itself has what is said of it.
+        """Check the dataset's own number of columns and rows against the references.
 
         Raises
         ------
@@ -184,33 +184,33 @@ class SegmentEntry:
     rows
         How many rows it has.
     columns
-        What is known about each column.
+        Statistics of each column.
     checksum
-        Check sum of the whole file, ``crc32:`` and eight hexadecimal digits; None where its footer, page headers and pages have all there is to tell.
+        Checksum of the whole file, ``crc32:`` and eight hexadecimal digits; None where the checksums of its parts cover all bytes.
     size
         Length of the file in bytes; None when unknown.
     first_position
         Position of its first row inside the segment; not zero only where a writer split a segment into several files.
     tail
-        How many bytes at the end of the file are no pages, and their check sum; None when it was not computed.
+        Number of bytes after the last page, and their checksum; None when it was not computed.
     pages
-        Check sum of the page headers of each column and of the key; pages carry check sums of their own. None when not computed.
+        Checksum of the page headers of each column and of the key; pages carry checksums of their own. None when not computed.
     seen
-        The file as it was when its statistics were taken, if it is not one of ours with check sums: no manifest file and no plan's text says it.
+        State of an external file when its statistics were taken; not stored in any text.
     constants
-        Columns, by position, that have one value in all rows and are not in the file, which is one of others: the names of its directories tell.
+        Columns, by position, that have one value in all rows and are not in the file, such as partition columns.
     group_bytes
-        How many bytes its rows take in memory, where they are one row group; None where they are several, or nobody told.
+        Size of its rows in memory if they are one row group; None otherwise or if unknown.
     group_pages
-        The same as ``pages`` for each row group, of files elsewhere, of which nobody fetches the others to check one; None where ``pages`` tells.
+        Like ``pages``, for each row group, of remote files, so that one group can be checked by itself; None where ``pages`` suffices.
     whole
-        Check sum of all bytes of a short file, which is read at once; None where it was not computed.
+        Checksum of all bytes of a short file, which is read at once; None where it was not computed.
     """
 
     file: str
     number: int
     rows: int
-    # What is known about a file follows from the file, so it takes no part in comparing entries.
+    # Statistics follow from the file, so they take no part in comparisons.
     columns: Sequence[ColumnStatistics] = attrs.field(default=(), eq=False)
     checksum: str | None = None
     size: int | None = None
@@ -224,7 +224,7 @@ class SegmentEntry:
     whole: int | None = attrs.field(default=None, eq=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A tenth of what attrs does for it: there may be a hundred thousand.
+        # Ten times faster than attrs' default; there may be a hundred thousand entries.
         return SegmentEntry, _of_entry(self)
 
     def to_json(self) -> dict[str, Any]:
@@ -266,7 +266,7 @@ _IN_FILES = tuple(name for name in _FIELDS if name not in ("seen", "constants", 
 
 @attrs.frozen(cache_hash=True)
 class Manifest:
-    """A dataset: rows are those of the segments, one after the other.
+    """A dataset: the rows of its segments, one after the other.
 
     Parameters
     ----------
@@ -287,11 +287,11 @@ class Manifest:
     order
         What is known of the row order.
     elsewhere
-        The whole frame, of which this has only the columns that are in no other dataset; None for all others. No plan's text says it.
+        References of a frame to columns of other datasets; None for all others. Not part of a plan's text.
     left_out
-        How many rows before the first segment, and after the last one, a task is not told of (see :meth:`between`). No text says it.
+        Rows before the first and after the last segment that a task does not know (see :meth:`between`). Not part of any text.
     stored
-        The file beside the manifest that the segments are in, all of them; None where there is none. No plan's text says it.
+        The sidecar file with all segments; None where there is none. Not part of a plan's text.
 
     Examples
     --------
@@ -301,7 +301,7 @@ class Manifest:
     (7, (0, 3), {0: 0, 2: 3})
     """
 
-    # Who pickles works looks at each value of one, and there may be a hundred thousand segments.
+    # The pickler of tasks inspects the values of an object unless it is marked; there may be a hundred thousand segments.
     travels_as_one: ClassVar[bool] = True
 
     types: tuple[ColumnType, ...]
@@ -328,17 +328,17 @@ class Manifest:
 
     @functools.cached_property
     def has_sizes(self) -> bool:
-        """Return whether the length of each file is known; without it there may be no files that could be asked."""
+        """Whether the size of each file is known."""
         return all(entry.size is not None for entry in self.segments)
 
     @functools.cached_property
     def decoded(self) -> DecodedColumns:
-        """What is in memory of the rows; it goes with this very manifest, and is not sent with it."""
+        """The cache of decoded columns, which belongs to this very object and is not pickled."""
         return DecodedColumns()
 
     @functools.cached_property
     def offsets(self) -> tuple[int, ...]:
-        """Dense number of the first row of each segment."""
+        """Row number of the first row of each segment."""
         starts = itertools.accumulate((entry.rows for entry in self.segments), initial=self.left_out[0])
         return tuple(itertools.islice(starts, len(self.segments)))
 
@@ -352,21 +352,21 @@ class Manifest:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What tells the rows of this dataset from those of any other, a later one in the same directory included."""
-        # Every segment of ours is written under a name of its own, so the two at the ends tell; plans compare sources often.
+        """Identifies the rows of this dataset, also among later ones in the same directory."""
+        # Our segments have unique names, so the first and the last suffice; plans compare sources often.
         ends = self.segments[:1] + self.segments[-1:]
-        # Versions of one frame are under one name.
+        # Versions of a frame share a directory.
         types = self.types if not ends else None
         return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends), self.version, types)
 
     @functools.cached_property
     def watched(self) -> tuple[SegmentEntry, ...]:
-        """Files that must be found as they were seen whenever something is told of their rows: those that others may write anew under their names."""
+        """External files, which may be rewritten under the same names and must be checked for changes before facts about them are used."""
         return tuple(entry for entry in self.segments if entry.seen is not None and entry.rows)
 
     @functools.cached_property
     def version(self) -> str | None:
-        """What tells the watched files from others under the same names; None where there are none."""
+        """Identifies the contents of the watched files; None where there are none."""
         if not self.watched:
             return None
         found = hashlib.blake2b(digest_size=16)
@@ -375,11 +375,11 @@ class Manifest:
         return found.hexdigest()
 
     def with_segments(self, segments: tuple[SegmentEntry, ...]) -> Manifest:
-        """Return a manifest of some of the segments of this one, or of the same ones with more that is known of them."""
+        """Return a manifest of some of the segments, or of the same ones with more facts."""
         return self._trusted("segments", segments)
 
     def between(self, start: int, stop: int, columns: Sequence[int] | None = None) -> Manifest:
-        """Return what a task needs to read some columns of the rows ``start`` to ``stop``, under their numbers: no other segment, no statistics.
+        """Return a manifest of the rows ``start`` to ``stop`` for a task: no other segments, no statistics, the same row numbers.
 
         Examples
         --------
@@ -397,7 +397,7 @@ class Manifest:
         return self.with_segments(segments)._trusted("left_out", left_out)
 
     def about(self, columns: Sequence[int]) -> Manifest:
-        """Return what a task needs to search all rows by some columns: nothing is told of the others."""
+        """Return a manifest for a task that searches all rows by some columns, without facts about others."""
         facts = (SelectedValues.of(entry.columns, columns, UNKNOWN_STATISTICS) if len(entry.columns) else () for entry in self.segments)
         return self.with_segments(tuple(_trimmed(entry, known, columns) for entry, known in zip(self.segments, facts, strict=True)))
 
@@ -406,22 +406,22 @@ class Manifest:
         return self._trusted("order", order)
 
     def _trusted(self, field: str, value: Any) -> Manifest:
-        """Return a copy with another value, which this program made: looking at all segments and columns again would tell nothing."""
+        """Return a copy with one field replaced, without validating all segments again."""
         made = object.__new__(Manifest)
         for each in attrs.fields(Manifest):
             object.__setattr__(made, each.name, value if each.name == field else getattr(self, each.name))
         if field == "segments":
-            # It tells of all segments, and of what they were known to be.
+            # The sidecar describes exactly the original segments.
             object.__setattr__(made, "stored", None)
         object.__setattr__(made, "_attrs_cached_hash", None)
         return made
 
     def follow_to(self, directory: str) -> None:
-        """Go on with the same files in another directory; every source over this manifest goes with it."""
+        """Follow the same files into another directory; every source over this manifest follows."""
         object.__setattr__(self, "directory", directory)
         if self.stored is not None:
             self.stored.directory = directory
-        # Where attrs keeps the hash, which the directory is part of.
+        # attrs caches the hash, of which the directory is a part.
         object.__setattr__(self, "_attrs_cached_hash", None)
 
     def file_name(self, column: int) -> str:
@@ -431,7 +431,7 @@ class Manifest:
         return file_column(column) if self.column_names_in_files is None else self.column_names_in_files[column]
 
     def to_json(self, more: Mapping[str, Any] | None = None, sidecar: Mapping[str, Any] | None = None) -> str:
-        """Return the text of the manifest file, and what else it is to say; ``sidecar``: of the file that has its segments, if one has them."""
+        """Return the text of the manifest file with additional keys; ``sidecar`` is the reference to the file with its segments."""
         content = {
             "kind": self.kind,
             "names": self.names,
@@ -484,7 +484,7 @@ def _trimmed(entry: SegmentEntry, facts: Sequence[ColumnStatistics], columns: Se
 
 
 def _segments(content: Mapping[str, Any], stored: StoredSegments | None) -> tuple[SegmentEntry, ...]:
-    """The segments that a manifest has in its text, or in a file beside it."""
+    """The segments in a manifest's text or in its sidecar."""
     if stored is None:
         return tuple(map(SegmentEntry.from_json, content["segments"]))
     return stored.remember(tuple(itertools.starmap(SegmentEntry, stored.entries())))

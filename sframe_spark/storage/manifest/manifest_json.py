@@ -1,4 +1,4 @@
-"""The text of a manifest file: JSON that carries the check sum of its own content."""
+"""The text of a manifest file: JSON that carries the checksum of its own content."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sframe_spark.process.memory import AvailableMemory, available_memory
 from sframe_spark.storage.filesystem.file_kind import FORMAT_NAME
 
 FORMAT_VERSION = 2
-# Version 3 names columns in other datasets, which readers of version 2 would leave out.
+# Version 3 refers to columns in other datasets, which readers of version 2 would ignore.
 VERSION_WITH_REFERENCES = 3
-# Version 4 has its segments in a file beside it.
+# Version 4 has its segments in a sidecar file.
 VERSION_WITH_SIDECAR = 4
-# Version 1 had neither a check sum of its own nor any of the structure of files.
+# Version 1 had no checksum and another structure.
 FIRST_WITH_CHECKSUM = 2
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
@@ -26,14 +26,14 @@ _SEALED = re.compile(r'\{"format": "sframe_spark", "version": [0-9]{1,9}, "check
 
 
 def version_of_content(content: dict[str, Any]) -> int:
-    """Return the version of the format that readers of some content must know."""
+    """Return the format version that a content requires."""
     if "beside" in content:
         return VERSION_WITH_SIDECAR
     return VERSION_WITH_REFERENCES if "elsewhere" in content else FORMAT_VERSION
 
 
 def sealed(content: dict[str, Any], version: int | None = None) -> str:
-    """Return the text of a manifest with some content.
+    """Return the text of a manifest: its content with format, version and checksum.
 
     Examples
     --------
@@ -73,13 +73,13 @@ def unsealed(text: str, directory: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise damaged(directory, "it has no content")
     if version != version_of_content(content):
-        # The check sum is that of the content alone.
+        # The checksum is that of the content alone.
         raise damaged(directory, "its version is not that of its content")
     return content
 
 
 def is_sealed(text: str) -> bool:
-    """Say whether the text of a manifest carries the check sum of its content."""
+    """Return whether the text of a manifest carries a checksum of its content."""
     return _SEALED.fullmatch(text) is not None
 
 
@@ -104,11 +104,11 @@ def _refused(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-# Values of manifests as JSON has them, and back; what is of another form is refused.
+# Conversions of values to JSON and back; values of another form are refused.
 
 
 def optional_tuple(items: Any) -> tuple[Any, ...] | None:
-    """Return the items of a JSON list; a text is no list of letters."""
+    """Return the items of a JSON list as a tuple, None for null; a string is refused."""
     if items is None:
         return None
     if not isinstance(items, list):
@@ -117,12 +117,12 @@ def optional_tuple(items: Any) -> tuple[Any, ...] | None:
 
 
 def tuple_of_list(items: Any) -> tuple[Any, ...]:
-    """Return the items of a JSON list, of which there is one."""
+    """Return the items of a JSON list; empty for null."""
     return optional_tuple(items) or ()
 
 
 def flag_of(value: Any) -> bool:
-    """Return a JSON flag; no other value passes for one."""
+    """Return a JSON boolean; any other value is refused."""
     if not isinstance(value, bool):
         raise TypeError(f"{value!r:.80} is neither true nor false")
     return value
@@ -138,19 +138,19 @@ def scalar_from_json(value: Any) -> Any:
     return float(str(value["float"])) if isinstance(value, dict) else value
 
 
-# How long a manifest may be: what its text becomes in memory, at worst, must fit.
+# Limits on the length of a manifest: its parsed form must fit into memory.
 
-# Measured: 5 for facts about columns, 24 for a text of dicts with one short key.
+# Memory per byte of text; measured: 5 for statistics, 24 for dicts with one short key.
 MEMORY_FOR_LENGTH = 28
-# What any machine has room for; the system is not asked.
+# Any machine has memory for this; the system is not asked.
 SHORT = 16 << 20
-# Where the system does not tell.
+# Assumed where the system does not say.
 ASSUMED_MEMORY = AvailableMemory(8 << 30, "assumed, since the system does not tell")
 BLOCK_BYTES = 1 << 20
 
 
 def check_length(file: str, size: int) -> None:
-    """Refuse a manifest that memory could not hold.
+    """Refuse a manifest whose parsed form would not fit into memory.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def check_length(file: str, size: int) -> None:
 
 
 def read_text(file: str, stream: BinaryIO, size: int) -> bytes:
-    """Return the bytes of a text, which may have at most some size; a file with a hole in it is not read any further.
+    """Read a text of at most ``size`` bytes; a NUL byte, as in a sparse file, ends reading at once.
 
     Raises
     ------

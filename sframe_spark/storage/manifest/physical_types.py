@@ -1,4 +1,4 @@
-"""Names of the physical types in a manifest, and arrays of files turned into exactly those types."""
+"""Physical column types: their names in manifests, and conversion of file arrays to exactly these types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sframe_spark.values.from_arrow import normalize
 
 KEY_NAME = "_key"
 KEY_TYPE = pa.int64()
-# Room for 2**33 rows in a segment and 2**30 segments: the layout of Spark's own partition-and-row numbers.
+# A row key has 33 bits for the position and 30 for the segment number, as in Spark's monotonically_increasing_id.
 KEY_SHIFT = 33
 KEY_POSITION_MASK = (1 << KEY_SHIFT) - 1
 
@@ -28,7 +28,7 @@ PHYSICAL_TYPES: dict[str, pa.DataType] = {
     **{f"list<{name}>": pa.list_(element) for name, element in _SCALARS.items()},
     **{f"map<{key}, {value}>": pa.map_(_SCALARS[key], element) for key in ("int64", "string") for value, element in _SCALARS.items()},
 }
-# Column types that exist: kinds by the physical types that their values can have.
+# The kinds of column types that each physical type can store.
 _KINDS: dict[str, frozenset[str]] = {
     "int64": frozenset({INT_KIND}),
     "float64": frozenset({FLOAT_KIND}),
@@ -50,12 +50,12 @@ def file_column(position: int) -> str:
     >>> file_column(3)
     'c3'
     """
-    # Pickled once for all files that are told of it.
+    # Interned, so that it is pickled once for all files.
     return sys.intern(f"c{position}")
 
 
 def order_column(name: str, column_type: ColumnType) -> str:
-    """Return the path of the Parquet column that a column of numbers, text or date-times is compared by: of those with an offset the instant.
+    """Return the Parquet column that a column is compared by: for datetimes with offsets, the instant.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def type_from_json(value: Any) -> ColumnType:
 
 
 def types_from_json(values: Sequence[Any]) -> tuple[ColumnType, ...]:
-    """Return types that :func:`type_to_json` described: columns of one type share it, so that it is sent once for all of them."""
+    """Return the described types; equal types share one object, so that it is pickled once."""
     shared: dict[ColumnType, ColumnType] = {}
     return tuple(shared.setdefault(kind, kind) for kind in map(type_from_json, values))
 
@@ -112,7 +112,7 @@ def types_from_json(values: Sequence[Any]) -> tuple[ColumnType, ...]:
 def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
     """Return the same values with exactly the Arrow type of a column type.
 
-    Other writers name list elements differently, forbid missing elements, or mark timestamps as UTC; none of that
+    Other writers name list elements differently, forbid missing elements, or mark timestamps as UTC, which changes no
     changes a value.
     """
     physical = column_type.physical
@@ -127,7 +127,7 @@ def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Ar
 
 
 def is_stored_as(found: pa.DataType, physical: pa.DataType) -> bool:
-    """Say whether files of a writer of ours may hold values of a physical type in another type, which only looks different.
+    """Return whether a type that our writers may produce only looks different from a physical type.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def is_stored_as(found: pa.DataType, physical: pa.DataType) -> bool:
 
 
 def require_computed_as(found: pa.DataType, place: int, column_type: ColumnType) -> None:
-    """Refuse what Spark computed as a column's values where it has another type.
+    """Refuse values that Spark computed for a column if their type is another one.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def require_computed_as(found: pa.DataType, place: int, column_type: ColumnType)
 
 
 def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return the values of a file of any origin as those of a column; raise pyarrow's ``ArrowInvalid`` for what makes no sense.
+    """Return the values of an external file as values of a column; raises pyarrow's ``ArrowInvalid`` for malformed arrays.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:
         try:
             array.validate(full=True)
         except pa.ArrowInvalid as error:
-            # Programs that know bytes alone write any text so.
+            # Programs without a string type store any bytes so.
             if "Invalid UTF8" not in str(error):
                 raise
             said = "its type in the file is text, but not all of it is UTF-8"

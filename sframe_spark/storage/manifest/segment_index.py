@@ -1,8 +1,7 @@
-"""Many segments beside a small manifest: what is known of each column of each is read when somebody asks.
+"""The sidecar file of a manifest with many segments: statistics and checksums are read block by block when they are needed.
 
-A file ``_segments-<uuid>.arrow`` holds one block with a row for each segment, blocks of check sums for some segments each, blocks of facts about
-values for some columns each, and blocks that tell where the columns of short files are, for some segments each. The manifest names the blocks, with
-the check sum of each, and says what is known of each column of all rows.
+A file ``_segments-<uuid>.arrow`` holds one block with a row for each segment, blocks of checksums for ranges of segments, and blocks of
+statistics for groups of columns. The manifest names the blocks with their checksums, and has the statistics of all rows.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     from sframe_spark.storage.manifest.statistics import ColumnStatistics
 
 
-# Blocks of Arrow values, one behind the other in a file: each has a check sum of its own and is read when somebody asks for it.
+# Blocks: Arrow streams one after the other in a file, each with its own checksum.
 
-# Where a block starts and ends, and its check sum.
+# Start, end and checksum of a block.
 StoredBlock = tuple[int, int, int]
 
 
@@ -72,7 +71,7 @@ class BlockWriter:
 
 
 def block_from_json(value: Any, size: int) -> StoredBlock:
-    """Return a block of a file of some length that a manifest names.
+    """Return the block that a JSON value describes, inside a file of the given size.
 
     Raises
     ------
@@ -99,7 +98,7 @@ def read_block(location: str, size: int, block: StoredBlock, schema: pa.Schema, 
     block
         The block.
     schema, rows
-        What its values are, and how many: anything else is damage.
+        Expected schema and number of values; anything else is damage.
 
     Raises
     ------
@@ -112,7 +111,7 @@ def read_block(location: str, size: int, block: StoredBlock, schema: pa.Schema, 
         raise damaged_file(location, f"the check sum of bytes {start} to {stop} is another one")
     try:
         table = table_of(content)
-        # Offsets that point outside of a buffer are refused here, before anything follows them.
+        # Offsets outside of a buffer are refused here, before they are used.
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise damaged_file(location, str(error).splitlines()[0][:200]) from error
@@ -137,15 +136,15 @@ def _read_local(location: str, size: int, start: int, stop: int) -> bytes:
 
 
 def damaged_file(location: str, reason: str) -> StorageError:
-    """Return the error of a file of blocks that is not the one that was written."""
+    """Return the error of a damaged sidecar."""
     return StorageError(f"{location} is damaged or was replaced: {reason}; restore it from a copy or save the frame again")
 
 
-# What is known of one of many segments, as the sequences that an entry has, read when somebody looks at it.
+# Lazy sequences that stand for the fields of a segment entry.
 
 
 class LazyValues(Sequence[Any]):
-    """Values of a segment; they are equal to a sequence of the same, and become a tuple where they are pickled.
+    """Values of a segment, read on access; equal to any sequence of the same values, and pickled as a tuple.
 
     Parameters
     ----------
@@ -173,7 +172,7 @@ class LazyValues(Sequence[Any]):
         return f"<{len(self)} values of segment {self.row} in {self.stored.file}>"
 
     def _place(self, index: int) -> int:
-        """A place counted from the start."""
+        """The index counted from the start."""
         length = len(self)
         if not -length <= index < length:
             raise IndexError(index)
@@ -181,7 +180,7 @@ class LazyValues(Sequence[Any]):
 
 
 class SegmentFacts(LazyValues):
-    """What is known of each column of a segment."""
+    """The statistics of each column of a segment."""
 
     __slots__ = ()
 
@@ -193,7 +192,7 @@ class SegmentFacts(LazyValues):
 
 
 class SegmentChecksums(LazyValues):
-    """Check sums of page headers of each column of a segment, and of its key."""
+    """The page header checksums of each column of a segment, and of its key."""
 
     __slots__ = ()
 
@@ -209,7 +208,7 @@ class SegmentChecksums(LazyValues):
 
 
 class GroupChecksums(LazyValues):
-    """The same of each row group of a segment."""
+    """The page header checksums of each row group of a segment."""
 
     __slots__ = ("_count",)
 
@@ -224,14 +223,14 @@ class GroupChecksums(LazyValues):
         return self.stored.group_sums_of(self.row, self._place(index))
 
 
-# Of so many columns of segments a manifest is one text: 10 MB, which takes half a second.
+# From this many cells (segments times columns) on, a sidecar is written; below, the manifest is one text of up to 10 MB, parsed in half a second.
 MIN_CELLS = 50_000
-# Facts about so many columns of segments are all kept, 36 MB of them; of more, those of the columns that can help.
+# Up to this many cells, statistics of all columns are stored (36 MB); beyond, only those of columns that are likely to help.
 MAX_FACTS = 1 << 20
 FIRST_COLUMNS = 32
-# So many values in a block.
+# Values in a block.
 BLOCK_VALUES = 1 << 18
-# Blocks in memory that were read for single segments.
+# Cached blocks.
 MAX_BLOCKS = 32
 
 _NAME = re.compile(r"(?:data/[0-9a-f]{32}/)?_segments-[0-9a-f]{32}\.arrow")
@@ -247,12 +246,12 @@ _FACT_TYPES: dict[type | None, pa.DataType] = {int: pa.int64(), float: pa.float6
 _FLAGS = ("ascending", "descending", "strictly_ascending", "strictly_descending", "constant", "has_missing", "has_nan")
 _SCALARS = ("first", "last", "minimum", "maximum")
 _EDGES, _BOUNDS, _ALL_FLAGS = 1 << 14, 1 << 15, (1 << 16) - 1
-# The lower of the two bits that each flag has: unknown, no or yes.
+# The lower bit of each flag; two bits say unknown, no or yes.
 _LOWER_BITS = 0x1555
 
 
 def needs_sidecar(manifest: Manifest) -> bool:
-    """Say whether segments of a manifest are so many that they are kept beside it."""
+    """Return whether a manifest has so many segments that they are stored in a sidecar."""
     return len(manifest.segments) * (len(manifest.types) + 1) >= MIN_CELLS and all(entry.seen is None for entry in manifest.segments)
 
 
@@ -262,7 +261,7 @@ def new_name() -> str:
 
 
 def is_file_of_segments(name: str) -> bool:
-    """Say whether a name is one of a file of segments.
+    """Return whether a name is one of a sidecar file.
 
     Examples
     --------
@@ -273,7 +272,7 @@ def is_file_of_segments(name: str) -> bool:
 
 
 class StoredSegments:
-    """The segments of a dataset in a file beside its manifest.
+    """The segments of a dataset in a sidecar file.
 
     Parameters
     ----------
@@ -284,12 +283,12 @@ class StoredSegments:
     types
         Types of the columns.
     make
-        Makes facts about a column of what is known, by name.
+        Makes column statistics from named facts.
 
     Raises
     ------
     ValueError
-        If what is said makes no sense.
+        If the reference is invalid.
     """
 
     def __init__(self, directory: str, said: Mapping[str, Any], types: Sequence[ColumnType], make: type[ColumnStatistics]) -> None:
@@ -317,11 +316,11 @@ class StoredSegments:
             raise ValueError("check sums of other segments than there are")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Tasks are told what they need of it.
+        # Tasks get the facts that they need in the entries.
         return _nothing, ()
 
     def entries(self) -> Iterator[tuple[Any, ...]]:
-        """Yield what is known of each segment, in the order of the fields of an entry."""
+        """Yield the field values of each segment entry, in the order of the fields."""
         batch = self._block(self._segments, _SEGMENTS, self.count)
         if wrong := impossible_segments(batch):
             raise damaged_file(self._location, wrong)
@@ -350,12 +349,12 @@ class StoredSegments:
         )
 
     def remember(self, segments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Take note of the segments that were made of what it tells, and return them."""
+        """Remember which tuple of segments was made from this file, and return it."""
         self._segments_id = id(segments)
         return segments
 
     def is_of(self, segments: tuple[Any, ...]) -> bool:
-        """Say whether segments are those that were made of what it tells, and no others."""
+        """Return whether a tuple of segments is the one that was made from this file."""
         return id(segments) == self._segments_id
 
     @property
@@ -369,7 +368,7 @@ class StoredSegments:
         found = self._read.get(block[0])
         if found is None:
             found = self._block(block, schema, rows)
-            # Replaced, not cleared: other threads may look at it.
+            # Replaced, not cleared: other threads may be reading it.
             self._read = {**(self._read if len(self._read) < MAX_BLOCKS else {}), block[0]: found}
         return found
 
@@ -389,7 +388,7 @@ class StoredSegments:
             self._facts_block(columns[0])
 
     def sums_of(self, row: int) -> npt.NDArray[np.uint32]:
-        """Return the check sums of page headers of the columns of a segment, and of its key."""
+        """Return the page header checksums of the columns of a segment, and of its key."""
         number, place = divmod(row, self._rows_per_block)
         width = self.width + 1
         rows = min(self._rows_per_block, self.count - number * self._rows_per_block) * width
@@ -397,7 +396,7 @@ class StoredSegments:
         return found[place * width : (place + 1) * width]
 
     def group_sums_of(self, row: int, group: int) -> tuple[int, ...]:
-        """Return the same of a row group of a segment."""
+        """Return the same for one row group of a segment."""
         number = row // self._rows_per_block
         counts = self._groups[number * self._rows_per_block : (number + 1) * self._rows_per_block]
         width = self.width + 1
@@ -406,7 +405,7 @@ class StoredSegments:
         return tuple(found.slice(first, width).to_pylist())
 
     def facts_of(self, row: int, column: int) -> ColumnStatistics:
-        """Return what is known of a column of a segment: nothing of columns that are left out."""
+        """Return the statistics of a column of a segment; unknown for columns that are not indexed."""
         if column not in self._place_of_column:
             return self._make()
         batch, first = self._facts_block(column)
@@ -415,7 +414,7 @@ class StoredSegments:
         return self._make(**known, edges_known=bool(flags & _EDGES), bounds_known=bool(flags & _BOUNDS), **dict(zip(_SCALARS, scalars, strict=True)))
 
     def bounds_of(self, column: int) -> tuple[npt.NDArray[np.bool_], pa.Array, pa.Array] | None:
-        """Return for all segments whether bounds of a column are known, and the smallest and the largest values; None where nothing is known."""
+        """Return, for all segments, whether bounds are known, and the minima and maxima; None for a column that is not indexed."""
         if column not in self._place_of_column:
             return None
         batch, first = self._facts_block(column)
@@ -424,7 +423,7 @@ class StoredSegments:
         return known, part.column("minimum"), part.column("maximum")
 
     def _facts_block(self, column: int) -> tuple[pa.RecordBatch, int]:
-        """The block with the facts about a column, and where they start in it."""
+        """The block with a column's statistics, and the row where they start in it."""
         number, place = self._place_of_column[column]
         columns, block = self._facts[number]
         is_new = block[0] not in self._read
@@ -435,7 +434,7 @@ class StoredSegments:
 
 
 def _impossible_fact(batch: pa.RecordBatch) -> str | None:
-    """Say what no facts can be."""
+    """Describe the first impossible value in a block of statistics; None where there is none."""
     if any(column.null_count for column in batch.columns[:1]):
         return "facts about a column are missing"
     flags = batch.column("flags").to_numpy()
@@ -450,7 +449,7 @@ def _impossible_fact(batch: pa.RecordBatch) -> str | None:
 
 
 def facts_schema(kind: type | None) -> pa.Schema:
-    """Return what a block of facts about columns of some kind of values holds."""
+    """Return the schema of a block of statistics of columns with one kind of values."""
     return pa.schema([("flags", pa.int32()), *((name, _FACT_TYPES[kind]) for name in _SCALARS)])
 
 
@@ -461,11 +460,11 @@ def _number(value: Any) -> int:
 
 
 def _nothing() -> None:
-    """What is left of a file of segments in a task."""
+    """Replaces a pickled :class:`StoredSegments` in a task."""
 
 
 def write_segments(stream: BinaryIO, file: str, manifest: Manifest, summary: Sequence[ColumnStatistics]) -> dict[str, Any]:
-    """Write the segments of a manifest into a file, and return what the manifest is to say of it.
+    """Write the segments of a manifest into a sidecar file, and return the manifest's reference to it.
 
     Parameters
     ----------
@@ -474,7 +473,7 @@ def write_segments(stream: BinaryIO, file: str, manifest: Manifest, summary: Seq
     manifest
         The manifest.
     summary
-        What is known of each column of all rows.
+        Statistics of each column over all rows.
     """
     entries, width, writer = manifest.segments, len(manifest.types), BlockWriter(stream)
     rows_per_block = max(1, BLOCK_VALUES // (width + 1))
@@ -519,7 +518,7 @@ def _segment_columns(entries: Sequence[Any]) -> dict[str, pa.Array]:
 
 
 def _column_blocks(manifest: Manifest, summary: Sequence[ColumnStatistics]) -> Iterator[list[int]]:
-    """The columns of which facts are kept, those of a block together: neighbours with values of one kind."""
+    """Yield the indexed columns, grouped by block: consecutive ones with values of one kind."""
     width, count = len(manifest.types), len(manifest.segments)
     indexed = set(range(width if width * count <= MAX_FACTS else min(width, FIRST_COLUMNS)))
     indexed |= {column for ordering in manifest.order.orderings for column, _ in ordering}
@@ -542,20 +541,20 @@ def _flags(known: ColumnStatistics) -> int:
     return pairs | (_EDGES if known.edges_known else 0) | (_BOUNDS if known.bounds_known else 0)
 
 
-# What a task is told of a segment: values of the columns that it reads, and of no others.
+# Facts for tasks: values of the columns that a task reads, and of no others.
 
 
 class SelectedValues(Sequence[Any]):
-    """Values of some columns of a segment, in the places that they have among all.
+    """A sparse sequence: values of some columns of a segment at their original indices.
 
     Parameters
     ----------
     length
-        How many values there are.
+        Length of the sequence.
     values
-        Those that are told, by their places.
+        The known values by index.
     otherwise
-        What the others are where nothing need be known; None: asking for one is an error.
+        Value of the others; None: accessing one is an error.
 
     Examples
     --------
@@ -571,7 +570,7 @@ class SelectedValues(Sequence[Any]):
 
     @classmethod
     def of(cls, values: Sequence[Any], places: Iterable[int], otherwise: Any = None) -> SelectedValues:
-        """Return some of all values; the others are not looked at, which may have to be read."""
+        """Select values by index; the others are not accessed, since they may have to be read from a file."""
         return cls(len(values), {place % len(values): values[place] for place in places}, otherwise)
 
     def __len__(self) -> int:

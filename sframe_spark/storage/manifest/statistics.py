@@ -1,4 +1,4 @@
-"""What is known about the values of a column."""
+"""Statistics of columns, and the recorded order and keys of rows."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class ColumnStatistics:
     """Proven facts about the values of one column, in row order; None and False flags mean nothing is known.
 
     Order is that of the engine: missing values first, then numbers (or texts, or instants) ascending, NaN last, with
-    -0.0 equal to 0.0. Date-times are given as microseconds since 1970.
+    -0.0 equal to 0.0. Datetimes are given as microseconds since 1970.
 
     Parameters
     ----------
     ascending, descending, strictly_ascending, strictly_descending, constant
-        How each value compares to the one before it; None when it was not looked at.
+        How each value compares to the one before it; None when it was not examined.
     has_missing, has_nan
         Whether any value is missing, or NaN; None when unknown.
     edges_known, first, last
@@ -75,12 +75,12 @@ _facts_of = operator.attrgetter(*_FACTS)
 UNKNOWN_STATISTICS = ColumnStatistics()
 
 
-# What was proved about the rows of a result before they were written, beyond what looking at single columns tells.
+# The order and the keys of rows.
 
 
 @attrs.frozen
 class RecordedOrder:
-    """What was proved about the rows of a result before they were written, beyond what looking at single columns tells.
+    """Orderings and keys that were proved when the rows were computed, beyond statistics of single columns.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ class RecordedOrder:
     keys
         Lists of columns on which no two rows are equal.
     compared
-        Orderings that files of others seem to be in, whose rows were compared, each with how many of its first columns they are in order of. No
-        manifest file and no plan's text says it.
+        Orderings that external files seem to have and that were compared with the rows, each with the number of its leading columns that hold.
+        Not part of any text.
 
     Examples
     --------
@@ -104,11 +104,11 @@ class RecordedOrder:
     compared: tuple[tuple[tuple[tuple[int, bool], ...], int], ...] = attrs.field(default=(), eq=False)
 
     def and_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> RecordedOrder:
-        """Return these facts and one more ordering."""
+        """Return these facts with one more ordering."""
         return self if ordering in self.orderings else attrs.evolve(self, orderings=(*self.orderings, ordering))
 
     def and_compared(self, ordering: tuple[tuple[int, bool], ...], verified_columns: int, key: int | None) -> RecordedOrder:
-        """Return these facts and what comparing rows told: of how many leading columns the order holds, and how many of these are a key.
+        """Return these facts with the result of comparing rows: how many leading columns hold, and how many of them are a key.
 
         Examples
         --------
@@ -133,11 +133,11 @@ class RecordedOrder:
 NO_RECORDED_ORDER = RecordedOrder()
 
 
-# What a recorded order says of some columns alone.
+# Projection of a recorded order.
 
 
 def projected_order(order: RecordedOrder, positions: Sequence[int]) -> RecordedOrder:
-    """The order of rows in terms of some columns; one ends where a column is not among them.
+    """Return a recorded order in terms of some columns; an ordering ends at the first column that is not among them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What must hold of every manifest, whoever made it: a file, a plan or this program. Linear in segments and columns."""
+"""Validates manifests, whether from a file, a plan or this program, in time linear in segments and columns."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 _CHECKSUM = re.compile(r"crc32:[0-9a-f]{8}")
-# Names that our writer and Spark's give, with room for others like them. Spark reads no rows of files whose names start with a dot or an
-# underscore, and takes what stands before a colon for the name of a file system.
+# File names that our writer and Spark's create. Spark ignores files whose names start with a dot or an
+# underscore, and reads the part before a colon as a file system.
 _WRITTEN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HIDDEN_END = "._COPYING_"
 _MAX_LEVELS = 8
@@ -32,11 +32,11 @@ _CLASSES: dict[pa.DataType, type] = {pa.int64(): int, pa.timestamp("us"): int, p
 
 
 class _Wrong(Exception):
-    """What is wrong, in words."""
+    """Carries a description of what is wrong."""
 
 
 def check(manifest: Manifest) -> None:
-    """Make sure that a manifest can be one of a dataset.
+    """Make sure that a manifest is consistent.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def check(manifest: Manifest) -> None:
         if manifest.stored is None:
             _check_segments(manifest)
         else:
-            # They were looked at, all at once, when they were read.
+            # They were validated together when they were read.
             _check_stored(manifest)
         _check_order(manifest)
     except _Wrong as error:
@@ -132,7 +132,7 @@ def _check_entry(entry: SegmentEntry, is_built_in: bool) -> None:
         entry.size is not None and len(entry.tail) == 2 and _is_number(entry.tail[0], entry.size + 1) and _is_number(entry.tail[1], 1 << 32)
     ):
         raise _Wrong("the check sum of a footer is none")
-    # Those that are in a file beside the manifest have the type for it, and are looked at when they are read.
+    # Lazy sequences of a sidecar are validated when they are read.
     groups = entry.group_pages if type(entry.group_pages) is tuple else ()
     for sums in (() if entry.whole is None else (entry.whole,), entry.pages if type(entry.pages) is tuple else (), *groups):
         if not all(_is_number(value, 1 << 32) for value in sums):
@@ -140,7 +140,7 @@ def _check_entry(entry: SegmentEntry, is_built_in: bool) -> None:
 
 
 def _check_file_name(file: Any, is_built_in: bool) -> None:
-    """Only files inside the directory are named, ours by names that Spark reads as they are: a manifest must not make us read others, or none."""
+    """Make sure that a file name is a plain path inside the directory that Spark reads literally."""
     parts = file.split("/") if type(file) is str else [""]
     is_inside = {"", ".", ".."}.isdisjoint(parts) and is_unicode(file) and "\0" not in file
     if not is_inside or (is_built_in and not (len(parts) <= _MAX_LEVELS and all(map(_is_written_name, parts)))):
@@ -164,7 +164,7 @@ def _check_facts(facts: ColumnStatistics, kind: type | None) -> None:
         bounds: tuple[Any, Any] = (facts.minimum, facts.maximum)
         _check_scalars(bounds, kind)
         low, high = bounds
-        # NaN is no bound of anything.
+        # NaN is no bound.
         if (low is None) != (high is None) or (low is not None and not low <= high):
             raise _Wrong(f"no values lie between {low!r:.30} and {high!r:.30}")
 
@@ -199,9 +199,9 @@ def _is_number(value: Any, end: int) -> bool:
     return type(value) is int and 0 <= value < end
 
 
-# What must hold of segments in a file beside a manifest: the same as of those in its text, told of all of them at once.
+# The same checks for all segments of a sidecar at once.
 
-# As the names that a writer gives are in `checks`; RE2's end is that of the text.
+# The patterns above in RE2's syntax.
 _PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _FILE = rf"^(?:{_PART}/){{0,7}}{_PART}$"
 _HIDDEN_END_PATTERN = r"\._COPYING_(?:/|$)"
@@ -210,7 +210,7 @@ _NEVER_MISSING = ("file", "number", "rows", "first_position", "has_sums", "has_f
 
 
 def impossible_segments(batch: pa.RecordBatch) -> str | None:
-    """Say what no segments of a dataset can be; None where all is right.
+    """Describe the first impossible value in the segments of a sidecar; None where all is right.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def _wrong_numbers(found: dict[str, npt.NDArray[np.int64]], batch: pa.RecordBatc
 
 
 def _numbers(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.int64]:
-    """Numbers of all segments, zero where one has none."""
+    """A numeric column as an array, with zero for missing values."""
     found: npt.NDArray[np.int64] = pc.fill_null(batch.column(name).cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     return found
 

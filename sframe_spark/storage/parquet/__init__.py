@@ -1,1 +1,1 @@
-"""Parquet files as bytes: footers, headers of pages and check sums, looked at before any value is read."""
+"""Parquet files as bytes: footers, headers of pages and checksums, examined before any value is read."""

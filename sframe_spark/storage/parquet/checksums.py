@@ -1,4 +1,4 @@
-"""Check sums of files, of their footers and of their page headers: they tell a damaged or swapped file from a good one."""
+"""Checksums of files, footers and page headers, which distinguish a damaged or swapped file from a good one."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ BLOCK_BYTES = 4 * 1024 * 1024
 
 
 def checksummed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMetaData | None = None, with_pages: bool = False) -> SegmentEntry:
-    """Return the entry of a file with the check sums of its footer and of the page headers of its columns and of its key.
+    """Return the entry of a file with the checksums of its footer and of the page headers of each column.
 
-    With the check sums that pages carry these cover every byte. The whole file gets one only where some page carries none.
+    Together with the checksums in the pages they cover every byte; the whole file gets one only where some page has none.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def checksummed(entry: SegmentEntry, location: str, columns: int, metadata: pq.F
     metadata
         Its footer; None when it was not read yet.
     with_pages
-        Whether to compare the data of pages with the check sums in their headers.
+        Whether to compare the data of pages with the checksums in their headers.
 
     Raises
     ------
     BrokenPages
-        If pages are not where they should be, or have other check sums.
+        If pages are not where they should be, or have other checksums.
     """
     with pa.OSFile(location) as source:
         footer = pq.read_metadata(source) if metadata is None else metadata
@@ -69,12 +69,12 @@ def checksummed(entry: SegmentEntry, location: str, columns: int, metadata: pq.F
 
 
 def with_checksums(manifest: Manifest) -> Manifest:
-    """Return a manifest of the same files in which every file has its check sums; those that are known already are not computed again.
+    """Return a manifest with checksums for all files; known ones are not computed again.
 
     Raises
     ------
     StorageError
-        If a file is not what its check sum as a whole says, where it has one, or its pages are not where they should be.
+        If a file is not what its checksum as a whole says, where it has one, or its pages are not where they should be.
     """
     missing = [place for place, entry in enumerate(manifest.segments) if entry.rows and None in (entry.tail, entry.pages)]
     if not missing or not manifest.has_key:
@@ -97,7 +97,7 @@ def _completed(manifest: Manifest, entry: SegmentEntry) -> SegmentEntry:
 
 
 def check_whole(location: str, entry: SegmentEntry) -> None:
-    """Compare the check sum of a whole file, where its entry has one.
+    """Compare a whole file with its checksum, where its entry has one.
 
     Raises
     ------
@@ -110,15 +110,15 @@ def check_whole(location: str, entry: SegmentEntry) -> None:
 
 
 def check_bytes(location: str, entry: SegmentEntry, columns: int) -> None:
-    """Compare every byte of a file with the check sums that its entry has; nothing decodes any before that.
+    """Compare every byte of a file with the checksums of its entry before anything is decoded.
 
     Raises
     ------
     StorageError
-        If it is damaged or another file, or if there is no check sum for some of its bytes.
+        If it is damaged or another file, or if there is no checksum for some of its bytes.
     """
     check_whole(location, entry)
-    # The footer first: pyarrow may end the process over a damaged one.
+    # The footer first: pyarrow may crash on a damaged one.
     footer = footer_of(location, entry.size, entry.tail)
     with translate_os_errors("read", location), open(location, "rb") as source:
         start = source.read(len(MAGIC))
@@ -133,7 +133,7 @@ def check_bytes(location: str, entry: SegmentEntry, columns: int) -> None:
 
 
 def checksum_of(location: str) -> str:
-    """Return the check sum of a file: ``crc32:`` and eight hexadecimal digits."""
+    """Return the checksum of a file: ``crc32:`` and eight hexadecimal digits."""
     value = 0
     with translate_os_errors("read", location), open(location, "rb") as source:
         while block := source.read(BLOCK_BYTES):
@@ -142,16 +142,16 @@ def checksum_of(location: str) -> str:
     return f"crc32:{value:08x}"
 
 
-# Check sums of page headers by row group, of files elsewhere: bytes are checked as they come, and none are fetched to check others.
+# Checksums by row group for remote files: fetched bytes are checked by themselves.
 
 
 def with_group_sums(entry: SegmentEntry, location: str, columns: int) -> SegmentEntry:
-    """Return the entry of a local file of ours with check sums of each row group, where it has several.
+    """Return the entry of a local file with page header checksums for each of its row groups, if it has several.
 
     Parameters
     ----------
     entry
-        The entry, with check sums of the file.
+        The entry, with checksums of the file.
     location
         The file.
     columns
@@ -167,7 +167,7 @@ def with_group_sums(entry: SegmentEntry, location: str, columns: int) -> Segment
 
 
 def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: Iterable[int]) -> Callable[[int, GroupBytes], None] | None:
-    """Return what compares page headers of columns of a file elsewhere as their bytes come; None where all of the file has to be looked at."""
+    """Return a function that checks the page headers of fetched row groups of a remote file; None where the whole file must be checked."""
     location, groups = join(manifest.directory, entry.file), footer.metadata.num_row_groups
     by_group = entry.group_pages or ((entry.pages,) if entry.pages is not None else ())
     if not is_remote_location(location) or len(by_group) != groups:
@@ -186,22 +186,22 @@ def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: I
     return check
 
 
-# Checks of the page headers of whole files, which can be made here or in a task of Spark.
+# Checks of page headers that run in this process or in a Spark task.
 
 
 def checksum_positions(manifest: Manifest, columns: Iterable[int], with_key: bool = False) -> dict[str, int]:
-    """Return where the sums of some columns are among those of a segment, by their names in its file."""
+    """Return the index of each column's checksum in an entry's ``pages``, by column name in the file."""
     places = {manifest.file_name(column): column for column in columns}
     return {**places, KEY_NAME: -1} if with_key else places
 
 
 class FileChecksums(Mapping[str, int]):
-    """Check sums of some columns of a file, by their names: many files share these, and a sum is read when somebody asks.
+    """Page header checksums of some columns by name; many files share the index, and a checksum is read on access.
 
     Parameters
     ----------
     places
-        Where the sum of each column is among all.
+        Index of each column's checksum.
     pages
         All of them; None where none was recorded.
 
@@ -234,7 +234,7 @@ class FileChecksums(Mapping[str, int]):
 
 @attrs.frozen
 class PageCheck:
-    """Columns of one file of a dataset, whose page headers are to be compared with their check sums.
+    """A pending check of page headers of some columns of one file.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class PageCheck:
     entry
         The file.
     sums
-        Check sum for each column, by its name in the file.
+        Checksum for each column, by its name in the file.
     """
 
     directory: str
@@ -251,17 +251,17 @@ class PageCheck:
     sums: Mapping[str, int]
 
     def sent(self) -> PageCheck:
-        """Return the check as a task is told of it: the entry has nothing about values, nor check sums, which the check has itself."""
+        """Return the check without statistics and unneeded checksums, as it is sent to a task."""
         return attrs.evolve(self, entry=attrs.evolve(self.entry, columns=(), pages=None, group_pages=None))
 
     def run_if_due(self) -> None:
-        """Run the check unless this process knows that it passes; then not even the footer is read."""
+        """Run the check unless it is known to pass; then not even the footer is read."""
         file = self.file()
         if file is None or self.is_due(file):
             self.run()
 
     def run(self) -> None:
-        """Read the footer and walk through page headers, as far as this process has not done so before.
+        """Check the footer and the page headers, as far as this process has not done so.
 
         Raises
         ------
@@ -271,26 +271,26 @@ class PageCheck:
         check_pages(footer_of_entry(self.directory, self.entry), join(self.directory, self.entry.file), self.sums)
 
     def file(self) -> Identity | None:
-        """Return the file as it is now (see :func:`as_it_is`)."""
+        """Return the current path and state of the file (see :func:`as_it_is`)."""
         return as_it_is(self.directory, self.entry)
 
     def is_due(self, file: Identity) -> bool:
-        """Say whether this process does not know that the columns of a file are sound."""
+        """Return whether some columns of the file have not been verified in this process."""
         return bool(VERIFIED_COLUMNS.unchecked(file, self.sums))
 
     def mark_done(self, file: Identity) -> None:
-        """Remember that a task has run the check of a file."""
+        """Record that a task has run the check."""
         VERIFIED_COLUMNS.add(file, self.sums)
 
 
 @attrs.frozen
 class PageChecks:
-    """Checks that one task makes, sent as one value.
+    """The checks of one task, pickled as one value.
 
     Parameters
     ----------
     checks
-        What it makes, as :meth:`PageCheck.sent` tells of them.
+        What it makes, as :meth:`PageCheck.sent` says of them.
     """
 
     travels_as_one: ClassVar[bool] = True
@@ -304,7 +304,7 @@ class PageChecks:
 
 
 def as_it_is(directory: str, entry: SegmentEntry) -> Identity | None:
-    """Return the file of a segment as it is now; None where there is none, or one of another length, which reading its footer tells."""
+    """Return the path and current state of a segment file; None if it is missing or has another size, which reading its footer reports."""
     location = join(directory, entry.file)
     with contextlib.suppress(OSError, StorageError):
         state = state_of(location, entry.size, may_be_link=entry.tail is None)

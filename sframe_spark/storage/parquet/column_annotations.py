@@ -1,7 +1,7 @@
-"""What the schema of a Parquet file calls its columns, read from the footer itself: which types become columns, and which are refused by name.
+"""Reads from a Parquet footer what pyarrow does not: unsupported types, types that Spark annotates, and the hybrid calendar.
 
-pyarrow reads a value of a type that it does not know as what it is stored as: an interval of months as twelve bytes, a document of BSON or a
-geometry as bytes, and bytes that happen to be UTF-8 would become text. Of some types it reads no footer at all, and calls it broken.
+pyarrow reads values of an unknown logical type as what they are stored as: an interval of months as twelve bytes, a geometry as
+bytes, and bytes that happen to be UTF-8 would become text. For some types it reads no footer at all, and calls it broken.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from sframe_spark.storage.parquet.thrift import (
     write_struct,
 )
 
-# Fields of a footer, and of an element of its schema.
+# Field numbers of a footer and of a schema element.
 _SCHEMA = 2
 _TYPE, _LENGTH, _NAME, _CHILDREN, _CONVERTED, _SCALE, _PRECISION, _LOGICAL = 1, 2, 4, 5, 6, 7, 8, 10
 _PHYSICAL = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _LAST_PHYSICAL = len(_PHYSICAL) - 1
 _INT32, _INT64, _BYTES, _FIXED = 1, 2, 6, 7
 
-# Logical types, and converted ones, which they took the place of, by their numbers in Parquet's definition.
+# Logical types and the older converted types, by their numbers in Parquet's definition.
 READ_LOGICAL = {
     1: "STRING", 2: "MAP", 3: "LIST", 4: "ENUM", 5: "DECIMAL", 6: "DATE", 7: "TIME", 8: "TIMESTAMP", 10: "INTEGER", 11: "UNKNOWN", 12: "JSON",
     14: "UUID", 15: "FLOAT16",
@@ -50,7 +50,7 @@ READ_CONVERTED = {
     9: "TIMESTAMP_MILLIS", 10: "TIMESTAMP_MICROS", 11: "UINT_8", 12: "UINT_16", 13: "UINT_32", 14: "UINT_64", 15: "INT_8", 16: "INT_16",
     17: "INT_32", 18: "INT_64", 19: "JSON",
 }  # fmt: skip
-# What Parquet stores types as: a physical type, and the number of bytes of one of fixed length.
+# The physical type, and the byte width of a fixed-length one, in which Parquet stores each type.
 STORED_AS: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(("UTF8", "STRING", "ENUM", "JSON"), (_BYTES, None)),
     **dict.fromkeys(("DATE", "TIME_MILLIS", "UINT_8", "UINT_16", "UINT_32", "INT_8", "INT_16", "INT_32"), (_INT32, None)),
@@ -65,7 +65,7 @@ _IN_SPARK = "make the frame of a DataFrame, as of spark.read.parquet(...)"
 _AS_TEXT = "have it written as text, as ST_AsText(...) gives it, or without this column"
 REFUSED_LOGICAL = {13: _BSON, 16: ("VARIANT", _IN_SPARK), 17: ("GEOMETRY", _AS_TEXT), 18: ("GEOGRAPHY", _AS_TEXT)}
 REFUSED_CONVERTED = {20: _BSON, 21: ("INTERVAL", "have its months, days and milliseconds written as numbers, or without this column")}
-# A unit of times and time stamps is one of milliseconds, microseconds and nanoseconds.
+# Types with a unit: milliseconds, microseconds or nanoseconds.
 _WITH_UNIT, _UNIT, _LAST_UNIT = (7, 8), 2, 3
 _DECIMAL, _CONVERTED_DECIMAL, _MAX_DIGITS = 5, 5, 76
 _INTEGER, _MAX_BITS = 10, 64
@@ -77,7 +77,7 @@ GEO_NOTE = b"geo"
 
 
 def geometries_by_note(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
-    """Return why columns of GeoParquet cannot be read: they are plain bytes by the schema, and geometries by a note beside it.
+    """Return why geometry columns of GeoParquet cannot be read; only a metadata key marks them.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class _Element:
 
 
 def refused_columns(footer: bytes) -> dict[str, str]:
-    """Return why columns cannot be read whose type, or that of a part, is unknown here or has no counterpart; by their names.
+    """Return why columns cannot be read whose type, or a nested type, is unknown or has no counterpart, by name.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def refused_columns(footer: bytes) -> dict[str, str]:
     except (IndexError, UnicodeDecodeError):
         raise BrokenThrift("its footer makes no sense") from None
     found: dict[str, str] = {}
-    # How many parts are still to come of each group that an element is in, with the names of these groups; the row itself is the first.
+    # Remaining children of each open group, and the path of names; the row itself is the first group.
     to_come, path = [elements[0].children if elements else 0], list[str]()
     for element in elements[1:]:
         while to_come and not to_come[-1]:
@@ -140,9 +140,9 @@ def refused_columns(footer: bytes) -> dict[str, str]:
 
 
 def column_not_read(footer: bytes) -> tuple[str, str] | None:
-    """Return the first column of which pyarrow reads no schema, and what it says; None where it reads that of each by itself.
+    """Return the first column whose type pyarrow does not read, and its error; None where it reads each by itself.
 
-    It tells what it does not read, such as maps whose keys may be missing, but not of which column.
+    pyarrow's error for a file says what it does not read, but not in which column.
     """
     try:
         schema = read_struct(footer)[0][_SCHEMA].content[1]
@@ -156,13 +156,13 @@ def column_not_read(footer: bytes) -> tuple[str, str] | None:
                 said = (str(error).strip().splitlines() or [""])[0]
                 return column[0][_NAME].content.decode(), f"pyarrow does not read its type ({visible(said)}): {_LEAVE_OUT}"
     except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError, BrokenThrift):
-        # Of what makes no sense nobody says which column it is.
+        # A malformed schema has no single faulty column.
         return None
     return None
 
 
 def _columns(schema: list[Struct]) -> Iterator[list[Struct]]:
-    """The elements of each column: itself, and all its parts."""
+    """Yield the schema elements of each column."""
     place = 1
     while place < len(schema):
         start, open_elements = place, 1
@@ -190,14 +190,14 @@ def _elements(footer: bytes) -> list[_Element]:
 
 
 def _element(content: bytes, at: int) -> tuple[_Element, int]:
-    """An element, and where it ends; most have no logical type that has to be looked at in full."""
+    """Parse a schema element; return it and its end."""
     fields, at = read_struct(content, at)
     name = fields[_NAME].content.decode() if _NAME in fields else ""
     return _Element(name, max(_children(fields), 0), _refusal(fields)), at
 
 
 def _children(fields: Struct) -> int:
-    """How many parts an element has; one that is a column names no number."""
+    """The number of children of an element; 0 for a column."""
     return _number(fields, _CHILDREN) or 0
 
 
@@ -207,7 +207,7 @@ def _number(fields: Struct, field: int) -> int | None:
 
 
 def _refusal(fields: Struct) -> str | None:
-    """Why values of an element cannot be read; None where they can."""
+    """Return why values of an element cannot be read; None where they can."""
     physical, converted = _number(fields, _TYPE), _number(fields, _CONVERTED)
     if physical is not None and not 0 <= physical <= _LAST_PHYSICAL:
         return _unknown(f"of physical type {physical}")
@@ -260,7 +260,7 @@ def _refusal_of_digits(precision: int | None, scale: int | None, physical: int |
 
 
 def _refusal_of_storage(name: str, fields: Struct) -> str | None:
-    """Why a type cannot be read that is stored as no such type is: pyarrow reads no footer with one, or takes what is stored for the value."""
+    """Return why a type with an invalid physical type cannot be read: pyarrow would fail, or misread the values."""
     physical, stored = _number(fields, _TYPE), STORED_AS.get(name)
     if physical is None or stored is None:
         return None
@@ -278,12 +278,12 @@ def _unknown(what: str) -> str:
     return f"{what}, which is not known here: a later version of this package or of pyarrow may know it, or {_LEAVE_OUT}"
 
 
-# Types that Spark writes into files as plain numbers, with a note beside: what the numbers are.
+# Types that Spark stores as plain numbers, with an annotation in the metadata.
 
 PARQUET_NOTE = b"org.apache.spark.sql.parquet.row.metadata"
 ORC_NOTE = b"spark.sql.catalyst.type"
 _MAX_NESTED = 100
-# Names of types that are stored as themselves, or as a struct that is recognised.
+# Annotated types that need no conversion.
 _PLAIN = frozenset({
     "boolean", "byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint", "float", "double", "decimal", "string", "char", "varchar",
     "binary", "date", "timestamp", "timestamp_ntz", "timestamp_ltz", "time", "interval", "void", "null", "variant", "array", "map", "struct",
@@ -291,7 +291,7 @@ _PLAIN = frozenset({
 
 
 def type_by_note(stored: pa.DataType, note: Any, depth: int = 0) -> pa.DataType:
-    """Return the type of values that Spark calls by a name, and stores in another type, at any depth.
+    """Return the type that Spark's annotation gives to values of a stored type, at any depth.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ def type_by_note(stored: pa.DataType, note: Any, depth: int = 0) -> pa.DataType:
 
 
 def notes_of_fields(note: Any) -> dict[str, Any]:
-    """Return what a description of a struct says of its fields, by their names."""
+    """Return the annotations of a struct's fields by name."""
     fields = note.get("fields") if isinstance(note, dict) else None
     if not isinstance(fields, list):
         return {}
@@ -337,7 +337,7 @@ def notes_of_fields(note: Any) -> dict[str, Any]:
 
 
 def types_by_notes(metadata: Mapping[bytes, bytes] | None, schema: pa.Schema) -> tuple[dict[str, pa.DataType], dict[str, str]]:
-    """Return the types of columns of a Parquet file that Spark has stored as others, and why columns cannot be read, by their names.
+    """Return the annotated types of columns that Spark stores as others, and why columns cannot be read, by name.
 
     Parameters
     ----------
@@ -349,7 +349,7 @@ def types_by_notes(metadata: Mapping[bytes, bytes] | None, schema: pa.Schema) ->
     text = (metadata or {}).get(PARQUET_NOTE, b"")
     types: dict[str, pa.DataType] = {}
     refused: dict[str, str] = {}
-    # Most files have none of these types, and some have thousands of columns.
+    # A quick test: most files have no such type, and some have thousands of columns.
     if b'"interval' not in text:
         return types, refused
     try:
@@ -368,7 +368,7 @@ def types_by_notes(metadata: Mapping[bytes, bytes] | None, schema: pa.Schema) ->
 
 
 def field_by_note(field: pa.Field) -> pa.Field:
-    """Return a field of an ORC file whose metadata, and that of its parts, say what Spark has stored.
+    """Return an ORC field with the types that its metadata annotates.
 
     Raises
     ------
@@ -389,7 +389,7 @@ def field_by_note(field: pa.Field) -> pa.Field:
 
 
 def _scalar(stored: pa.DataType, note: str) -> pa.DataType:
-    """The type that a note means; a note that says what the type itself says means that type."""
+    """Return the type that an annotation of a scalar means."""
     word = note.partition(" ")[0].partition("(")[0]
     if word == "timestamp_ntz" and pa.types.is_int64(stored):
         return pa.timestamp("us")
@@ -405,11 +405,11 @@ def _scalar(stored: pa.DataType, note: str) -> pa.DataType:
     return stored
 
 
-# Which columns of a Parquet file are in the hybrid calendar, by what its writer says in the footer.
+# Which columns of a Parquet file are in the hybrid calendar, according to its writer.
 
 SPARK_VERSION, SPARK_ZONE = b"org.apache.spark.version", b"org.apache.spark.timeZone"
 SPARK_HYBRID, SPARK_HYBRID_INT96 = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"
-# The versions from which on a file is hybrid only where it says so.
+# From these Spark versions on, files are hybrid only if they say so.
 FIRST_PROLEPTIC, FIRST_PROLEPTIC_INT96 = (3, 0), (3, 1)
 HIVE_PROLEPTIC_DATES = b"writer.date.proleptic"
 _VERSION = re.compile(rb"([0-9]{1,9})\.([0-9]{1,9})")
@@ -440,6 +440,6 @@ def hybrid_columns(metadata: Mapping[bytes, bytes] | None) -> HybridColumns | No
     int96 = SPARK_HYBRID_INT96 in metadata or (version is not None and version < FIRST_PROLEPTIC_INT96)
     if not common and not int96:
         return None
-    # Spark takes the zone of the machine where a file names none, so that one file would be read as others elsewhere.
+    # Without a recorded zone Spark assumes that of the reading machine; we take UTC.
     zone = zone_of(metadata[SPARK_ZONE].decode("utf-8", "replace")) if SPARK_ZONE in metadata else UTC
     return HybridColumns(dates=common, instants=common, unzoned=int96, zone=zone)

@@ -1,4 +1,4 @@
-"""Some columns of a segment's file as a file of their own: their pages are copied as they are, only the footer is written anew."""
+"""Copies some columns of a segment file by copying their pages; only the footer is rewritten."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COPIED_AT_ONCE = 8 << 20
 
 
 def may_copy(manifest: Manifest, entry: SegmentEntry, positions: Sequence[int], schema: pa.Schema) -> bool:
-    """Say whether pages of columns of a file may be those of a new one of that schema: ours, with a check sum of every byte, and stored as we do."""
+    """Return whether pages can be copied into a new file: our file, with checksums of every byte, stored with the same encoding of types."""
     known = None not in (entry.tail, entry.pages) and entry.checksum is None and not entry.constants
     if not known or not manifest.has_key or manifest.column_names_in_files is not None:
         return False
@@ -41,7 +41,7 @@ def may_copy(manifest: Manifest, entry: SegmentEntry, positions: Sequence[int], 
 
 
 def names_in_file(positions: Sequence[int]) -> list[str]:
-    """Return what columns are called in a file of ours, with the key behind them."""
+    """Return the column names in our files, and that of the key."""
     return [*map(file_column, positions), KEY_NAME]
 
 
@@ -82,7 +82,7 @@ def _copied_columns(manifest: Manifest, entry: SegmentEntry, positions: Sequence
 
 
 def _require_sound(footer: Footer, origin: str, entry: SegmentEntry, positions: Sequence[int]) -> None:
-    """Compare headers and data of the pages with their check sums: a copy would tell that damaged ones are right."""
+    """Compare page headers and data with their checksums: a copy would get checksums of damaged pages."""
     assert entry.pages is not None
     sums = {**{file_column(position): entry.pages[position] for position in positions}, KEY_NAME: entry.pages[-1]}
     with translate_os_errors("read", origin), pa.OSFile(origin) as source:
@@ -95,7 +95,7 @@ def _require_sound(footer: Footer, origin: str, entry: SegmentEntry, positions: 
 
 
 def is_alike(metadata: pq.FileMetaData, requested: Sequence[str], schema: pa.Schema) -> bool:
-    """Say whether columns of a file are stored as a writer of ours stores a schema: pages tell neither types nor levels."""
+    """Return whether columns are stored as our writer stores a schema: pages say neither types nor levels."""
     reference = pq.read_metadata(pa.BufferReader(_empty_file(schema))).schema
     leaves: dict[str, list[tuple[Any, ...]]] = {}
     for place, name in enumerate(column_names(metadata)):
@@ -115,14 +115,14 @@ def _empty_file(schema: pa.Schema) -> pa.Buffer:
 
 
 def footer_of_file(source: pa.NativeFile) -> Struct:
-    """Return the footer of a file, whose check sum was compared before."""
+    """Return the parsed footer of a file whose checksum was compared before."""
     size = source.size()
     length = int.from_bytes(source.read_at(FOOTER_END, size - FOOTER_END)[:4], "little")
     return read_struct(source.read_at(length, size - FOOTER_END - length))[0]
 
 
 def new_footer(template: Struct, old: Struct, requested: Sequence[str], names: Sequence[str]) -> tuple[Struct, list[tuple[int, int]]]:
-    """Return the footer of some columns of a file under other names, and where in it their pages are, in the order of the new file."""
+    """Return a footer for some columns under new names, and the page ranges to copy, in order."""
     groups, ranges, end = [], list[tuple[int, int]](), len(MAGIC)
     for group in old[ROW_GROUPS].content[1]:
         chunks = []
@@ -133,12 +133,12 @@ def new_footer(template: Struct, old: Struct, requested: Sequence[str], names: S
             end += stop - start
         groups.append(group_of(chunks, group))
     footer = {**template, ROWS: old[ROWS], ROW_GROUPS: Value(LIST, (STRUCT, groups))}
-    # Readers know of faults of some writers of pages.
+    # Readers work around bugs of some page writers by this name.
     return {**footer, CREATED_BY: old[CREATED_BY]} if CREATED_BY in old else footer, ranges
 
 
 def chunks_of(group: Struct, requested: Sequence[str], names: Sequence[str]) -> Iterator[tuple[Struct, bytes]]:
-    """Yield the column chunks of a row group that are wanted, each with the new name of its column."""
+    """Yield the requested column chunks of a row group, with their new names."""
     found: dict[bytes, list[Struct]] = {}
     for chunk in group[CHUNKS].content[1]:
         found.setdefault(chunk[CHUNK_METADATA].content[PATH].content[1][0], []).append(chunk)
@@ -155,7 +155,7 @@ def range_of(metadata: Struct) -> tuple[int, int]:
 
 
 def moved(chunk: Struct, name: bytes, distance: int) -> Struct:
-    """Return a column chunk of another column, elsewhere; what points at other parts of the file is left out."""
+    """Return a column chunk moved to another position and name, without pointers to other parts of the file."""
     metadata = dict(chunk[CHUNK_METADATA].content)
     for field in (DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE):
         if field in metadata:

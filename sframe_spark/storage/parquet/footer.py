@@ -1,4 +1,4 @@
-"""Footers of Parquet files: read once per process, and the files opened with them."""
+"""Footers of Parquet files: read once per process, checked, and asked for schema, statistics and annotations."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from sframe_spark.storage.parquet.footer_validation import check_footer
 from sframe_spark.storage.parquet.page_headers import MAGIC
 from sframe_spark.types import ColumnType
 
-# Time stamps in 96 bits, as Spark writes them unless told otherwise: moments, which pyarrow takes for date-times without a zone, in nanoseconds.
+# INT96 timestamps, Spark's default: instants that pyarrow reads as nanoseconds without a zone.
 
 SPARK_WROTE = b"org.apache.spark.version"
-# Nanoseconds in 64 bits end in the year 2262, and others would come out as other years.
+# 64 bits of nanoseconds end in the year 2262, so microseconds are read.
 UNIT = "us"
 
 
 def int96_columns(metadata: pq.FileMetaData) -> dict[str, pa.DataType]:
-    """The types of columns with time stamps of 96 bits in a file of Spark's: they are in UTC. Other writers mean what they like by them."""
+    """Return the types of INT96 columns in a file that Spark wrote: UTC instants. Other writers attach no meaning to the zone."""
     if SPARK_WROTE not in (metadata.metadata or {}):
         return {}
     schema = metadata.schema.to_arrow_schema()
@@ -51,7 +51,7 @@ def int96_columns(metadata: pq.FileMetaData) -> dict[str, pa.DataType]:
 
 
 def in_utc(data_type: pa.DataType) -> pa.DataType:
-    """The type with time stamps in UTC in place of those that only 96 bits have in a file of Spark's.
+    """Return a type in which nanosecond timestamps, as only INT96 has in Spark's files, are replaced by UTC ones.
 
     Examples
     --------
@@ -73,24 +73,24 @@ def _field_in_utc(field: pa.Field) -> pa.Field:
     return field.with_type(in_utc(field.type))
 
 
-# Which columns of which files were found sound: remembered by process, for far more files than there are footers in memory.
+# Verified columns: remembered for far more files than there are footers in memory.
 
-# Path and state, which tell one content of a path from another.
+# Path and state of a file, which identify its content.
 Identity = tuple[str, FileState]
 
-# About 70 MB at most: a column takes some tens of bytes, a file as much as several columns. Files of one dataset share the set of their columns, so
-# that a hundred thousand of them are remembered, however wide they are.
+# At most about 70 MB. Files with the same columns share one set of names, so that a hundred thousand files are
+# remembered, however wide they are.
 MAX_REMEMBERED = 1_000_000
 COLUMNS_WORTH_A_FILE = 8
 
 
 class VerifiedColumns:
-    """Names of columns of files whose page headers were compared with their check sums; those of the files asked for longest ago are forgotten first.
+    """The columns of files whose page headers were verified; files used longest ago are forgotten first.
 
     Parameters
     ----------
     most
-        How much is remembered: columns, and some for each file.
+        Capacity: the number of columns, plus some for each file.
 
     Examples
     --------
@@ -108,11 +108,11 @@ class VerifiedColumns:
         self._capacity = capacity
         self._size = 0
         self._names: OrderedDict[Identity, frozenset[str]] = OrderedDict()
-        # Each set with how many files it is that of.
+        # The number of files that share each set.
         self._sets: dict[frozenset[str], tuple[frozenset[str], int]] = {}
 
     def unchecked(self, file: Identity, names: Iterable[str]) -> set[str]:
-        """Return those of some columns of a file that are not known to be sound."""
+        """Return the columns of a file that have not been verified."""
         with self._lock:
             known = self._names.get(file)
             if known is None:
@@ -121,7 +121,7 @@ class VerifiedColumns:
             return {name for name in names if name not in known}
 
     def add(self, file: Identity, names: Iterable[str]) -> None:
-        """Remember that columns of a file are sound."""
+        """Record that columns of a file are verified."""
         with self._lock:
             known = self._names.pop(file, None)
             found = frozenset(map(sys.intern, names))
@@ -148,16 +148,16 @@ VERIFIED_COLUMNS = VerifiedColumns()
 keep_whole_at_fork(VERIFIED_COLUMNS._lock, "verified columns")
 
 
-# A footer, how many bytes it takes with what follows it and their check sum, and why columns cannot be read.
+# Footer, length and checksum of the end of the file, and unsupported columns.
 _ForeignFooter = tuple[pq.FileMetaData, tuple[int, int], dict[str, str]]
 
 REMEMBERED_FOOTERS = 1024
 # Length of the footer, and four letters.
 FOOTER_END = 8
-# Footers beyond this are looked at before they are copied.
+# Footers longer than this are validated before they are copied.
 LARGE_FOOTER = 64 << 20
 TAIL_BLOCK = 4 << 20
-# Most footers of others are within so many bytes of the end.
+# Most external footers are within this distance of the end.
 REMOTE_TAIL = 64 << 10
 
 
@@ -172,15 +172,15 @@ class Footer:
     size
         Length of the file in bytes.
     identity
-        What tells this content of the file's path from others.
+        What distinguishes this content of the file's path from others.
     tail
-        How many bytes the footer takes with what follows it, and their check sum; None where a manifest or a writer of ours knows it.
+        Length of the end of the file from the footer on, and its checksum; None where a manifest or our writer has it.
     measured
-        What was found out about rows of the file; it follows from the file, as the footer does.
+        Cached measurements of rows of the file.
     sound
-        Row groups, with names of columns, whose pages were compared with the check sums that they carry.
+        Pairs of row group and column whose page data were compared with their checksums.
     unknown
-        Why columns of a file of others cannot be read, by what its schema calls their types.
+        Unsupported columns of an external file, with the reason.
     """
 
     metadata: pq.FileMetaData
@@ -206,7 +206,7 @@ class Footer:
 
     @functools.cached_property
     def _stored_schema(self) -> pa.Schema:
-        """Arrow schema as pyarrow makes it of the file's alone."""
+        """Arrow schema as pyarrow reads it."""
         return self.metadata.schema.to_arrow_schema()
 
     @functools.cached_property
@@ -218,7 +218,7 @@ class Footer:
 
     @property
     def meant(self) -> dict[str, pa.DataType]:
-        """Types that columns have in the eyes of their writer, where pyarrow reads others: time stamps without their zone, intervals as numbers."""
+        """Types that annotations give to columns where pyarrow reads others."""
         return self._by_notes[0]
 
     @functools.cached_property
@@ -231,7 +231,7 @@ class Footer:
         return hybrid_columns(self.metadata.metadata)
 
     def as_meant(self, name: str, values: pa.Array) -> pa.Array:
-        """Return values that pyarrow read of a column as their writer meant them: in the calendar of columns, and with the zone that they have.
+        """Return the values of a column as its writer meant them, with annotated types and in the Gregorian calendar.
 
         Raises
         ------
@@ -244,12 +244,12 @@ class Footer:
 
     @functools.cached_property
     def places(self) -> dict[str, int]:
-        """Place of each Parquet column, by its path."""
+        """Index of each Parquet leaf column by its path."""
         return leaf_places(self.metadata)
 
     @functools.cached_property
     def leaves(self) -> dict[str, list[int]]:
-        """Places of the Parquet columns that each column is stored in; a name with a dot in it may be that of a column."""
+        """Indices of the Parquet leaf columns of each column; column names may contain dots."""
         found: dict[str, list[int]] = {name: [] for name in self.schema.names}
         for path, place in self.places.items():
             name = path if path in found else path.partition(".")[0]
@@ -303,11 +303,11 @@ def footer_of(
     size
         Length that the file should have, as the manifest says; None when unknown.
     tail
-        How many bytes at its end are no pages, and their check sum; None when unknown.
+        How many bytes at its end are no pages, and their checksum; None when unknown.
     just_written
-        Whether a writer of ours has just made the file, so that it need not be looked at with suspicion.
+        Whether our writer has just made the file, so that its footer is trusted.
     seen
-        The file as it was when its statistics were taken, where no manifest of its own tells.
+        The state of an external file when its statistics were taken.
     """
     if seen is not None and is_remote_location(location):
         return _remote_seen_footer(location, seen)
@@ -325,7 +325,7 @@ def footer_of(
 
 
 def _remote_seen_footer(location: str, seen: Seen) -> Footer:
-    """The footer of a file of others that stays elsewhere; where there is none that was there before, whether the file is another one comes first."""
+    """The footer of an external remote file; on an error, a change of the file is reported first."""
     with translate_os_errors("read", location):
         try:
             footer = _load(location, seen.state, None, False, is_foreign=True)
@@ -339,7 +339,7 @@ def _remote_seen_footer(location: str, seen: Seen) -> Footer:
 
 
 def forget_footers() -> None:
-    """Remember no footers: one that was read of a file elsewhere while it was replaced is not that of the file that was found before."""
+    """Clear the cache: a footer that was read while its remote file was replaced may be wrong."""
     _load.cache_clear()
 
 
@@ -383,7 +383,7 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
 
 
 def _remote_footer(location: str, size: int, tail: tuple[int, int] | None) -> pq.FileMetaData:
-    """Read the end of a file elsewhere by one request; one byte behind it is asked for, too, so that a longer file is told."""
+    """Read the end of a remote file in one request, plus one byte that would show a longer file."""
     if tail is None:
         raise StorageError(f"{location} has no check sum: it was not saved by this package; save the frame again")
     content = read_range(location, size - tail[0], size + 1)
@@ -394,7 +394,7 @@ def _remote_footer(location: str, size: int, tail: tuple[int, int] | None) -> pq
 
 
 def _foreign_footer(location: str, size: int) -> _ForeignFooter:
-    """Read the footer of a file that others may write anew meanwhile, and what tells it from others; pyarrow sees no bytes but those checked."""
+    """Read the footer of an external file; pyarrow sees only bytes that were checked before."""
     with pa.OSFile(location) as source:
         length = _refuse_false_length(location, source)
         content = source.read_at(length + FOOTER_END, max(size - FOOTER_END - length, 0))
@@ -402,9 +402,9 @@ def _foreign_footer(location: str, size: int) -> _ForeignFooter:
 
 
 def _remote_foreign_footer(location: str, size: int) -> _ForeignFooter:
-    """Read the footer of a file of others elsewhere by one request, or two where it is long.
+    """Read the footer of an external remote file in one request, or two if it is long.
 
-    Whether it is still the file that was found, or seen, is for the caller to make sure of.
+    The caller makes sure that the file is still the one that was listed.
     """
     start = max(size - REMOTE_TAIL, 0)
     content = read_range(location, start, size)
@@ -417,23 +417,23 @@ def _remote_foreign_footer(location: str, size: int) -> _ForeignFooter:
 
 
 def _checked_footer(content: bytes, length: int) -> _ForeignFooter:
-    """What pyarrow reads of the end of a file, which is looked at by us, too, and its length with its check sum."""
+    """Return pyarrow's footer after our own checks, its length and checksum, and unsupported columns."""
     try:
         metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))
         _require_length(metadata, length)
         unknown = refused_columns(content[:-FOOTER_END])
         check_footer(content[:-FOOTER_END], metadata)
-        # Fails for names that are no text, or a schema of Arrow's that is none.
+        # Raises for names that are not text, or an invalid Arrow schema.
         metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError):
-        # pyarrow reads no footer, or makes no schema, of some types that it does not know.
+        # pyarrow fails on some types that it does not know.
         _refuse_unknown_types(content[:-FOOTER_END])
         raise
     return metadata, (len(content), zlib.crc32(content)), unknown
 
 
 class _UnknownTypesError(Exception):
-    """A footer has columns of types that are not known, by their names."""
+    """A footer has columns of unknown types, by name."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         super().__init__(*columns.values())
@@ -441,7 +441,7 @@ class _UnknownTypesError(Exception):
 
 
 def _refuse_unknown_types(footer: bytes) -> None:
-    """Tell types that are not known from damage."""
+    """Raise an error that names unknown types, if the footer has any."""
     with contextlib.suppress(BrokenThrift):
         if unknown := refused_columns(footer):
             raise _UnknownTypesError(unknown)
@@ -450,7 +450,7 @@ def _refuse_unknown_types(footer: bytes) -> None:
 
 
 def _refuse_false_length(location: str, source: pa.NativeFile) -> int:
-    """Return how long a file says that its footer is; a long one is made sure of before so many bytes are copied."""
+    """Return the declared length of a footer; a long one is validated before it is copied."""
     length = int.from_bytes(source.read_at(FOOTER_END, max(source.size() - FOOTER_END, 0))[:4], "little")
     if length > LARGE_FOOTER:
         _require_length(pq.read_metadata(location, memory_map=True), length)
@@ -463,7 +463,7 @@ def _require_length(metadata: pq.FileMetaData, length: int) -> None:
 
 
 def tail_checksum(source: pa.NativeFile, length: int) -> int:
-    """Return the check sum of the last bytes of a file, of which there may be as many as a text says: few are in memory at a time."""
+    """Return the checksum of the last bytes of a file, read block by block."""
     source.seek(max(source.size() - length, 0))
     value = 0
     while block := source.read(TAIL_BLOCK):
@@ -472,9 +472,9 @@ def tail_checksum(source: pa.NativeFile, length: int) -> int:
 
 
 def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] | None:
-    """Return minimum and maximum of a column over all row groups; None when any of them does not tell.
+    """Return minimum and maximum of a column over all row groups; None if a row group has no bounds.
 
-    Date-times come as microseconds. NaN is not among the values compared.
+    Datetimes come as microseconds. NaN is not among the values compared.
     """
     minima, maxima = [], []
     for statistics in chunks:
@@ -485,14 +485,14 @@ def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] |
         is_text = statistics.physical_type == "BYTE_ARRAY"
         minima.append(statistics.min if is_text else statistics.min_raw)
         maxima.append(statistics.max if is_text else statistics.max_raw)
-    # Some writers of old let NaN into the bounds, which makes them bounds of nothing.
+    # Some old writers include NaN, which makes bounds useless.
     if any(bound != bound for bound in (*minima, *maxima)):
         return None
     return min(minima, default=None), max(maxima, default=None)
 
 
 def shows_nanoseconds(footer: Footer, name: str) -> bool:
-    """Say whether the bounds of a column's row groups prove that date-times of it are not whole microseconds; no value is read."""
+    """Return whether the bounds of row groups prove that datetimes are not whole microseconds; no value is read."""
     data_type = footer.schema.field(name).type
     if not pa.types.is_timestamp(data_type) or data_type.unit != "ns" or name in footer.meant:
         return False
@@ -501,10 +501,10 @@ def shows_nanoseconds(footer: Footer, name: str) -> bool:
 
 
 def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> ColumnStatistics:
-    """Return what the footer of a file proves about a column.
+    """Return the column statistics that a footer proves.
 
-    Nothing is said about columns that the file stores in another type, nor about the bounds of texts, which writers may
-    cut short.
+    Nothing is known about columns that the file stores in another type, nor about bounds of strings, which writers may
+    truncate.
     """
     field = footer.schema.field(name)
     nested = pa.types.is_nested(field.type) and not column_type.is_zoned
@@ -526,7 +526,7 @@ def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> 
 
 
 def _of_single_values(facts: ColumnStatistics, chunks: Sequence[pq.Statistics | None], rows: int) -> ColumnStatistics:
-    """Return facts about a column, and its order if all values of each row group are one value."""
+    """Return statistics with the order, if each row group has a single value."""
     values: list[int] = []
     for chunk in chunks:
         if chunk is None or (chunk.has_min_max and chunk.min_raw != chunk.max_raw):
@@ -536,7 +536,7 @@ def _of_single_values(facts: ColumnStatistics, chunks: Sequence[pq.Statistics | 
         return facts
     ascending = all(before <= after for before, after in itertools.pairwise(values))
     descending = all(before >= after for before, after in itertools.pairwise(values))
-    # Strict orders are told of only where no row group has two rows.
+    # Strict order is known only if no row group has two rows.
     single = len(values) == rows
     return attrs.evolve(
         facts, ascending=ascending, descending=descending,
@@ -547,7 +547,7 @@ def _of_single_values(facts: ColumnStatistics, chunks: Sequence[pq.Statistics | 
 
 
 def leaf_places(metadata: pq.FileMetaData) -> dict[str, int]:
-    """Return the place of each Parquet column of a file, by its path; made once for all columns, since a table may have thousands."""
+    """Return the index of each Parquet leaf column by its path."""
     schema = metadata.schema
     return {schema.column(place).path: place for place in range(len(schema))}
 

@@ -1,7 +1,7 @@
-"""Footers of Parquet files without check sums of ours: what pyarrow ends the process over is refused before it is asked.
+"""Validates footers of external Parquet files before pyarrow reads them.
 
-pyarrow looks at columns of row groups and at their statistics without a way to report an error: what does not fit the schema is an exception of
-C++ that nobody catches.
+pyarrow reads column chunks and statistics without a way to report an error: a mismatch with the schema is an uncaught C++
+exception that ends the process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sframe_spark.storage.parquet.thrift import BINARY, INTEGERS, LISTS, STRUCT,
 _PHYSICAL = {"BOOLEAN": 0, "INT32": 1, "INT64": 2, "INT96": 3, "FLOAT": 4, "DOUBLE": 5, "BYTE_ARRAY": 6, "FIXED_LEN_BYTE_ARRAY": 7}
 _WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
 _BYTE_ARRAY = 6
-# Numbers of fields, by the struct that has them.
+# Field numbers, by struct.
 _FILE_ROWS, _ROW_GROUPS = 3, 4
 _COLUMNS, _GROUP_ROWS = 1, 3
 _CHUNK_METADATA, _CHUNK_ENCRYPTED = 3, (8, 9)
@@ -26,7 +26,7 @@ _TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 1, 2, 3
 
 @attrs.frozen
 class _Leaf:
-    """What the schema says of a Parquet column."""
+    """The schema of a Parquet leaf column."""
 
     path: bytes
     physical: int
@@ -36,7 +36,7 @@ class _Leaf:
 
 
 def check_footer(content: bytes, metadata: pq.FileMetaData) -> None:
-    """Make sure that every column of every row group is one of the schema, with statistics that can be ones of it.
+    """Make sure that every column chunk matches the schema and has possible statistics.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _walk_group(content: bytes, at: int, leaves: list[_Leaf]) -> tuple[int, int]
 
 
 def _walk_chunks(content: bytes, at: int, leaves: list[_Leaf]) -> tuple[set[int | None], int]:
-    """Return how many values the columns have that are in no list, and where the columns end."""
+    """Return the numbers of values of the columns without repetition, and the end of the columns."""
     count, _, at = list_start(content, at)
     if count != len(leaves):
         raise BrokenThrift(f"a row group has {count} columns of {len(leaves)}")

@@ -1,4 +1,4 @@
-"""Parquet files of which the footer is known, opened for reading; the page headers of their columns compared with check sums."""
+"""Opens Parquet files with known footers, and verifies the page headers of their columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sframe_spark.storage.parquet.page_headers import FileBytes, chunk_range, pa
 
 
 def check_pages(footer: Footer, location: str, sums: Mapping[str, int], content: bytes | None = None) -> None:
-    """Make sure that the page headers of some columns are as they were written; looked at once per process and file.
+    """Compare page headers of some columns with their checksums, once per process and file.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int], content:
     location
         The file.
     sums
-        Check sum for each column, by its name in the file.
+        Checksum for each column, by its name in the file.
     content
         All bytes of the file, where they were read already.
 
@@ -62,7 +62,7 @@ def _whole_columns(location: str, footer: Footer, names: Iterable[str]) -> pa.Na
 
 @attrs.frozen
 class RequestedChunks:
-    """What is read of a file: it is fetched at once where the file is elsewhere.
+    """The row groups and columns that will be read of a file; a remote file is fetched accordingly.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class RequestedChunks:
     names
         Columns.
     check
-        Looks at the bytes of these columns of a row group as they come.
+        Checks the fetched bytes of a row group.
     coded
-        Columns of texts that are to come as numbers in a dictionary.
+        String columns to be read as dictionary arrays.
     """
 
     groups: range
@@ -94,16 +94,16 @@ def _open_requested(location: str, footer: Footer, requested: RequestedChunks | 
         return open_file(location, footer.size)
     check, groups = requested.check, requested.groups
     ranges = [ranges_of(footer, group, requested.names) for group in groups]
-    # Of files of others no check sum tells that what came is of the file whose footer this is.
+    # Without our checksums nothing else proves that fetched bytes belong to this footer's file.
     still = None if footer.tail is None else functools.partial(require_still, location, footer.identity[1])
     return open_ranges(location, footer.size, ranges, None if check is None else lambda place, content: check(groups[place], content), still)
 
 
 @contextlib.contextmanager
 def opened(location: str, footer: Footer, verify: bool = True, requested: RequestedChunks | None = None) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file whose footer is known; pages are compared with the check sums that they carry, if wanted.
+    """Open a Parquet file with a known footer; with ``verify``, pages are compared with their checksums.
 
-    The file is read, not mapped into memory: where another process cuts a mapped one, or its disk fails, looking at it ends this process.
+    The file is not memory-mapped: reading a mapped file that is truncated or fails would end this process.
     """
     coded = [] if requested is None else list(requested.coded)
     with (
@@ -120,17 +120,17 @@ def opened(location: str, footer: Footer, verify: bool = True, requested: Reques
         yield file
 
 
-# Columns of texts that a Parquet file keeps as numbers of texts in dictionaries: read so, and decoded then, they take half of the time.
+# Dictionary-encoded string columns are read as dictionary arrays and decoded then, in half of the time.
 
-# A text that is kept as itself takes four bytes for its length. Columns of less are kept as numbers, but for what their dictionaries had no room for.
+# A plain string takes four bytes for its length; columns that take less per value are mostly dictionary-encoded.
 MAX_BYTES_OF_CODE = 3
-# Of fewer rows the dictionaries are most of what is read.
+# With fewer rows, most of what is read are the dictionaries.
 MIN_ROWS = 4_096
 _CODED = "coded texts"
 
 
 def coded_texts(footer: Footer, names: Iterable[str]) -> list[str]:
-    """Return which columns of a file are texts that it keeps as numbers.
+    """Return the string columns that a file stores dictionary-encoded.
 
     Parameters
     ----------
@@ -154,13 +154,13 @@ def _appears_coded(footer: Footer, name: str) -> bool:
     if place is None or footer.rows < MIN_ROWS or not pa.types.is_string(schema.field(name).type):
         return False
     groups = footer.metadata.num_row_groups
-    # What holds of three row groups holds of most; of the others it costs time only.
+    # Three row groups are representative; a wrong guess costs time only.
     chunks = [footer.metadata.row_group(group).column(place) for group in {0, groups // 2, groups - 1}]
     return all("RLE_DICTIONARY" in chunk.encodings and chunk.total_uncompressed_size <= MAX_BYTES_OF_CODE * chunk.num_values for chunk in chunks)
 
 
 def decoded(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
-    """Return rows with the texts of some columns in place of their numbers.
+    """Return rows with some dictionary columns decoded.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""The bytes of a Parquet file that no page's own check sum covers: headers of pages, and all that follows the last page.
+"""Reads the page headers of Parquet files, which no checksum of a page covers.
 
-A page header tells how its values are encoded and how many there are, so a damaged one gives other values without an error. They are a few bytes
+A page header says how its values are encoded and how many there are, so a damaged one gives other values without an error. They are a few bytes
 each; the place of the first of a column follows from the footer, and that of each other one from the one before it.
 """
 
@@ -22,9 +22,9 @@ from sframe_spark.storage.parquet.thrift import INTEGERS, signed, skipped
 
 MAGIC = b"PAR1"
 _COMPRESSED_SIZE, _CHECKSUM = 3, 4
-# Headers with longer bounds in them are looked at again with more room, up to what no writer fills: they are copied.
+# Headers are parsed from this many bytes, and retried with more, up to a limit that no writer reaches.
 COMMON_HEADER, LONGEST_HEADER = 256, 16 << 20
-# Asking the system for some of so many bytes takes as long as for all.
+# Files up to this size are read as a whole.
 SHORT_FILE = 64 << 10
 
 
@@ -35,9 +35,9 @@ class PageHeaders:
     Parameters
     ----------
     sums
-        Check sum of all page headers of each column, in order of row groups, by the name of the column.
+        Checksum of all page headers of each column, in order of row groups, by the name of the column.
     complete
-        Whether every page has a check sum of its own data in its header.
+        Whether every page has a checksum of its own data in its header.
     ranges
         Where the pages of each of these columns start and end, in order of row groups.
     """
@@ -53,12 +53,12 @@ class PageHeaders:
 
     @property
     def gapless(self) -> bool:
-        """Whether there is nothing but pages of these columns between the four letters at the start of a file and the end of the last page."""
+        """Whether pages of these columns fill the file between the magic bytes and the end of the last page."""
         return all(end == start for (_, end), (start, _) in itertools.pairwise([(0, len(MAGIC)), *sorted(self.ranges)]))
 
 
 class FileBytes:
-    """The bytes of an open file, read as they are asked for; those of a short one all at once.
+    """The bytes of an open file, read on access; a short one is read at once.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def page_headers(
     with_pages: bool = False,
     groups: Iterable[int] | None = None,
 ) -> PageHeaders:
-    """Return what is to be known of the page headers of some columns.
+    """Return checksums and ranges of the page headers of some columns.
 
     Parameters
     ----------
@@ -106,14 +106,14 @@ def page_headers(
     wanted
         Names of the columns; None for all.
     with_pages
-        Whether to compare the data of pages with the check sums in their headers.
+        Whether to compare the data of pages with the checksums in their headers.
     groups
         The row groups; None for all.
 
     Raises
     ------
     BrokenPages
-        If headers make no sense, or the data of a page have another check sum.
+        If headers make no sense, or the data of a page have another checksum.
     """
     names = column_names(metadata)
     places = [(place, name) for place, name in enumerate(names) if requested is None or name in requested]
@@ -136,7 +136,7 @@ def page_headers(
 
 
 def column_names(metadata: pq.FileMetaData) -> list[str]:
-    """Return for each leaf of a file's columns the name of the column, which is not nested in another."""
+    """Return the top-level column name of each Parquet leaf column."""
     schema = metadata.schema
     return [schema.column(place).path.partition(".")[0] for place in range(len(schema))]
 
@@ -150,7 +150,7 @@ def chunk_range(chunk: Any) -> tuple[int, int]:
 
 
 def _pages(content: FileBytes | GroupBytes, start: int, end: int) -> Iterator[tuple[bytes, int, int, int | None]]:
-    """Yield for each page of a column its header, where its data start and end, and the check sum of these in the header."""
+    """Yield for each page of a column chunk its header, the range of its data, and the checksum in the header."""
     while start < end:
         header, size, checksum = _header(content, start, end)
         data = start + len(header)
@@ -164,7 +164,7 @@ def _pages(content: FileBytes | GroupBytes, start: int, end: int) -> Iterator[tu
 
 
 def _header(content: FileBytes | GroupBytes, start: int, end: int) -> tuple[bytes, int, int | None]:
-    """Return the header of a page, how long the page behind it is, and its check sum if the header has it."""
+    """Return a page header, the length of its page, and its checksum if it has one."""
     window = COMMON_HEADER
     while True:
         stop = min(start + window, end)
@@ -179,7 +179,7 @@ def _header(content: FileBytes | GroupBytes, start: int, end: int) -> tuple[byte
 
 
 def _parsed_header(header: bytes) -> tuple[int, int, int | None]:
-    """Return where a header ends, and the length and the check sum of the page behind it."""
+    """Return the length of a header, and the length and checksum of its page."""
     field, at = 0, 0
     found: dict[int, int] = {}
     while kind := header[at]:

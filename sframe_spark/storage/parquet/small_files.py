@@ -1,4 +1,4 @@
-"""Short files of datasets, opened once and read at once: opening one takes longer than reading it, and nobody reads the same bytes twice."""
+"""Short files of datasets, read in one go: opening one takes longer than reading it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.parquet import footer as int96
 from sframe_spark.storage.parquet.footer import Footer, damaged_footer, other_length, require_rows
 
-# A file below this takes longer to open than to read.
+# Files below this size take longer to open than to read.
 SHORT_BYTES = 1 << 20
-# Reading all of so many bytes takes no longer than reading some of them.
+# Files below this size are always read in one go.
 VERY_SHORT_BYTES = 64 << 10
-# Of other short files all is read where more than this part of the rows is wanted: a fourth.
+# Other short files are read in one go if at least one row in this many is requested.
 SHARE_OF_ROWS = 4
 
 
@@ -38,7 +38,7 @@ class ShortFile:
     file
         What reads its rows.
     is_verified
-        Whether all bytes were compared with a check sum, so that nothing of them needs to be looked at once more.
+        Whether all bytes were compared with a checksum, so that no further check is needed.
     """
 
     content: bytes
@@ -48,9 +48,9 @@ class ShortFile:
 
 
 def is_short(directory: str, entry: SegmentEntry, rows: int) -> bool:
-    """Say whether a file of a dataset is read at once where so many of its rows are wanted: a short one of ours, whose footer has a check sum.
+    """Return whether a file is read in one go for this many rows: a short local one with a footer checksum.
 
-    Few rows of one that is not very short are read by themselves: whoever asks for one after the other would read all bytes each time.
+    A few rows of a medium-sized file are read by themselves: a caller that reads row by row would read all bytes each time.
     """
     if entry.size is None or entry.size > SHORT_BYTES or entry.tail is None or is_remote_location(directory):
         return False
@@ -58,7 +58,7 @@ def is_short(directory: str, entry: SegmentEntry, rows: int) -> bool:
 
 
 def read_short(directory: str, entry: SegmentEntry) -> ShortFile:
-    """Return a short file (see :func:`is_short`) that is the one that its manifest means.
+    """Read a short file (see :func:`is_short`) and check that it is the one of the manifest.
 
     Raises
     ------

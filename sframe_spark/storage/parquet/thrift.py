@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, in which Parquet's page headers and footers are: walking through what is written, and how numbers and lists are."""
+"""Reads, skips and writes structs in Thrift's compact protocol, the encoding of Parquet's footers and page headers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from sframe_spark.errors import BrokenThrift
 
-# What a field holds, by the lower half of the byte before it.
+# Field types, by the lower half of the header byte.
 BOOLEANS, BYTE, INTEGERS, DOUBLE, BINARY, LISTS, STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, (9, 10), 12
 MAX_NESTED = 8
-# Lists of more items say how many in a number of its own.
+# Longer lists have an explicit length.
 _FEW_ITEMS = 14
 
 
@@ -32,7 +32,7 @@ def signed(content: bytes, at: int) -> tuple[int, int]:
 
 
 def list_start(content: bytes, at: int) -> tuple[int, int, int]:
-    """Return how many items a list has, what they are, and where the first one starts."""
+    """Return length, item type and start of a list."""
     head = content[at]
     count, at = (head >> 4, at + 1) if head >> 4 <= _FEW_ITEMS else number(content, at + 1)
     # Each item takes a byte at least.
@@ -63,7 +63,7 @@ def written_list_start(count: int, kind: int) -> bytes:
 
 
 def field_start(content: bytes, at: int, field: int) -> tuple[int, int, int]:
-    """Return the number and the kind of the field that starts somewhere, and where its value does; kind 0 ends a struct."""
+    """Return the number, the type and the value's start of a field; type 0 ends a struct."""
     head = content[at]
     at += 1
     if not head:
@@ -124,11 +124,11 @@ def _skipped_list(content: bytes, at: int, depth: int) -> int:
     return at
 
 
-# Structs of Thrift's compact protocol as Python values that can be changed and written again: Parquet's footers.
+# Structs as Python values that can be changed and written again.
 
 
 class Value(NamedTuple):
-    """What a field holds: whole numbers and booleans as such, binary values and floats as bytes, lists of values, and structs.
+    """A field value: an int or bool as such, binary and float values as bytes, a list, or a struct.
 
     Examples
     --------

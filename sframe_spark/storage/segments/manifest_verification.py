@@ -1,4 +1,4 @@
-"""What a manifest says of the rows of a dataset, compared with the rows themselves: nothing else tells a true claim from a made-up one."""
+"""What a manifest says of the rows of a dataset, compared with the rows themselves: nothing else says a true claim from a made-up one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Hashes = npt.NDArray[np.uint64]
 def equal_rows(manifest: Manifest, columns: Sequence[int]) -> tuple[Any, ...] | None:
     """Return the values of two rows that are equal in some columns; None where no two are.
 
-    Equal are missing and missing, NaN and NaN, both zeros; of date-times with an offset those with the same one; lists and dicts that are written
+    Equal are missing and missing, NaN and NaN, both zeros; of datetimes with an offset those with the same one; lists and dicts that are written
     the same. The rows are read once, and once more where the hashes of two are equal.
 
     Parameters
@@ -103,7 +103,7 @@ def _repeated_of(hashes: Hashes) -> Hashes:
 
 
 def _hashes(arrays: Sequence[pa.Array], types: Sequence[ColumnType], seeds: Sequence[int]) -> Hashes:
-    """A number for each row, the same for equal ones; nobody knows beforehand which."""
+    """A number for each row, the same for equal ones; no one knows beforehand which."""
     found = np.zeros(len(arrays[0]), np.uint64)
     for array, column_type, seed in zip(arrays, types, seeds, strict=True):
         found = _mixed((found ^ _numbers(array, column_type)) * np.uint64(seed) + np.uint64(seed >> 7))
@@ -139,7 +139,7 @@ def _numbers(array: pa.Array, column_type: ColumnType) -> Hashes:
 def _plain(array: pa.Array, column_type: ColumnType) -> list[Any]:
     """Values that are equal, and have equal hashes, where those of the column are."""
     if pa.types.is_timestamp(array.type):
-        # As numbers: Python's date-times end where those of a column do not.
+        # As numbers: Python's datetimes end where those of a column do not.
         return [None if value is None else int(value) for value in array.view(pa.int64()).to_pylist()]
     if column_type.is_zoned:
         return list(_pairs(array))
@@ -206,7 +206,7 @@ class SegmentClaims:
             self._collectors[column].add(values)
 
     def untrue(self) -> str | None:
-        """Say what is not as it was found; None where all is true. Less may be said than is true."""
+        """Describe what is not as it was found; None where all is true. Less may be said than is true."""
         for column, collector in self._collectors.items():
             wrong = untrue(self._entry.columns[column], collector.exact())
             if wrong is not None:
@@ -293,7 +293,7 @@ def _keys(
         if any(facts[column].strictly_ascending or facts[column].strictly_descending for column in key):
             continue
         ordering = _in_order_of(key, known)
-        # Of date-times equal moments tie, and as keys they differ by their offsets.
+        # Of datetimes equal moments tie, and as keys they differ by their offsets.
         if ordering is None or any(manifest.types[column].is_zoned for column in key):
             scattered.append(key)
         else:
@@ -313,7 +313,7 @@ def _checkable(manifest: Manifest, ordering: Ordering) -> Ordering:
 
 
 def _follows(ordering: Ordering, facts: Sequence[ColumnStatistics]) -> bool:
-    """Say whether an ordering follows from facts about single columns."""
+    """Return whether an ordering follows from facts about single columns."""
     for place, (column, up) in enumerate(ordering):
         fact = facts[column]
         if fact.constant:

@@ -1,4 +1,4 @@
-"""Orders that files of others seem to be in: what their footers say of it is a reason to compare the rows, and no proof."""
+"""Orders of external files: footers suggest them, and comparing rows proves them."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.storage.segments.statistics import has_order_statistics, steps
 
 Ordering = tuple[tuple[int, bool], ...]
-# Smallest and largest value of some rows, None where all are missing; and whether any is missing.
+# Minimum and maximum, None where all are missing, and whether any is missing.
 Range = tuple[Scalar | bytes, Scalar | bytes, bool]
 
-# More columns than these decide nothing, and all of an order are read together.
+# Further columns decide nothing; all columns of an order are read together.
 MAX_COLUMNS = 8
-# Numbers as they are stored, which are in the order of the values.
+# Physical types whose stored numbers have the order of the values.
 _NUMBERS = frozenset({"INT32", "INT64", "FLOAT", "DOUBLE"})
 
 
 def claimed_orders(manifest: Manifest, column: int) -> tuple[Ordering, ...]:
-    """Return the orders by a column first that the rows of a dataset of others' files seem to be in.
+    """Return possible orders, with a given first column, of a dataset of external files.
 
-    That is what all row groups say that they are sorted by, where their bounds do not tell otherwise; and an order of two row groups or more whose
-    ranges of values follow each other. It may not be so.
+    They come from the sorting columns that all row groups declare, unless bounds contradict them, or from row groups whose
+    ranges of values do not overlap. The rows need not be in such an order.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def claimed_orders(manifest: Manifest, column: int) -> tuple[Ordering, ...]:
     entries = [entry for entry in manifest.segments if entry.rows]
     if not manifest.watched or not has_order_statistics(manifest.types[column]):
         return ()
-    # Bounds of files cost no look at a footer.
+    # Bounds in the manifest are checked first, without reading a footer.
     known = [entry.columns[column] for entry in entries if len(entry.columns) > column and entry.columns[column].bounds_known]
     possible = _directions([(facts.minimum, facts.maximum, False) for facts in known])
     ranges = _all_ranges(manifest, entries, column) if possible else None
@@ -66,12 +66,12 @@ def claimed_orders(manifest: Manifest, column: int) -> tuple[Ordering, ...]:
 
 
 def _directions(ranges: Sequence[Range]) -> list[bool]:
-    """Return the directions, ascending or not, in which ranges may follow each other."""
+    """Return the directions (ascending: True) in which the ranges are in order."""
     return [up for up in (True, False) if _follow(ranges, up)]
 
 
 def _follow(ranges: Sequence[Range], up: bool) -> bool:
-    """Say whether each range is behind the one before it; missing values are the smallest."""
+    """Return whether each range follows the one before it; missing values are smallest."""
     ordered = ranges if up else list(reversed(ranges))
     last: Scalar | bytes = None
     for low, high, has_missing in ordered:
@@ -86,7 +86,7 @@ def _follow(ranges: Sequence[Range], up: bool) -> bool:
 
 
 def _all_ranges(manifest: Manifest, entries: Sequence[SegmentEntry], column: int) -> list[Range] | None:
-    """Return the range of each row group, in row order; None where one does not tell."""
+    """Return the range of each row group in row order; None if one is unknown."""
     found: list[Range] = []
     for entry in entries:
         constants = dict(entry.constants)
@@ -98,7 +98,7 @@ def _all_ranges(manifest: Manifest, entries: Sequence[SegmentEntry], column: int
         if part is None:
             return None
         found += part
-    # Bounds of texts are bytes here, those of directories are not.
+    # Bounds of strings are bytes in footers, but not those from directory names.
     kinds = {type(low) for low, _, _ in found if low is not None}
     return found if kinds <= {int, float} or len(kinds) <= 1 else None
 
@@ -128,7 +128,7 @@ def _ranges_in(footer: Footer, name: str) -> list[Range] | None:
 
 
 def _is_as_stored(data_type: pa.DataType) -> bool:
-    """Say whether numbers or bytes in a footer are in the order of the values."""
+    """Return whether numbers or bytes in a footer are in the order of the values."""
     return bool(
         pa.types.is_signed_integer(data_type)
         or pa.types.is_float32(data_type)
@@ -141,14 +141,14 @@ def _is_as_stored(data_type: pa.DataType) -> bool:
 
 
 def _bounds(chunk: pq.Statistics) -> tuple[Scalar | bytes, Scalar | bytes]:
-    """Return bounds as they are stored; None for types whose values no number tells."""
+    """Return bounds as stored; None for types whose stored form has another order."""
     if chunk.physical_type == "BYTE_ARRAY" or chunk.physical_type in _NUMBERS:
         return chunk.min_raw, chunk.max_raw
     return None, None
 
 
 def _said_by_all(manifest: Manifest, entries: Sequence[SegmentEntry]) -> Ordering:
-    """Return the columns that all row groups say that they are sorted by, as many of the first ones as are the same."""
+    """Return the longest common prefix of the sorting columns that all row groups declare."""
     common: Ordering | None = None
     for entry in entries:
         for said in _said_by(manifest, segment_footer(manifest, entry)):
@@ -160,7 +160,7 @@ def _said_by_all(manifest: Manifest, entries: Sequence[SegmentEntry]) -> Orderin
 
 
 def _said_by(manifest: Manifest, footer: Footer) -> list[Ordering]:
-    """Return what each row group says that it is sorted by: columns that can be compared, with missing values where ours would be."""
+    """Return the declared sorting columns of each row group, as far as they agree with our order of missing values."""
     names = {name: position for position in range(len(manifest.types)) if (name := manifest.file_name(position)) in footer.places}
     positions = {footer.places[name]: position for name, position in names.items()}
     found = []
@@ -183,19 +183,19 @@ def _said_by(manifest: Manifest, footer: Footer) -> list[Ordering]:
     return found
 
 
-# Rows of a dataset compared with an order: how much of it holds, and where rows tie.
+# Comparing rows with an ordering.
 
 
 @attrs.frozen
 class VerifiedOrder:
-    """What comparing rows with the ones before them told of an ordering.
+    """How much of an ordering some rows have.
 
     Parameters
     ----------
     columns
-        How many of its first columns the rows are in order of.
+        Number of leading columns that the rows are sorted by.
     untied
-        With how many of these, from the first on, no two rows tie; None where two tie in all.
+        The shortest prefix of these in which no two rows tie; None where some tie in all.
     """
 
     columns: int
@@ -203,7 +203,7 @@ class VerifiedOrder:
 
     @classmethod
     def in_all(cls, parts: Iterable[VerifiedOrder]) -> VerifiedOrder:
-        """Return what holds of all rows, of which each part begins with the last row of the one before.
+        """Combine results of row ranges, each of which begins with the last row of the one before.
 
         Examples
         --------
@@ -218,7 +218,7 @@ class VerifiedOrder:
 
 
 def verified_order(manifest: Manifest, ordering: Ordering, start: int = 0, stop: int | None = None) -> VerifiedOrder:
-    """Return how much of an ordering some rows are in; reading ends where nothing of it holds.
+    """Return how much of an ordering some rows have; reading ends when nothing of it holds.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def verified_order(manifest: Manifest, ordering: Ordering, start: int = 0, stop:
 
 
 def _compare(manifest: Manifest, ordering: Ordering, rows: list[pa.Array], tied: np.ndarray) -> int:
-    """Return how many columns of an ordering hold between neighbours, and take note of the columns with which some tie."""
+    """Return how many leading columns hold between neighbours, and record in ``tied`` the prefixes in which some tie."""
     if len(rows[0]) < 2:
         return len(ordering)
     equal = np.ones(len(rows[0]) - 1, dtype=bool)
@@ -270,21 +270,21 @@ def parts_of(rows: int, size: int) -> list[tuple[int, int]]:
     return [(max(start - 1, 0), min(start + size, rows)) for start in range(0, rows, size)]
 
 
-# Files whose statistics are believed although no check sum of ours holds them: they must still be the ones that these were taken from.
+# Change detection: statistics of external files hold only while the files are unchanged.
 
-# Datasets whose files were touched, with orders that were found in their rows.
+# Cached results for datasets whose files were touched.
 REMEMBERED_ORDERS = 64
 
 
 def require_unchanged(manifest: Manifest) -> None:
-    """Make sure that the files of others are as they were when their statistics were taken; one call of the system for each, elsewhere fewer.
+    """Make sure that external files are as they were when their statistics were taken; one system call for each local one.
 
-    Where one was touched since its rows were compared with an order, they are compared once more: the footer does not tell how rows are ordered.
+    If one was touched since its rows were compared with an order, they are compared again: footers do not prove order.
 
     Parameters
     ----------
     manifest
-        The dataset. Of saved frames with check sums nothing is asked: these tell of every file that it is another one when it is read, and what
+        The dataset. Of saved frames with checksums nothing is asked: these tell of every file that it is another one when it is read, and what
         the manifest says is true of the frame that was loaded, whatever has become of its directory since.
 
     Raises
@@ -310,7 +310,7 @@ def require_unchanged(manifest: Manifest) -> None:
             continue
         if not _is_same(location, state, seen):
             raise changed(location)
-        # Nobody can set this time, so the content is the same where it is.
+        # Programs cannot set this time, so an equal one proves equal content.
         if seen.state.changed != state.changed:
             touched.append((location, state))
     order = manifest.order
@@ -320,16 +320,16 @@ def require_unchanged(manifest: Manifest) -> None:
 
 
 def _is_same(location: str, state: FileState, seen: Seen) -> bool:
-    """Say whether a file of which something is another than it was still has its content."""
+    """Return whether a file with another state still has the same content."""
     if (state.size, state.modified) != (seen.state.size, seen.state.modified):
         return False
-    # Links and rights were changed, or the file was restored from a copy with its time, or the file system makes up numbers for files.
+    # Permissions or links changed, the file was restored with its times, or the file system invents inodes.
     return state.inode == seen.state.inode if seen.tail is None else footer_of(location).tail == seen.tail
 
 
 @attrs.frozen(cache_hash=True)
 class _Touched:
-    """A dataset some of whose files have another time of changes than they had, and what comparing their rows told before."""
+    """A dataset with touched files, and the results of earlier comparisons."""
 
     manifest: Manifest
     compared: tuple[tuple[tuple[tuple[int, bool], ...], int], ...]
@@ -339,7 +339,7 @@ class _Touched:
 
 @functools.lru_cache(maxsize=REMEMBERED_ORDERS)
 def _is_in_order(touched: _Touched) -> bool:
-    """Say whether rows are in the orders that they were found in: other rows in another order may have the same footer."""
+    """Return whether rows still have the orders that were found: other rows may have the same footer."""
     for ordering, verified_columns in touched.compared:
         columns = tuple(column for column, _ in ordering[:verified_columns])
         found = verified_order(touched.manifest, ordering[:verified_columns]) if verified_columns else None

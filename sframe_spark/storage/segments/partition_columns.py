@@ -1,4 +1,4 @@
-"""Columns of partitioned tables whose values are in the names of directories: typed as Spark types them, the same for all rows of a file."""
+"""Partition columns: values in directory names, typed by Spark's rules, constant in each file."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.datetimes import to_microseconds
 from sframe_spark.values.value_model import LARGEST_INT, SMALLEST_INT
 
-# Digits of any script are digits to Java, but not in what it takes for a float.
+# Java accepts digits of any script in integers, but not in floats.
 _INT = re.compile(r"[+-]?\d{1,1000}")
 _DECIMAL = re.compile(r"[+-]?(?P<digits>\d{1,400})(?:\.(?P<fraction>\d{0,400}))?(?:[eE](?P<exponent>[+-]?\d{1,4}))?")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]{1,9}[fFdD]?")
 _DOUBLE = re.compile(rf"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,9}})?[fFdD]?)|{_HEXADECIMAL.pattern}")
-# What Java takes off both ends of a number.
+# Characters that Java strips from numbers.
 _JAVA_BLANKS = "".join(map(chr, range(33)))
 _MAX_DIGITS = 38
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-# Spark knows one digit behind the point only.
+# Spark accepts one fractional digit only.
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9])?")
 _TIME = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?")
 
@@ -43,7 +43,7 @@ class PartitionColumn:
     type
         Its type.
     values
-        The value in each file, None for a missing one, as :class:`~sframe_spark.storage.manifest.manifest.ColumnStatistics` has them.
+        The value in each file, None for missing, in the form of :class:`~sframe_spark.storage.manifest.statistics.ColumnStatistics`.
     """
 
     name: str
@@ -54,8 +54,8 @@ class PartitionColumn:
 def partition_columns(files: Sequence[DataFile]) -> list[PartitionColumn]:
     """Return the columns that the directories of some files name.
 
-    Values are of the types that Spark takes them for, and a column is of the type in which Spark holds all of them; without a value it is text. Whole
-    numbers that do not fit 64 bits, or stand beside floats that would round them, are text, so that none becomes another.
+    Values get the types that Spark infers, and a column the type that holds all of them; without a value it is a string. Whole
+    numbers that do not fit 64 bits, or would be rounded next to floats, make it a string column.
     """
     return [_typed(name, texts) for name, texts in values_of_partitions(files)]
 
@@ -63,13 +63,13 @@ def partition_columns(files: Sequence[DataFile]) -> list[PartitionColumn]:
 def _typed(name: str, texts: Sequence[str | None]) -> PartitionColumn:
     kinds = {kind_of_value(text) for text in texts if text is not None}
     column_type, read = _COMMON.get(frozenset(kinds), _TEXT)
-    # Many files have one value.
+    # Many files share a value.
     found = {text: read(text) for text in texts if text is not None}
     return PartitionColumn(name, column_type, tuple(None if text is None else found[text] for text in texts))
 
 
 def kind_of_value(text: str) -> str:
-    """Return what Spark takes the value of a directory for, as it is written there.
+    """Return the type that Spark infers for a directory value.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def kind_of_value(text: str) -> str:
 
 
 def _whole(text: str) -> int | None:
-    """The value of a number that has no digits behind its point, and an exponent or a point; None of others, and of more digits than Spark has."""
+    """The integer value of a decimal number without fractional digits; None for others and beyond Spark's precision."""
     found = _DECIMAL.fullmatch(text)
     if found is None:
         return None
@@ -143,7 +143,7 @@ _INTS: tuple[ColumnType, _Reader] = (INT, _as_int)
 _FLOATS: tuple[ColumnType, _Reader] = (FLOAT, _as_float)
 _DATETIMES: tuple[ColumnType, _Reader] = (DATETIME, _as_datetime)
 _WHOLE_KINDS = ("int", "long", "whole")
-# What holds values of these kinds together; all other combinations are text.
+# The common type of these kinds; any other combination is a string.
 _COMMON: dict[frozenset[str], tuple[ColumnType, _Reader]] = {
     **{frozenset(kinds): _INTS for count in (1, 2, 3) for kinds in itertools.combinations(_WHOLE_KINDS, count)},
     frozenset({"double"}): _FLOATS,
@@ -157,7 +157,7 @@ _COMMON: dict[frozenset[str], tuple[ColumnType, _Reader]] = {
 
 
 def facts_of(value: Scalar, rows: int) -> ColumnStatistics:
-    """Return what is known of a column with one value in all rows of a file; nothing of NaN, which is a bound of nothing."""
+    """Return the statistics of a constant column; unknown for NaN."""
     if isinstance(value, float) and math.isnan(value):
         return UNKNOWN_STATISTICS
     single = rows == 1

@@ -1,7 +1,7 @@
 """Which rows of a dataset can hold values in some ranges, told from recorded bounds without reading a value.
 
-Segments are told apart by the bounds in the manifest; inside segments in order of the column, and inside the first and the last segment that can
-match, row groups are told apart by the bounds in the footer. In a sorted column these are the only ones that match in part.
+Segments are distinguished by the bounds in the manifest; inside segments in order of the column, and inside the first and the last segment that can
+match, row groups are distinguished by the bounds in the footer. In a sorted column these are the only ones that match in part.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from sframe_spark.storage.parquet.footer import segment_footer
 Bounds = tuple[Scalar, Scalar]
 RowRange = tuple[int, int]
 
-# Of datasets whose order nobody recorded, footers of so many segments are looked at.
+# Of datasets whose order no one recorded, footers of so many segments are examined.
 MAX_FOOTERS = 16
-# So many ranges are compared with the bounds of many segments, one after the other.
+# This many ranges are compared with the bounds of many segments, one after the other.
 MAX_RANGES_AT_ONCE = 64
 
 
@@ -37,9 +37,9 @@ def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds]
     manifest
         The dataset.
     column
-        Position of a column of numbers, text or date-times.
+        Position of a column of numbers, text or datetimes.
     wanted
-        Ranges of wanted values, each the smallest and the largest (date-times in microseconds), None where there is no limit; ascending and without
+        Ranges of requested values, each the smallest and the largest (datetimes in microseconds), None where there is no limit; ascending and without
         a value in common. Missing values and NaN are never wanted.
     start, stop
         The rows in question.
@@ -64,7 +64,7 @@ def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds]
 
 
 def _hits(manifest: Manifest, column: int, requested: Sequence[Bounds], start: int, stop: int) -> list[tuple[int, SegmentEntry]]:
-    """The segments with some of the rows ``start..stop`` that may hold wanted values, each with the number of its first row."""
+    """The segments with some of the rows ``start..stop`` that may hold requested values, each with the number of its first row."""
     offsets, segments = manifest.offsets, manifest.segments
     first, last = max(bisect_right(offsets, start) - 1, 0), bisect_left(offsets, stop)
     may_match = _may_match_of_many(manifest, column, requested)
@@ -78,7 +78,7 @@ def _hits(manifest: Manifest, column: int, requested: Sequence[Bounds], start: i
 
 
 def _may_match_of_many(manifest: Manifest, column: int, requested: Sequence[Bounds]) -> list[bool] | None:
-    """For each of many segments whether it may hold wanted values, told at once; None where each is to be looked at by itself."""
+    """For each of many segments whether it may hold requested values, told at once; None where each is to be examined by itself."""
     if manifest.stored is None or len(requested) > MAX_RANGES_AT_ONCE:
         return None
     found = manifest.stored.bounds_of(column)
@@ -157,7 +157,7 @@ def _comparable(value: Scalar) -> Any:
 
 
 def first_overlap(found: Bounds, requested: Sequence[Bounds]) -> Bounds | None:
-    """Return the first of the wanted ranges, which ascend, that has a value in common with a range; None if there is none.
+    """Return the first of the requested ranges, which ascend, that has a value in common with a range; None if there is none.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def first_overlap(found: Bounds, requested: Sequence[Bounds]) -> Bounds | None:
 
 
 def _has_order(entry: SegmentEntry, column: int, hits: int) -> bool:
-    """True when the row groups of a segment hold different values; where nobody looked, footers of a few segments are worth it."""
+    """Return whether the row groups of a segment hold different values; where no one looked, footers of a few segments are worth it."""
     if len(entry.columns) <= column:
         return False
     facts = entry.columns[column]
@@ -196,7 +196,7 @@ def _all_requested(facts: ColumnStatistics, requested: Sequence[Bounds]) -> bool
 
 
 def overlap(found: Bounds, requested: Bounds) -> bool:
-    """Say whether two ranges have a value in common; found bounds of None mean that there is no value at all.
+    """Return whether two ranges have a value in common; found bounds of None mean that there is no value at all.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def overlap(found: Bounds, requested: Bounds) -> bool:
 def _row_groups(manifest: Manifest, column: int, requested: Sequence[Bounds], entry: SegmentEntry) -> Sequence[tuple[int, int, Bounds | None]]:
     """First row, row after the last and bounds of each row group of a segment's file; None where bounds are unknown.
 
-    A segment all of whose values are wanted, or of whose values nothing is known, is taken whole, without a look at its footer.
+    A segment all of whose values are wanted, or of whose values nothing is known, is taken whole, without a examine its footer.
     """
     if len(entry.columns) <= column or not entry.columns[column].bounds_known or _all_requested(entry.columns[column], requested):
         return [(0, entry.rows, None)]

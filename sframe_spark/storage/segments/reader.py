@@ -37,7 +37,7 @@ def read_rows(manifest: Manifest, columns: Sequence[int], start: int = 0, stop: 
     manifest
         The dataset.
     columns
-        Positions of the wanted columns; the table's columns are called c0, c1 ... after these positions.
+        Positions of the requested columns; the table's columns are called c0, c1 ... after these positions.
     start, stop
         Range of dense row numbers; it is cut to what exists. ``stop`` None means the end.
     with_key
@@ -76,7 +76,7 @@ def iterate_rows(
 ) -> Iterator[list[pa.Array]]:
     """Yield the rows of a range in row order, at most ``batch_rows`` at a time, one array per column.
 
-    Never more than a row group of the wanted columns is in memory. With ``with_key`` the last array holds the hidden keys.
+    Never more than a row group of the requested columns is in memory. With ``with_key`` the last array holds the hidden keys.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def segment_batches(
 ) -> Iterator[list[pa.Array]]:
     """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time; None leaves that to us, and whether threads decode columns.
 
-    So many rows of the row group as ``passing`` says may be decoded at a time to come to the first one. Texts of columns that are ``coded`` come as
+    This many rows of the row group as ``passing`` says may be decoded at a time to come to the first one. Texts of columns that are ``coded`` come as
     numbers in a dictionary where the file of ours keeps them so.
     """
     location = join(manifest.directory, entry.file)
@@ -199,7 +199,7 @@ def _is_coded(values: pa.Array) -> bool:
 
 
 def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int]) -> FileChecksums:
-    """Return the check sums of the page headers of some columns of a segment, by their names in its file, as far as they are recorded."""
+    """Return the checksums of the page headers of some columns of a segment, by their names in its file, as far as they are recorded."""
     return FileChecksums(checksum_positions(manifest, columns), entry.pages)
 
 
@@ -219,7 +219,7 @@ def _file_batches(
     first, last, names = requested.groups.start, requested.groups.stop, requested.names
     step = _rows_at_a_time(footer.starts[first], low, high, size, passing)
     threads = (size is None and step > FEW_ROWS and len(names) > 1) if threads is None else threads
-    # Columns that are asked for twice are decoded once.
+    # Columns that are requested twice are decoded once.
     distinct = list(dict.fromkeys(names))
     pages = {(group, name) for group in range(first, last) for name in distinct}
     opening = opened(location, footer, not pages <= footer.verified, requested) if short is None else short.file
@@ -243,11 +243,11 @@ def _file_batches(
 
 
 def _read_on(starts: Sequence[int], first: int, last: int, low: int, size: int | None) -> Sequence[int]:
-    """The row groups from which on pyarrow reads afresh, and the end: it goes on with the next one where a column of one ends too early, and tells
+    """The row groups from which on pyarrow reads afresh, and the end: it goes on with the next one where a column of one ends too early, and says
     that at the end of all.
 
     So the last one is read for itself, since it may not be read to its end, and so is each where parts end with row groups anyway: what somebody
-    was given of the next one would be beside rows of another number.
+    was given of the next one would be next to rows of another number.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def _rows_at_a_time(start: int, low: int, high: int, size: int | None, passing: 
 
 
 def other_rows(location: str, found: int, said: int) -> StorageError:
-    """Return the error of a file whose pages hold other rows than its footer says, which pyarrow does not tell."""
+    """Return the error of a file whose pages hold other rows than its footer says, which pyarrow does not say."""
     return StorageError(f"{location} is damaged: pages of {said} rows hold {found}; restore it from a copy")
 
 

@@ -24,14 +24,14 @@ from sframe_spark.storage.segments.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, c
 
 # Values of some rows, one array for each column.
 DecodedPart = list[pa.Array]
-# About how many bytes the rows between two take in memory; None where nobody knows.
+# About how many bytes the rows between two take in memory; None where no one knows.
 SizeOf = Callable[[int, int], float | None]
 # Where a thread leaves what it decoded, or why it could not. A future has a lock that Python code takes: an interrupt of who waits may leave
 # it taken, for ever, or come as an error of the lock's.
 DecodedResult = SimpleQueue[tuple[list[DecodedPart], BaseException | None]]
 # Bytes of a row group from which on its columns are worth to be decoded side by side.
 LONG = 32 << 20
-# So many rows are decoded at a time to pass them where nobody knows how long they are.
+# This many rows are decoded at a time to pass them where no one knows how long they are.
 ROWS_OF_UNKNOWN_LENGTH = 1_024
 # Row groups that are decoded as one are no more than this together: each time a file is opened takes as long as decoding 20,000 numbers.
 MAX_COMBINED_BYTES, MAX_GROUPS = 4 << 20, 8
@@ -50,7 +50,7 @@ class Unit:
     low, high
         The first of the rows and the one behind the last, counted in the file.
     size
-        About how many bytes they take in memory; None where nobody knows.
+        About how many bytes they take in memory; None where no one knows.
     rows
         How many rows its parts have: those of a row group.
     """
@@ -132,7 +132,7 @@ class Decoder:
             yield from self._combined(groups)
 
     def _combined(self, groups: Sequence[Unit]) -> Iterator[Unit]:
-        """Row groups of a file, several as one: not at first, as who asks for one may ask for no more, then twice as many each time."""
+        """Row groups of a file, several as one: not at first, as a caller that asks for one may ask for no more, then twice as many each time."""
         place = 0
         while place < len(groups):
             # What is decoded ahead is no more with this than is allowed, though the one before it was shorter.
@@ -154,12 +154,12 @@ class Decoder:
             self._coming.append((unit, self._submitted(unit)))
 
     def _may_add(self) -> bool:
-        """Say whether the threads should have one more unit, which is taken to be as long as the last one."""
+        """Return whether the threads should have one more unit, which is taken to be as long as the last one."""
         sizes = self._sizes_ahead()
         return len(sizes) == len(self._coming) <= self._threads and sum(sizes) + sizes[-1] <= self._max_bytes
 
     def _sizes_ahead(self) -> list[float]:
-        """Bytes of each unit that threads decode, or have decoded, and that nobody has asked for."""
+        """Bytes of each unit that threads decode, or have decoded, and that no one has requested."""
         return [unit.size for unit, found in self._coming if found is not None and unit.size is not None]
 
     def _submitted(self, unit: Unit) -> DecodedResult | None:
@@ -227,7 +227,7 @@ class Decoder:
             ):
                 yield part
                 position += len(part[0])
-                # Rows that are left are decoded in one more step, however few of them are asked for.
+                # Rows that are left are decoded in one more step, however few of them are requested.
                 left = unit.high - position
                 if self.step * OTHER_STEP <= min(step, left) or step * OTHER_STEP <= min(self.step, left):
                     break
@@ -251,7 +251,7 @@ def as_one(groups: Sequence[Unit], max_bytes: float) -> int:
 
 
 def decoded_parts(found: DecodedResult) -> Iterator[DecodedPart]:
-    """Wait for what a thread decodes; where it could not decode all, what comes before that is told first.
+    """Wait for what a thread decodes; where it could not decode all, what comes before that is reported first.
 
     Examples
     --------
@@ -279,9 +279,9 @@ SHORT_ROWS, SHORT_GROUP_BYTES = 8_192, 1 << 20
 MAX_SEGMENTS, MAX_ROWS, MAX_BYTES = 128, DEFAULT_BATCH_ROWS, 8 << 20
 # Of fewer short segments nothing is gained.
 FEW_SEGMENTS = 64
-# Packs are decoded where more than one in so many of their rows is asked for, but not for who takes all rows in one piece.
+# Packs are decoded where more than one in so many of their rows is requested, but not for who takes all rows in one piece.
 SHARE_OF_ROWS, MAX_AT_ONCE = 4, 64
-# Nobody looks for packs, through all segments, who asks for rows of fewer than these.
+# No one looks for packs, through all segments, a caller that asks for rows of fewer than these.
 MIN_SEGMENTS_REQUESTED = 4
 # So much of the room for results is left to results.
 SHARE_LEFT = 4
@@ -290,7 +290,7 @@ NARROW_INTEGERS = (pa.int8(), pa.int16(), pa.int32())
 
 
 def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[pa.ChunkedArray] | None:
-    """Columns of the rows ``start`` to ``stop`` out of packs; None where they are to be read from segments, as few of them are asked for."""
+    """Columns of the rows ``start`` to ``stop`` out of packs; None where they are to be read from segments, as few of them are requested."""
     decoded = manifest.decoded
     if decoded.edges is None and (stop - start) * len(manifest.segments) < MIN_SEGMENTS_REQUESTED * manifest.rows:
         return None
@@ -319,7 +319,7 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
 def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
     """Return the number of the last row after ``start``, and at most ``stop``, before which a pack ends: rows of several are copied into one array.
 
-    None where there is none, or nobody has looked for packs yet.
+    None where there is none, or no one has looked for packs yet.
     """
     edges = manifest.decoded.edges or ()
     place = bisect.bisect_right(edges, stop) - 1
@@ -341,7 +341,7 @@ def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
 
 
 def is_short(entry: SegmentEntry) -> bool:
-    """Say whether a segment, one row group of ours, takes longer to open than to decode."""
+    """Return whether a segment, one row group of ours, takes longer to open than to decode."""
     return entry.rows <= SHORT_ROWS and entry.group_bytes is not None and entry.group_bytes <= SHORT_GROUP_BYTES and entry.tail is not None
 
 
@@ -352,7 +352,7 @@ def max_bytes() -> int:
 
 
 def may_keep(memory_limit: int) -> bool:
-    """Say whether there is room for one more pack where Arrow may hold so many bytes."""
+    """Return whether there is room for one more pack where Arrow may hold this many bytes."""
     return arrow_bytes() + MAX_BYTES <= memory_limit
 
 
@@ -423,15 +423,15 @@ class Cursor:
     manifest
         The dataset.
     columns
-        Positions of the wanted columns, at least one.
+        Positions of the requested columns, at least one.
     stop
         The row behind the last one that is read.
     size_of
         What is known of the length of rows.
     max_bytes
-        Row groups that take more are decoded step by step, and no more than that is decoded before it is asked for.
+        Row groups that take more are decoded step by step, and no more than that is decoded before it is requested.
     threads
-        How many decode what comes next; 0: nothing is decoded before it is asked for.
+        How many decode what comes next; 0: nothing is decoded before it is requested.
     coded
         Columns of texts that may come as numbers in a dictionary.
 
@@ -461,14 +461,14 @@ class Cursor:
     ) -> None:
         self._of = manifest, columns, stop, size_of, max_bytes, threads, coded
         self._process = os.getpid()
-        # What was decoded and may be asked for again: the rows from `_first` to `_end`.
+        # What was decoded and may be requested again: the rows from `_first` to `_end`.
         self._buffered: deque[DecodedPart] = deque()
         self._first = self._end = -1
         self._decoder = Decoder(*self._of, step=1)
         self._parts: Iterator[DecodedPart] = iter(())
 
     def can_go_on(self, start: int) -> bool:
-        """Say whether a row is among those read last, or follows them, so that nothing is decoded twice."""
+        """Return whether a row is among those read last, or follows them, so that nothing is decoded twice."""
         return self._first <= start <= self._end and self._process == os.getpid()
 
     def read(self, start: int, stop: int) -> list[DecodedPart]:
@@ -488,7 +488,7 @@ class Cursor:
         return list(self._between(start, stop))
 
     def _is_near(self, start: int, stop: int) -> bool:
-        """Say whether no more rows lie before a range than it has: they cost less than to look for it in its row group."""
+        """Return whether no more rows lie before a range than it has: they cost less than to look for it in its row group."""
         return self._first >= 0 and self._end < start <= self._end + (stop - start) and self._process == os.getpid()
 
     def rest(self, start: int, max_rows: int) -> Iterator[DecodedPart]:
@@ -497,7 +497,7 @@ class Cursor:
         yield from self._parts
 
     def close(self) -> None:
-        """Let the threads end with what they are at; the cursor begins anew where it is asked for more."""
+        """Let the threads end with what they are at; the cursor begins again where it is requested more."""
         self._decoder.close()
         self._buffered.clear()
         self._first = self._end = -1

@@ -16,7 +16,7 @@ from sframe_spark.storage.parquet.footer import Footer, segment_footer
 from sframe_spark.storage.parquet.open_file import RequestedChunks, check_pages, opened
 from sframe_spark.storage.segments.reader import intersecting, other_rows, page_checksums
 
-# Row groups that are looked at in a long range, evenly spread over it.
+# Row groups that are examined in a long range, evenly spread over it.
 MAX_GROUPS = 8
 # Rows of a group that are read to learn how long values are that are stored once and referred to.
 SAMPLE_ROWS = 512

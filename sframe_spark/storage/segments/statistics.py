@@ -22,7 +22,7 @@ from sframe_spark.types import ColumnType
 
 # Two values out of order are nearly always among the first few, and looking there is free.
 PREFIX_ROWS = 64
-# So many numbers are compared as fast as a part of them is taken.
+# This many numbers are compared as fast as a part of them is taken.
 FEW_NUMBERS = 4096
 # Longer texts are not worth keeping in a manifest.
 LONGEST_TEXT = 4096
@@ -31,7 +31,7 @@ _MISSING_RANK, _VALUE_RANK, _NAN_RANK = 0, 1, 2
 
 
 def has_order_statistics(column_type: ColumnType) -> bool:
-    """Say whether order and bounds are tracked for a type: numbers, text and date-times, those with an offset by their instants.
+    """Return whether order and bounds are tracked for a type: numbers, text and datetimes, those with an offset by their instants.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def has_order_statistics(column_type: ColumnType) -> bool:
 
 
 def compare_scalars(left: Scalar, right: Scalar) -> int:
-    """Return -1, 0 or 1 as the engine's order puts the left value before, beside or after the right one.
+    """Return -1, 0 or 1 as the engine's order puts the left value before, next to or after the right one.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def _too_long(value: Scalar) -> bool:
 
 
 def _any_nan(chunk: pa.Array) -> bool:
-    """Say whether any value is NaN; a sum is NaN only if one is, or if infinities of both signs meet."""
+    """Return whether any value is NaN; a sum is NaN only if one is, or if infinities of both signs meet."""
     total = pc.sum(chunk).as_py()
     return total is not None and math.isnan(total) and bool(pc.any(pc.is_nan(chunk)).as_py())
 
@@ -201,7 +201,7 @@ def _any_nan(chunk: pa.Array) -> bool:
 def _as_compared(chunk: pa.Array) -> pa.Array:
     """Return the values that a column is ordered by."""
     chunk = pc.struct_field(chunk, "instant") if pa.types.is_struct(chunk.type) else chunk
-    # 64-bit integers behind date-times: as exact and faster to compare.
+    # 64-bit integers behind datetimes: as exact and faster to compare.
     return chunk.view(pa.int64()) if pa.types.is_timestamp(chunk.type) else chunk
 
 
@@ -355,7 +355,7 @@ def dataset_statistics(manifest: Manifest) -> tuple[ColumnStatistics, ...]:
 
 
 def _all(facts: Iterable[bool | None], steps: Iterable[int | None], allowed: tuple[int, ...]) -> bool | None:
-    """Say whether a fact holds in every part and at every step between parts; None when it cannot be told."""
+    """Return whether a fact holds in every part and at every step between parts; None when it cannot be told."""
     return _conjunction([*facts, *(None if step is None else step in allowed for step in steps)])
 
 

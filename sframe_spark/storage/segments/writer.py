@@ -41,7 +41,7 @@ from sframe_spark.types import ARRAY, FLOAT, ColumnType
 
 # Columns of texts whose row groups all hold about the same values: their bounds tell no row group from another.
 
-# So many rows at so many places are compared; fewer rows than that are written at once whatever is said of them.
+# This many rows at so many places are compared; fewer rows than that are written at once whatever is said of them.
 PARTS, PART_ROWS = 4, 4096
 MIN_ROWS = 2 * PARTS * PART_ROWS
 # Of rows in no order some 1 in 1,000 are smaller or greater than all rows at one of the places.
@@ -51,7 +51,7 @@ DICTIONARY_BYTES = 1024 * 1024
 
 
 def is_mixed(column: pa.ChunkedArray) -> bool:
-    """Say whether the first, the last and other rows of a column lie between the same bounds, of which there are two.
+    """Return whether the first, the last and other rows of a column lie between the same bounds, of which there are two.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _dictionaries(file: pq.ParquetFile, group: int, name: str) -> list[pa.Array]
     return [chunk.dictionary for chunk in file.read_row_group(group, columns=[name], use_threads=False).column(0).chunks]
 
 
-# Where a segment file is written that is to be elsewhere: here first, a file at a time, and uploaded when it is complete.
+# Where a segment file is written that is to be remote: here first, a file at a time, and uploaded when it is complete.
 
 
 @attrs.frozen
@@ -143,7 +143,7 @@ class Delivery:
 
 @contextlib.contextmanager
 def delivering(target: str) -> Iterator[Delivery]:
-    """A directory to write files in that go to a directory here or elsewhere."""
+    """A directory to write files in that go to a directory local or remote."""
     if not is_remote_location(target):
         yield Delivery(target, target)
         return
@@ -166,7 +166,7 @@ DICTIONARY_SAMPLE = 16_384
 # A page for every 20,000 rows, as usual, costs more than it gives: row groups are read from their start. Older versions of pyarrow cannot choose.
 PAGES = {"max_rows_per_page": ROWS_PER_GROUP} if "max_rows_per_page" in inspect.signature(pq.ParquetWriter).parameters else {}
 DICTIONARY_SHARE = 0.5
-# So many floats are tried, and compressed if they take at most such a share of their room.
+# This many floats are tried, and compressed if they take at most such a share of their room.
 FLOATS_SAMPLE, WORTH_COMPRESSING = 16_384, 0.9
 # Page headers are short: they go to the system with the pages behind them.
 WRITE_BYTES = 256 * 1024
@@ -372,7 +372,7 @@ class SegmentWriter:
 def write_segment(directory: str, number: int, types: Sequence[ColumnType], runs: Iterable[Sequence[pa.Array]]) -> SegmentEntry:
     """Write runs of rows, one after the other, as a segment; without rows there is no file, and an error leaves none.
 
-    The directory may be elsewhere: the file is written here and uploaded when it is complete.
+    The directory may be remote: the file is written here and uploaded when it is complete.
 
     Examples
     --------
@@ -457,7 +457,7 @@ def _leaf_paths(types: Sequence[ColumnType]) -> list[str]:
 
 
 def _batch_rows(types: Sequence[ColumnType], sample: pa.Table) -> int:
-    """Return how many rows the writer takes between two looks at the length of a page; what lists hold counts as one text."""
+    """Return how many rows the writer takes between two examines the length of a page; what lists hold counts as one text."""
     texts = [
         sample.column(position).nbytes
         for position, column_type in enumerate(types)
@@ -468,13 +468,13 @@ def _batch_rows(types: Sequence[ColumnType], sample: pa.Table) -> int:
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
-    """Say whether the texts of a column repeat so often that a dictionary is smaller and faster."""
+    """Return whether the texts of a column repeat so often that a dictionary is smaller and faster."""
     sample = column.slice(0, DICTIONARY_SAMPLE)
     return bool(pc.count_distinct(sample).as_py() <= DICTIONARY_SHARE * len(sample))
 
 
 def _shrinks(column: pa.ChunkedArray) -> bool:
-    """Say whether the first floats of a column, or those of its vectors, take less room as LZ4."""
+    """Return whether the first floats of a column, or those of its vectors, take less room as LZ4."""
     first = column.slice(0, FLOATS_SAMPLE).drop_null()
     floats = (first if pa.types.is_floating(first.type) else pc.list_flatten(first)).slice(0, FLOATS_SAMPLE).to_numpy()
     return not len(floats) or len(pa.compress(floats.tobytes(), codec="lz4_raw", asbytes=True)) <= WORTH_COMPRESSING * floats.nbytes
