@@ -1,7 +1,7 @@
 """Export directories of part files for other programs: published as a whole, and replaced only if an earlier export wrote them.
 
 A directory holds ``part-00000-0f3c...parquet``, ``part-00001-0f3c...parquet`` ... with the same long number, which no two writings have, and nothing
-else: polars refuses a directory with files of several kinds, so names alone tell that it is ours.
+else: polars refuses a directory with files of several kinds, so names alone show that we wrote it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Staging:
 
     Parameters
     ----------
-    here
+    local
         A local one.
-    next to
+    remote
         A hidden one on the target's file system; for local exports the same as ``local``.
     is_used
         Whether the remote one may hold files.
@@ -170,7 +170,7 @@ def exporting(path: str | os.PathLike[str]) -> Iterator[Export]:
     Raises
     ------
     StorageError
-        If there is something at the path that no export wrote; elsewhere, if there is anything.
+        If there is something at the path that no export wrote; remotely, if there is anything.
     """
     target = location_of(path)
     if is_remote_location(target):

@@ -1,4 +1,4 @@
-"""Arrow columns of files whose writers counted days in the hybrid calendar, converted to the calendar of columns, at any depth."""
+"""Converts Arrow columns between the hybrid Julian-Gregorian calendar of old writers and the proleptic Gregorian one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 
-# By how many seconds old Java programs and Spark of today differ about the offset of a zone before 1900.
+# Zone differences: old Java and Spark disagree about offsets before 1900.
 
 REMEMBERED_ZONES = 64
 _FIXED = re.compile(r"GMT([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
@@ -23,14 +23,14 @@ _FIXED = re.compile(r"GMT([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
 
 @attrs.frozen
 class HybridZone:
-    """A zone of a program that uses the hybrid calendar.
+    """A time zone as a program with the hybrid calendar has it.
 
     Parameters
     ----------
     offset
-        Seconds by which its clocks are ahead of UTC, in the program's eyes, before the year 1900.
+        Offset from UTC in seconds that the program assumes before 1900.
     differences
-        Seconds to add to instants, each from an instant on, in seconds since 1970; the first one has no start. None where there is nothing to add.
+        Seconds to add to instants, each from a start on (seconds since 1970; None for the first). Empty where nothing is added.
     """
 
     offset: int
@@ -42,7 +42,7 @@ UTC = HybridZone(0)
 
 @functools.lru_cache(maxsize=REMEMBERED_ZONES)
 def zone_of(name: str) -> HybridZone:
-    """Return the zone that Java means by a name; for a name that it does not know Java takes UTC.
+    """Return the zone for a Java zone name; like Java, UTC for unknown names.
 
     Examples
     --------
@@ -66,25 +66,25 @@ def zone_of(name: str) -> HybridZone:
 
 @functools.cache
 def _table() -> dict[str, list[int]]:
-    """The numbers of each zone, as Spark has them: its offset, what to add at first, and pairs of an instant and what to add from there on."""
+    """Spark's table: for each zone its offset, the first difference, and pairs of instant and difference."""
     found: dict[str, list[int]] = json.loads(files(__package__).joinpath("hybrid_calendar_zones.json").read_text("utf-8"))
     return found
 
 
-# The hybrid calendar of old Java programs: Julian up to 4 October 1582, Gregorian from 15 October on.
+# Days and instants: Julian up to 4 October 1582, Gregorian from 15 October on.
 
-# 15 October 1582, in days since 1970: from here on both calendars agree.
+# 15 October 1582 in days since 1970; from here on both calendars agree.
 FIRST_GREGORIAN_DAY = -141_427
-# No zone of a program that uses the hybrid calendar has had another offset than its zone of today since 1900-01-01, in seconds since 1970.
+# Since 1900-01-01 (in seconds since 1970) both agree on the offset of every zone.
 LAST_ZONE_CHANGE = -2_208_988_800
 SECONDS_PER_DAY = 86_400
-# 1 March of the year 0 in the Julian calendar, with which years begin here, so that the leap day is the last of a year; in days before 1970.
+# 1 March of year 0 in the Julian calendar, in days before 1970; years start in March, so the leap day is last.
 _DAYS_FROM_YEAR_0 = 719_470
 _DAYS_OF_4_YEARS = 1_461
 
 
 def days_to_gregorian(days: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return days since 1970 of the proleptic Gregorian calendar that have the names which the hybrid calendar has for some days.
+    """Convert days since 1970 so that they keep their date when read in the proleptic Gregorian calendar.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def days_to_gregorian(days: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def days_to_hybrid(days: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the opposite of :func:`days_to_gregorian`; days between 5 and 14 October 1582, which the hybrid calendar lacks, become the 15th.
+    """Undo :func:`days_to_gregorian`; the days that the hybrid calendar lacks, 5 to 14 October 1582, become the 15th.
 
     Examples
     --------
@@ -103,15 +103,15 @@ def days_to_hybrid(days: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     >>> days_to_hybrid(gregorian).tolist()
     [-171655, -141428, -141427, -141427]
     """
-    # The difference changes with a year's 1 March only, and no later than ten days after it: one correction suffices.
+    # The difference changes only on 1 March, at most ten days later: one correction suffices.
     found = days - _difference_of_year(_gregorian_year(days))
     return np.where(days >= FIRST_GREGORIAN_DAY, days, np.minimum(found, FIRST_GREGORIAN_DAY))
 
 
 def ticks_to_gregorian(ticks: np.ndarray[Any, Any], per_second: int, zone: HybridZone = UTC) -> np.ndarray[Any, Any]:
-    """Return instants, in ticks since 1970, that have the names in a zone which an old Java program in that zone had for some instants.
+    """Convert instants so that they keep their local date and time, as an old Java program in a zone had them.
 
-    Before 1900 the two differ by the zone, too: old Java used today's offset of a zone for all earlier years, and not the local mean time.
+    Before 1900 offsets differ too: old Java used today's offset for all earlier years instead of local mean time.
 
     Parameters
     ----------
@@ -131,25 +131,25 @@ def ticks_to_gregorian(ticks: np.ndarray[Any, Any], per_second: int, zone: Hybri
     local_days = np.floor_divide(ticks + zone.offset * per_second, SECONDS_PER_DAY * per_second)
     seconds = _difference(local_days) * SECONDS_PER_DAY
     if zone.differences:
-        # Each difference holds from its instant on, the first one from ever.
+        # Each difference holds from its start on, the first one always.
         starts = np.array([start for start, _ in zone.differences[1:]], np.int64) * per_second
         seconds = seconds + np.array([difference for _, difference in zone.differences], np.int64)[np.searchsorted(starts, ticks, side="right")]
     return ticks + seconds * per_second
 
 
 def _difference(days: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """How many days to add to days of the hybrid calendar."""
+    """The days to add to hybrid days."""
     year = np.floor_divide(4 * (days.astype(np.int64) + _DAYS_FROM_YEAR_0) + 3, _DAYS_OF_4_YEARS)
     return np.where(days >= FIRST_GREGORIAN_DAY, 0, _difference_of_year(year))
 
 
 def _difference_of_year(year: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """How many days the Julian calendar is behind in a year that starts in March: it has a leap day in each hundredth year."""
+    """The days by which the Julian calendar is behind in a year that starts in March."""
     return 2 - np.floor_divide(year, 100) + np.floor_divide(year, 400)
 
 
 def _gregorian_year(days: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The proleptic Gregorian year, which starts in March, of some days."""
+    """The proleptic Gregorian year (starting in March) of days."""
     shifted = days.astype(np.int64) + 719_468
     era = np.floor_divide(shifted, 146_097)
     day = shifted - era * 146_097
@@ -158,7 +158,7 @@ def _gregorian_year(days: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-# Calendars differ by less than so many days within the years that 64 bits of microseconds can tell.
+# The calendars differ by fewer days within the range of 64-bit microseconds.
 _MAX_DAYS = 3_000
 # 4 October 1582 was followed by the 15th.
 _LACKING_DAYS = 10
@@ -175,7 +175,7 @@ class HybridColumns:
     instants
         Whether time stamps in UTC are.
     unzoned
-        Whether time stamps without a zone are, in nanoseconds by the file's schema: those of 96 bits in Parquet.
+        Whether zoneless nanosecond timestamps are, which are INT96 in Parquet.
     zone
         The zone in which the writer took days of instants.
     """
@@ -186,7 +186,7 @@ class HybridColumns:
     zone: HybridZone = UTC
 
     def concern(self, data_type: pa.DataType) -> bool:
-        """Return whether values of a type, as the file's schema has it, may have to be converted.
+        """Return whether values of a stored type may need conversion.
 
         Examples
         --------
@@ -200,14 +200,14 @@ class HybridColumns:
         return any(self.concern(data_type.field(place).type) for place in range(data_type.num_fields))
 
     def to_gregorian(self, values: pa.Array, stored: pa.DataType) -> pa.Array:
-        """Return values of a column with the same names in the proleptic Gregorian calendar; the very same array where no value changes.
+        """Convert values to the proleptic Gregorian calendar; the same array is returned where nothing changes.
 
         Parameters
         ----------
         values
             The values.
         stored
-            Their type by the file's schema: units and zones of time stamps may be others in ``values``.
+            Their type in the file's schema; units and zones may differ in ``values``.
 
         Raises
         ------
@@ -249,7 +249,7 @@ class HybridColumns:
         return pa.StructArray.from_arrays(after, fields=list(values.type), mask=values.is_null() if values.null_count else None)
 
     def _list_to_gregorian(self, values: pa.Array, stored: pa.DataType) -> pa.Array:
-        """Lists and maps: the elements of all rows are an array of their own, whichever rows of it are meant."""
+        """Convert lists and maps by their flat element arrays."""
         if pa.types.is_map(stored):
             entries: pa.Array = self._entries(values)
             element = pa.struct([stored.key_field, stored.item_field])
@@ -267,7 +267,7 @@ class HybridColumns:
 
 
 def _buffers_of_lists(data_type: pa.DataType) -> int:
-    """How many buffers lists have of their own: which are missing, where they start, how long they are."""
+    """The number of own buffers of a list array: validity, offsets, sizes."""
     types = pa.types
     if types.is_fixed_size_list(data_type):
         return 1
@@ -275,7 +275,7 @@ def _buffers_of_lists(data_type: pa.DataType) -> int:
 
 
 def instants_to_hybrid(values: pa.Array) -> pa.Array:
-    """Return time stamps that have the same names, in UTC, in the hybrid calendar; the very same array where no value changes.
+    """Convert UTC timestamps to the hybrid calendar, keeping their dates; the same array where nothing changes.
 
     Raises
     ------
@@ -310,7 +310,7 @@ def _numbers(values: pa.Array) -> np.ndarray[Any, Any]:
 
 
 def _with_values(values: pa.Array, numbers: np.ndarray[Any, Any]) -> pa.Array:
-    """Other values of the same type, missing where some are."""
+    """An array of the same type and validity with other values."""
     mask = values.is_null().to_numpy(zero_copy_only=False) if values.null_count else None
     width = pa.int32() if values.type.bit_width == 32 else pa.int64()
     return pa.array(numbers, pa.int64(), mask=mask).cast(width).cast(values.type)

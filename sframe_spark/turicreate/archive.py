@@ -1,4 +1,4 @@
-"""An archive of Turi Create: its columns and rows, known from its index files alone, and a reader of its rows by number."""
+"""Opens archives of Turi Create: columns and rows from the index files, and a reader of rows by number."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, ZONED_DATETIME
 from sframe_spark.values.decode import decode
 from sframe_spark.values.infer import encoding_for
 
-# --- Names of columns: they stand in the index as they were given, with nothing quoted
+# --- Column names, which the index stores without quoting
 
 
 def named(found: Sequence[bytes], decode: Callable[[bytes], str], location: str) -> list[str]:
-    """Return names of columns of which no two are equal: without the blanks around them, as the reference has them, where that is so.
+    """Return unique column names, stripped of surrounding blanks where that keeps them unique, as Turi Create does.
 
-    Names that are equal without their blanks keep these; those that are equal with them get numbers.
+    Names that are equal when stripped keep their blanks; equal ones get numbers.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def named(found: Sequence[bytes], decode: Callable[[bytes], str], location: str)
         raise StorageError(f"{broken}: encoding_errors='latin-1' or 'replace' (--encoding-errors) reads it all the same") from None
     blanks = BLANKS.decode()
     counts = Counter(text.strip(blanks) for text in texts)
-    # For each name that is taken the number that is tried next.
+    # The next suffix to try for each used name.
     used: dict[str, int] = {}
     for text in texts:
         stripped = text.strip(blanks)
@@ -97,18 +97,18 @@ def _free(name: str, used: dict[str, int]) -> str:
 # --- Archives
 
 
-# What a column without a name is called where it makes a frame.
+# The name of a single column that is opened as a frame.
 COLUMN_NAME = b"X1"
-# A column of which all values are missing, or the same, has half as many.
+# Even a constant column has fewer rows per byte than this.
 ROWS_OF_A_BYTE = 64
 STRICT, LATIN = "strict", "latin-1"
-# What is done about texts that are not UTF-8, as Python calls it; or what such a text is read as.
+# Handling of strings that are not UTF-8: an error handler of Python, or another encoding.
 ENCODING_ERRORS = (STRICT, "replace", "backslashreplace", "ignore", LATIN)
 
 
 @attrs.frozen
 class ColumnPart:
-    """Rows of a column that are in one segment file.
+    """The rows of a column in one segment file.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class ArchiveColumn:
         return tuple(itertools.accumulate((part.rows for part in self.parts), initial=0))
 
     def between(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the number of each part that holds some rows, with those of its own rows that are meant.
+        """Yield each part that intersects a range of rows, with the range inside the part.
 
         Examples
         --------
@@ -166,7 +166,7 @@ class ArchiveColumn:
 
 @attrs.frozen
 class Contents:
-    """What an archive holds.
+    """The columns, rows and files of an archive.
 
     Parameters
     ----------
@@ -179,9 +179,9 @@ class Contents:
     rows
         How many rows there are.
     version
-        What distinguishes the index and the segment files from others under the same names.
+        Identifies the state of the index and segment files.
     narrowed
-        Columns that are read as narrower types than those of archives, with these.
+        Columns that are read as narrower types than the index declares.
     """
 
     kind: str
@@ -197,7 +197,7 @@ NOT_OPENED = Contents(SFRAME, (), (), 0, "")
 
 @attrs.frozen
 class Archive:
-    """A frame or a column as Turi Create has saved it; nothing of it is ever written.
+    """A frame or a column that Turi Create saved; it is never written.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class Archive:
     encoding_errors
         What is done about texts that are not UTF-8: one of :data:`ENCODING_ERRORS`.
     contents
-        What was found there when it was opened.
+        Its contents when it was opened.
     """
 
     location: str
@@ -218,7 +218,7 @@ class Archive:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """What distinguishes its rows from those of any other, a later one in the same place included."""
+        """Identifies its rows, also among later archives in the same place."""
         return (self.location, self.references, self.encoding_errors, self.contents.version, self.contents.narrowed)
 
     @property
@@ -237,7 +237,7 @@ class Archive:
         return sum(file.state.size for file in self.contents.files)
 
     def with_types(self, types: Mapping[int, ColumnType]) -> Archive:
-        """Return the same archive with other types, of the same kinds, of some columns."""
+        """Return the archive with other types, of the same kinds, of some columns."""
         columns = enumerate(self.contents.columns)
         changed = tuple(attrs.evolve(column, column_type=types.get(position, column.column_type)) for position, column in columns)
         narrowed = tuple(sorted(types.items(), key=itemgetter(0)))
@@ -255,18 +255,18 @@ class Archive:
             require_unchanged(file)
 
     def form(self, position: int) -> BlockForm:
-        """Return what the blocks of a column are read as."""
+        """Return how the blocks of a column are decoded."""
         return BlockForm(self.contents.columns[position].column_type, functools.partial(decoded, errors=self.encoding_errors))
 
     def as_read(self) -> Archive:
-        """What a plan's text means: the archive as it is now."""
+        """Open the archive again, for a plan that was read from text."""
         if normalised(self.location) != self.location:
             raise StorageError(f"the plan reads from {visible(self.location)!r:.200}, which is not an absolute path: write it out")
         return open_archive(self.location, self.references, self.encoding_errors)
 
 
 def decoded(content: bytes, errors: str = STRICT) -> str:
-    """Make a text of bytes in UTF-8, or of others as is said.
+    """Decode UTF-8 bytes, with the given error handling.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def decoded(content: bytes, errors: str = STRICT) -> str:
 
 
 def archive_kind(location: str) -> str:
-    """Describe what an archive holds, ``sframe`` or ``sarray``; of a directory only the file that says it is read.
+    """Return ``sframe`` or ``sarray``, reading only the first index file.
 
     Raises
     ------
@@ -296,7 +296,7 @@ def archive_kind(location: str) -> str:
 
 
 def open_archive(location: str, references: Sequence[str] = (), encoding_errors: str = STRICT) -> Archive:
-    """Return an archive whose files are all there; only its index files are read.
+    """Open an archive; only its index files are read, and its segment files must exist.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def open_archive(location: str, references: Sequence[str] = (), encoding_errors:
     Raises
     ------
     StorageError
-        If an index file is damaged, or something is missing, or elsewhere.
+        If an index file is damaged, or something is missing or outside the archive.
     InvalidArgumentError
         If ``encoding_errors`` is none of those.
     """
@@ -332,7 +332,7 @@ def _indexes_in(location: str, reader: IndexReader) -> tuple[str, IndexedFrame]:
 
 
 def _first_index(location: str, reader: IndexReader) -> tuple[str, bytes, str]:
-    """What an archive holds, what names of its files begin with, and which file says so."""
+    """Read from a directory its kind, the prefix of its file names, and the file that says so."""
     file = reader.allowed.file(ARCHIVE_FILE, join(location, ARCHIVE_FILE))
     return *archive_index(reader.content(file), file.name), file.name
 
@@ -362,12 +362,12 @@ def _contents(archive: Archive, kind: str, frame: IndexedFrame, reader: IndexRea
 def _column(name: str, indexed: IndexedColumn, files: Sequence[ArchiveFile], numbers: dict[str, int]) -> ArchiveColumn:
     parts = tuple(ColumnPart(numbers[path], column, rows) for path, column, rows in indexed.parts)
     kind = indexed.kind if indexed.kind != MISSING else _kind_of_rows(name, parts, files)
-    # A column of which no one knows more than that it is empty.
+    # A column without any value.
     return ArchiveColumn(name, COLUMN_TYPES.get(kind, FLOAT), parts)
 
 
 def _require_plausible(column: ArchiveColumn, files: Sequence[ArchiveFile]) -> None:
-    """Ask the footers of files of which the index says that they have more rows than files of their length usually hold."""
+    """Check implausible row counts of the index against the footers."""
     for part in column.parts:
         file = files[part.file]
         if part.rows > ROWS_OF_A_BYTE * file.state.size:
@@ -375,7 +375,7 @@ def _require_plausible(column: ArchiveColumn, files: Sequence[ArchiveFile]) -> N
 
 
 def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[ArchiveFile]) -> int:
-    """The type of the first values of a column whose index does not say it; the only place where opening an archive reads rows."""
+    """The type of a column whose index has none, from its first values; the only place where opening reads rows."""
     for part in parts:
         file = files[part.file]
         blocks = footer_of(file).blocks(part.column, part.rows, name)
@@ -392,12 +392,12 @@ def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[Archiv
     return MISSING
 
 
-# --- Rows by number: only the blocks that hold some of them are read, each once for a reader that goes through the rows in order
+# --- Rows by number: a block that holds some of them is read once and cached
 
 
-# This many files are open at a time.
+# Open files.
 MAX_OPEN = 32
-# What is looked up in a block takes no more than so many times its bytes, of blocks that a writer makes.
+# A cached block may take this many times its size in the file, as written by Turi Create.
 MAX_GROWTH = 8
 # The column, its part and the block.
 BlockKey = tuple[int, int, int]
@@ -405,20 +405,20 @@ CountedColumns = tuple[int, list[pa.ChunkedArray]]
 
 
 class ArchiveReader:
-    """Reads rows of an archive; blocks that were read last are kept, as the next rows may be in them.
+    """Reads rows of an archive; the blocks used last are cached.
 
     Parameters
     ----------
     archive
         The archive.
     max_bytes
-        How many bytes of blocks are kept besides those of the last rows.
+        Size of the cache besides the blocks of the last read.
     """
 
     def __init__(self, archive: Archive, max_bytes: int | None = None) -> None:
         self.archive = archive
         self._max_bytes = config.batch_bytes if max_bytes is None else max_bytes
-        # In the order in which they were requested last.
+        # In order of last use.
         self._cached: dict[BlockKey, Block] = {}
         self._size = self._payloads = 0
 
@@ -434,12 +434,12 @@ class ArchiveReader:
             return [self._column(position, first, last, files, requested) for position in positions]
 
     def bytes_between(self, positions: Sequence[int], first: int, last: int) -> list[float]:
-        """Return about how many bytes rows ``first`` to ``last`` of each column take in memory; their blocks are read for that, and kept."""
+        """Estimate the bytes in memory of rows of each column; their blocks are read and cached."""
         with self._keeping() as requested, _OpenFiles(self.archive) as files:
             return [self._bytes(position, first, last, files, requested) for position in positions]
 
     def batches(self, positions: Sequence[int], first: int, last: int, max_rows: int, max_bytes: float) -> Iterator[CountedColumns]:
-        """Yield rows ``first`` to ``last`` some at a time, with how many they are: at most so many, of long ones no more than take this many bytes."""
+        """Yield batches of rows with their lengths, bounded in rows and, for long rows, in bytes."""
         while first < last:
             stop = min(first + max_rows, last)
             while stop - first > 1 and sum(self.bytes_between(positions, first, stop)) > max_bytes:
@@ -448,7 +448,7 @@ class ArchiveReader:
             first = stop
 
     def close(self) -> None:
-        """Keep no blocks."""
+        """Clear the cache."""
         self._cached.clear()
         self._size = self._payloads = 0
 
@@ -469,7 +469,7 @@ class ArchiveReader:
         return found
 
     def _blocks(self, column: ArchiveColumn, position: int, first: int, last: int) -> Iterator[tuple[BlockKey, ColumnBlocks, int, int]]:
-        """Each block that holds some rows, with those of its own rows that are meant."""
+        """Yield each block that intersects a range of rows, with the range inside the block."""
         for number, low, high in column.between(first, last):
             part = column.parts[number]
             blocks = footer_of(self.archive.contents.files[part.file]).blocks(part.column, part.rows, column.name)
@@ -492,7 +492,7 @@ class ArchiveReader:
 
     @contextlib.contextmanager
     def _keeping(self) -> Iterator[set[BlockKey]]:
-        """Let go of the blocks that no one has requested longest; what the block asks for stays."""
+        """Evict the blocks used longest ago; those of the current read stay."""
         requested: set[BlockKey] = set()
         yield requested
         left = self._size - max(self._max_bytes, sum(self._cached[key].size for key in requested if key in self._cached))
@@ -504,7 +504,7 @@ class ArchiveReader:
                 self._let_go(key)
 
     def _keep(self, key: BlockKey, block: Block) -> None:
-        """Keep a block, and no others that are much longer in memory than they are in their payloads, as no one writes them."""
+        """Cache a block, and evict others if they are implausibly large for their payloads."""
         self._cached[key] = block
         self._size += block.size
         self._payloads += block.payload_size
@@ -520,7 +520,7 @@ class ArchiveReader:
 
 
 class _OpenFiles:
-    """Segment files of an archive, opened when they are requested and closed at the end of the block."""
+    """Segment files, opened on demand and closed at the end of the block."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -545,7 +545,7 @@ class _OpenFiles:
 
 @contextlib.contextmanager
 def _name_block_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks) -> Iterator[None]:
-    """Tell which block is damaged."""
+    """Name the damaged block in errors."""
     try:
         yield
     except MisfitError:
@@ -561,7 +561,7 @@ def _name_block_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBl
 
 @contextlib.contextmanager
 def _name_row_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks, block: Block, low: int, high: int) -> Iterator[None]:
-    """Tell which row holds what no column does."""
+    """Name the row of an invalid value in errors."""
     try:
         yield
     except (UnicodeDecodeError, OverflowError) as error:
@@ -575,19 +575,19 @@ def _name_row_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBloc
         raise ArchiveDateError(f"{where}: {OUT_OF_YEARS}") from None
 
 
-# --- Column types that are narrower than those of the index: what all values of a column are is known when they are written
+# --- Narrow column types, which depend on all values and are settled when these are written
 
 
 Result = TypeVar("Result")
 
-# Types of archives that others of their kind are narrower than.
+# Types that can be narrowed.
 WIDE = (ENCODED_LIST, ENCODED_DICT, ZONED_DATETIME)
-# This many rows at so many places suggest a type.
+# Samples that suggest a type.
 PLACES, SAMPLE_ROWS = 8, 100
 
 
 def suggested_types(archive: Archive, positions: Sequence[int]) -> dict[int, ColumnType]:
-    """Return the types that some values of columns suggest, where they are narrower than those that the index says."""
+    """Return narrower types that samples of columns suggest."""
     found = {}
     for position in positions:
         column_type = archive.contents.columns[position].column_type
@@ -607,12 +607,12 @@ def _samples(archive: Archive, position: int) -> Iterator[list[object]]:
             (values,) = reader.read([position], first, min(first + SAMPLE_ROWS, archive.rows))
             yield decode(values, column_type)
     except StorageError:
-        # Who reads all rows is given it.
+        # Damage is reported when all rows are read.
         return
 
 
 def with_narrow_types(archive: Archive, positions: Sequence[int], write: Callable[[Archive], Result]) -> Result:
-    """Write an archive with types as narrow as its values allow: begin with those that some of them suggest, and again where one does not fit."""
+    """Write an archive with narrow types: start with the suggested ones, and retry without those that do not fit."""
     types: Mapping[int, ColumnType] = suggested_types(archive, positions)
     while True:
         try:

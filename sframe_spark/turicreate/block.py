@@ -1,4 +1,4 @@
-"""One block of a column: rows of which some may be missing, the others of one type, or each of its own."""
+"""Decodes one block of a column: rows of one type or of mixed types, some of them missing."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from sframe_spark.turicreate.object_decoding import (
 )
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 
-# What the record of a block says of it.
+# Flags in the record of a block.
 COMPRESSED, TYPED, MIXED, EXTENDED = 1, 2, 4, 8
-# Kinds of values in a block.
+# The number of types in a block.
 NONE, ONE_KIND, ONE_KIND_OR_MISSING = 0, 1, 2
-# The columns that the types of archives become. Arrays are lists in lists, images are records of their bytes.
+# The column type for each archive type. Tensors become nested lists, images records of their bytes.
 COLUMN_TYPES: dict[int, ColumnType] = {
     INTEGER: INT,
     REAL: FLOAT,
@@ -54,14 +54,14 @@ _WIDENED: dict[tuple[str, str], tuple[Callable[[pa.Array, ColumnType], pa.Array]
     (INT.kind, FLOAT.kind): (floats_of_ints, 1.0),
     (ARRAY.kind, ENCODED_LIST.kind): (lists_of_vectors, 3.0),
 }
-# Arrow keeps room for what is missing.
+# Memory of a missing value.
 BYTES_OF_MISSING = 8.0
 _COUNT = struct.Struct("<Q")
 
 
 @attrs.frozen
 class BlockForm:
-    """What the blocks of a column are read as.
+    """How blocks of a column are decoded.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class BlockForm:
 
 
 class Block:
-    """The rows of a block, looked through when it is made, decoded where they are requested.
+    """The rows of a block, checked when it is created and decoded on access.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Block:
         if not (isinstance(self._cells, WrittenCells) and self._cells.is_cut):
             payload.end()
         self.payload_size = len(content)
-        # What stays of lists and dicts are their texts, which most of their items do not take.
+        # Lists and dicts are held as JSON text, which most of their items do not take.
         decoded_bytes = self._cells.used_bytes if isinstance(self._cells, WrittenCells) else payload.allowance.used
         self.size += decoded_bytes
 
@@ -164,11 +164,11 @@ class Block:
         return self._cells.rows(low, high).take(pa.array(places, mask=missing))
 
     def _present(self, row: int) -> int:
-        """How many values come before a row."""
+        """The number of present values before a row."""
         return row if self._missing is None else row - int(np.count_nonzero(self._missing[:row]))
 
     def first_refused(self, first: int, last: int) -> int:
-        """Return the first of some rows that is nothing that a column holds, where one is."""
+        """Find the first row with an invalid value, in a range that has one."""
         begin = first
         while last - first > 1:
             middle = (first + last) // 2
@@ -181,7 +181,7 @@ class Block:
         return first
 
     def bytes_between(self, first: int, last: int) -> float:
-        """Return about how many bytes some rows take in memory."""
+        """Estimate the bytes in memory of some rows."""
         if self._cells is None:
             return BYTES_OF_MISSING * (last - first)
         low, high = self._present(first), self._present(last)
@@ -189,7 +189,7 @@ class Block:
 
 
 def missing_rows(payload: Payload, rows: int) -> np.ndarray:
-    """Read which rows are missing."""
+    """Read the bitmap of missing rows."""
     size = -(-rows // 64) * 8
     start = payload.skip(size, f"the missing ones of {rows} rows")
     bits = np.unpackbits(payload.array[start : start + size], bitorder="little").view(bool)
@@ -199,7 +199,7 @@ def missing_rows(payload: Payload, rows: int) -> np.ndarray:
 
 
 def cells_of(payload: Payload, kind: int, count: int, flags: int, form: BlockForm) -> Cells:
-    """Read the values of a type, as its column holds them.
+    """Read values of an archive type as values of the column.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def _of_kind(payload: Payload, kind: int, count: int, extended: bool, form: Bloc
 
 
 def _mixed(payload: Payload, rows: int, form: BlockForm) -> Iterator[Any]:
-    """Read values that each say what they are."""
+    """Read values with type tags."""
     payload.byte("how many types a block has")
     count = _COUNT.unpack_from(payload.content, payload.skip(8, "the number of values"))[0]
     if count != rows:
@@ -248,7 +248,7 @@ def _mixed(payload: Payload, rows: int, form: BlockForm) -> Iterator[Any]:
 
 
 def kind_of(content: bytes, flags: int) -> int:
-    """Return the type of the values of a block as its first bytes say it: that of the first value that is not missing, of a mixed one.
+    """Return the type of a block from its first bytes; for a mixed one, that of the first present value.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Archives become saved frames: threads decode and write ranges of rows side by side, block by block, without Spark; and are compared with them."""
+"""Converts archives to saved frames in parallel threads, without Spark, and verifies archives and conversions."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from sframe_spark.values.from_arrow import zoned_array
 # --- Conversion
 
 
-# Who waits is given so many rows.
+# Progress callback with a number of rows.
 OnRows = Callable[[int], None]
 
 
 def ignore_progress(rows: int) -> None:
-    """Tell no one."""
+    """Ignore progress."""
 
 
 def convert_archive(
@@ -41,7 +41,7 @@ def convert_archive(
     rows: tuple[int, int] | None = None,
     on_rows: OnRows = ignore_progress,
 ) -> Manifest:
-    """Save an archive, or some of it, as the frame or the column that it is: whole, or not at all.
+    """Save an archive, or some columns and rows of it, atomically.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def convert_archive(
     positions, rows
         The columns and the rows; None for all.
     on_rows
-        Called with the numbers of rows that were written, by several threads; with a negative one where these are to be written once more.
+        Called by several threads with numbers of written rows; negative when they will be written again.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def convert_archive(
 def archive_segments(
     archive: Archive, positions: Sequence[int], rows: tuple[int, int], directory: str, on_rows: OnRows = ignore_progress
 ) -> list[SegmentEntry]:
-    """Write rows of an archive as segments into a directory, some side by side, and return their entries in row order."""
+    """Write rows of an archive as segments in parallel, and return their entries in row order."""
     first, last = rows
     count = max(1, min(available_cores(), (last - first) // MIN_ROWS), -(-(last - first) // config.segment_rows))
     ranges = list(enumerate(pairwise(first + (last - first) * number // count for number in range(count + 1))))
@@ -101,7 +101,7 @@ def archive_segments(
     return in_threads(write, ranges, available_cores())
 
 
-# A segment should be worth its file.
+# Smaller segments are not worth a file.
 MIN_ROWS = 65_536
 
 
@@ -114,12 +114,12 @@ def _runs(archive: Archive, positions: Sequence[int], bounds: tuple[int, int], o
 
 
 def are_disjoint(target: str, location: str) -> bool:
-    """Return whether neither of two places is in the other, or is the other."""
+    """Return whether neither of two paths contains the other."""
     first, second = (os.path.join(os.path.realpath(place), "") for place in (target, location))
     return not first.startswith(second) and not second.startswith(first)
 
 
-# --- Verification: all rows are decoded, as an archive carries no checksums
+# --- Verification: archives carry no checksums, so all rows are decoded
 
 
 def require_readable_rows(archive: Archive) -> None:
@@ -159,7 +159,7 @@ def require_same_rows(archive: Archive, manifest: Manifest) -> None:
 
 
 def widened(values: pa.Array, narrow: ColumnType, wide: ColumnType) -> pa.Array:
-    """Return values of a column in the form in which archives have them."""
+    """Return saved values in the wider type of the archive."""
     if narrow == DATETIME and wide == ZONED_DATETIME:
         return zoned_array(values.cast(pa.int64()), pa.nulls(len(values), pa.int32()), values.is_valid())
     return recode(values, narrow, wide)

@@ -1,4 +1,4 @@
-"""Files of an archive: index files in a dialect of INI or in JSON, segment files with footers and blocks, and names that lead from one to another."""
+"""The files of an archive: INI and JSON index files, segment files with footers and blocks, and the names that link them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from sframe_spark.storage.manifest.manifest_json import check_length, read_text
 from sframe_spark.turicreate.block import COMPRESSED, EXTENDED, MIXED, TYPED
 from sframe_spark.turicreate.object_decoding import MISSING, TENSOR
 
-# --- INI files without quotes or escapes: nothing but bytes
+# --- INI files: bytes, without quoting or escapes
 
 
-# What is stripped from both ends of names and values. Other blanks are part of names of columns.
+# Blanks that are stripped; others belong to column names.
 BLANKS = b" \t\n\v\f\r"
-# Numbers of more digits count nothing.
+# Longer numbers are invalid.
 MAX_DIGITS = 18
 
 Key = TypeVar("Key", bytes, str)
@@ -39,7 +39,7 @@ Value = TypeVar("Value")
 
 
 def parse_ini(content: bytes, location: str) -> dict[bytes, dict[bytes, bytes]]:
-    """Return the keys and values of each section; values as they stand, with the blanks around them.
+    """Parse sections of keys and values; values keep their blanks.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def damaged(location: str, reason: str) -> StorageError:
 
 
 def number_of(value: Any, location: str, what: str) -> int:
-    """Return a number that an index file says, in digits; never below zero.
+    """Parse a non-negative number of an index file.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def number_of(value: Any, location: str, what: str) -> int:
 
 
 def sequence(section: Mapping[Key, Value], location: str, what: str) -> list[Value]:
-    """Return the entries of a section whose keys are the numbers from 0 on, in their order, as they stand.
+    """Return the values of a section whose keys are 0, 1, 2 ..., in that order.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def sequence(section: Mapping[Key, Value], location: str, what: str) -> list[Val
     return [found[place] for place in range(len(found))]
 
 
-# --- Names of other files: they lead to the archive's directory, or to those that the caller allows, and nowhere else
+# --- File names, which must lead into the archive's directory or those that the caller allows
 
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -132,7 +132,7 @@ ALLOWING = "references=[directories] (--references) allows what an archive names
 
 @attrs.frozen
 class ArchiveFile:
-    """A file of an archive, as it was when the archive was opened.
+    """A file of an archive in the state in which it was opened.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class NamedFile:
     name
         How it is called: other names in it are relative to the directory of this one.
     path
-        Where that leads; no part of it is a link.
+        The resolved path, without links.
     """
 
     name: str
@@ -176,7 +176,7 @@ class Allowed:
 
     @classmethod
     def of(cls, directory: str, references: Sequence[str]) -> Allowed:
-        """Return what may be read of the archive in a directory, and of these directories."""
+        """Return the allowed directories of an archive."""
         return cls(tuple(os.path.realpath(normalised(place)) for place in (directory, *references)))
 
     def file(self, name: bytes | str, holder: str) -> NamedFile:
@@ -208,7 +208,7 @@ class Allowed:
 
 
 def _has_bytes(name: str) -> bool:
-    """Return whether a file can have a name: half of a character is none, but for what stands for a byte that is no text."""
+    """Return whether a name can be encoded as a file name."""
     try:
         os.fsencode(name)
     except UnicodeEncodeError:
@@ -228,7 +228,7 @@ def is_below(path: str, directory: str) -> bool:
 
 
 def with_column(name: str) -> tuple[str, int | None]:
-    """Part the number of a column from the name of the file that holds it; None where there is none.
+    """Split the column number from a file name; None where there is none.
 
     Examples
     --------
@@ -245,12 +245,12 @@ def with_column(name: str) -> tuple[str, int | None]:
 WORD = struct.Struct("<Q")
 RECORD = np.dtype([("offset", "<u8"), ("length", "<u8"), ("size", "<u8"), ("rows", "<u8"), ("flags", "<u8"), ("content", "<u2"), ("unused", "V6")])
 KNOWN_FLAGS = COMPRESSED | TYPED | MIXED | EXTENDED
-# The engine writes no more than 2**18 rows to a block; none holds more bytes than an array of Arrow's, and no footer more than 1.4 million blocks.
+# Limits: Turi Create writes at most 2**18 rows per block; no block exceeds an Arrow array, no footer 1.4 million blocks.
 MAX_ROWS, MAX_BYTES, MAX_FOOTER_BYTES = 1 << 24, (1 << 31) - 1, 64 << 20
-# LZ4 makes no more of a byte than this, and of nothing these.
+# The expansion limit of LZ4: a factor and a constant.
 MAX_TIMES, MAX_EXTRA = 255, 64
 REMEMBERED_FOOTERS = 32
-# Links are not followed, and who opens a named pipe does not wait for somebody who writes to it.
+# Do not follow links, and do not wait on named pipes.
 READING = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -277,7 +277,7 @@ class SegmentFooter:
     known: dict[int, ColumnBlocks] = attrs.field(factory=dict, repr=False)
 
     def blocks(self, column: int, rows: int, name: str) -> ColumnBlocks:
-        """Return the blocks of a column, which has so many rows, and of which messages tell by a name.
+        """Return the blocks of a column; the row count of the index is checked, and the name is for messages.
 
         Raises
         ------
@@ -328,7 +328,7 @@ class ColumnBlocks:
         return int(self.starts[-1])
 
     def between(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the blocks that hold some rows, each with those of its own rows that are meant."""
+        """Yield the blocks that intersect a range of rows, with the range inside each block."""
         number = max(int(np.searchsorted(self.starts, first, "right")) - 1, 0)
         while number < len(self.records) and self.starts[number] < last:
             start, stop = int(self.starts[number]), int(self.starts[number + 1])
@@ -359,7 +359,7 @@ class ColumnBlocks:
 
 @attrs.frozen
 class BlockRecord:
-    """What a footer says of a block, each number of which can be: see :class:`ColumnBlocks`."""
+    """A validated block record: see :class:`ColumnBlocks`."""
 
     offset: int
     length: int
@@ -375,7 +375,7 @@ def damaged_file(path: str, reason: str) -> StorageError:
 
 @contextlib.contextmanager
 def opened(file: ArchiveFile) -> Iterator[int]:
-    """Open a file of an archive for the block, and make sure before and after that it is the one that it was when the archive was opened.
+    """Open a file of an archive, and check before and after the block that it has not changed.
 
     Raises
     ------
@@ -397,7 +397,7 @@ def opened(file: ArchiveFile) -> Iterator[int]:
 
 @contextlib.contextmanager
 def opened_regular(path: str) -> Iterator[tuple[BinaryIO, os.stat_result]]:
-    """Open a file of an archive that no one has examined yet, and what the system says of it.
+    """Open a file for the first time, and return its stream and status.
 
     Raises
     ------
@@ -459,7 +459,7 @@ def require_unchanged(file: ArchiveFile) -> None:
 
 
 def _require_same(file: ArchiveFile, status: os.stat_result) -> None:
-    # Links and rights, of which the time of any change says, may be others.
+    # Changes of links and permissions are ignored.
     if not stat.S_ISREG(status.st_mode) or FileState.of(status)[:3] != file.state[:3]:
         raise StorageError(f"{visible(file.path)} was changed since the archive was opened; open it again when nobody writes it, or read a copy")
 
@@ -491,7 +491,7 @@ def _load(file: ArchiveFile) -> SegmentFooter:
 
 
 def _places(path: str, content: bytes) -> tuple[tuple[int, int], ...]:
-    """Where the records of each column are in a footer."""
+    """Locate the records of each column in a footer."""
     columns = WORD.unpack_from(content)[0]
     place, found = WORD.size, []
     if columns > len(content) // WORD.size:
@@ -538,7 +538,7 @@ def unpacked(content: bytes, record: BlockRecord) -> bytes:
     if not record.flags & COMPRESSED:
         return content
     codec = pa.Codec("lz4_raw")
-    # Arrow says nothing where fewer bytes come than were requested. One fewer must be too few.
+    # Arrow does not notice a short result, so one byte less must be too small.
     with contextlib.suppress(OSError):
         codec.decompress(content, decompressed_size=record.size - 1)
         raise BrokenPayload(f"its packed bytes are fewer than {record.size} when they are unpacked")
@@ -549,22 +549,22 @@ def unpacked(content: bytes, record: BlockRecord) -> bytes:
     return found
 
 
-# --- Index files: which columns there are, and in which segment files their rows are
+# --- Index files: the columns, and the segment files of their rows
 
 
 VERSION, ARRAY_VERSION = 1, 2
-# Which of its names is that of the frame or the array.
+# The index of the content's prefix among the prefixes.
 CONTENT_PREFIX = 2
 
 
 @attrs.frozen
 class IndexedColumn:
-    """A column, as an index of arrays describes it.
+    """A column in an index of arrays.
 
     Parameters
     ----------
     kind
-        Number of its type; that of missing values where it is not told.
+        Number of its type; that of missing values where the index has none.
     parts
         For each segment the path of its file, the number of the column in it, and how many rows it has there.
     """
@@ -599,14 +599,14 @@ class IndexedFrame:
 
 @attrs.define
 class IndexReader:
-    """Reads the index files of one archive, of one frame at most, each once.
+    """Reads each index file of one archive once.
 
     Parameters
     ----------
     allowed
         Where they, and what they name, may be.
     read
-        Filled with what the file system said of each, by its path.
+        The states of the files that were read, by path.
     """
 
     allowed: Allowed
@@ -726,7 +726,7 @@ def _object(value: Any, path: str, what: str) -> dict[str, Any]:
 
 
 def _entries(value: Any, count: int, path: str, what: str) -> list[Any]:
-    """Entries of a sequence, which is a list, or an object whose keys are numbers."""
+    """The entries of a sequence, which is a JSON list or an object with numeric keys."""
     found = value if isinstance(value, list) else sequence(_object({} if value is None else value, path, what), path, what)
     if len(found) != count:
         raise damaged(path, f"{what} has {len(found)} entries for {count} segments")

@@ -1,9 +1,9 @@
-"""Numbers and datetimes of a block, checked when the block is read and decoded where rows are requested.
+"""Decodes numbers and datetimes of a block: checked when the block is read, decoded on access.
 
-Runs of whole numbers: groups of 128 with a header, a base and packed numbers.
+Integers come in groups of 128, each with a header, a base and packed values.
 
-Where a group ends follows from its first two bytes, so a loop over groups finds them, some ten nanoseconds a group. The numbers themselves are
-decoded only when they are requested, all groups of one form at a time: five to ten nanoseconds a number.
+The end of a group follows from its first two bytes, so a loop finds all groups in some ten nanoseconds each. The values are
+decoded only on access, all groups with one header at a time, in five to ten nanoseconds a number.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from sframe_spark.message_text import in_words
 from sframe_spark.types import DATETIME, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds
 
-# --- The bytes of a block, read from the front: what is requested is there, or the error says where it is not
+# --- Payloads: reading a block's bytes sequentially, with errors that name the position
 
 
-# What a block may become in memory, whatever its length, and how much of that for each byte of it in the file. A block is usually 64 KiB long.
+# Memory limit of a block: a constant plus a factor of its size in the file, usually 64 KiB.
 ALLOWED_BYTES = 128 << 20
 ALLOWED_FOR_EACH = 32
-# What no array of Arrow's exceeds.
+# The limit of an Arrow array.
 MAX_ALLOWED = (1 << 31) - 1
 
-# For each first byte of a variable-length number how many bytes the number has: as many more as it has low bits that are set.
+# Length of a variable-length number by its first byte: one more than its trailing one bits.
 NUMBER_BYTES = bytes((1, 2, 3, 4, 5, 6, 7, 9, 9)[(~first & (first + 1)).bit_length() - 1 if first < 255 else 8] for first in range(256))
 _WORD = struct.Struct("<Q")
 
 
 class Allowance:
-    """How much memory the values of one block may still take.
+    """The memory that the values of one block may still take.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Allowance:
         return self._all - self.left
 
     def take(self, size: int, place: int | None = None) -> None:
-        """Take some bytes, before they are taken of the memory.
+        """Reserve memory before it is allocated.
 
         Raises
         ------
@@ -72,14 +72,14 @@ class Allowance:
 
 
 class Payload:
-    """Bytes of a block, and how far they were read.
+    """The bytes of a block, read sequentially.
 
     Parameters
     ----------
     content
         The bytes.
     stored
-        How many of them are in the file: fewer, where they were compressed.
+        Its size in the file, which is smaller if it was compressed.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Payload:
         return self.size - self.place
 
     def broken(self, reason: str) -> BrokenPayload:
-        """Return the error that something is wrong where reading is."""
+        """Return an error with the current position."""
         return BrokenPayload(reason, self.place)
 
     def require(self, count: int, what: str) -> None:
@@ -154,7 +154,7 @@ class Payload:
             raise self.broken(f"{self.left} bytes are left over")
 
 
-# --- Runs of whole numbers
+# --- Integers
 
 
 GROUP = 128
@@ -163,18 +163,18 @@ WIDTHS = (0, 1, 2, 4, 8, 16, 32, 64)
 OFFSET, DIFFERENCE, SIGNED_DIFFERENCE = range(3)
 # Groups decoded at a time: their numbers take 2 MB.
 GROUPS_AT_ONCE = 2_048
-# Heads of groups that are kept as Python's numbers.
+# Group offsets that are held as Python ints at a time.
 HEADS_AT_ONCE = 65_536
-# What a group takes of a block's allowance: more than its head takes, so that a loop over very many ends soon.
+# Memory charged per group: more than its offset takes, to bound the loop over groups.
 BYTES_OF_GROUP = 32
-# Longer than any payload: what an unknown header says of its group.
+# Length of a group with an invalid header: longer than any payload.
 BEYOND = 1 << 40
 _NUMBER_BYTES = np.frombuffer(NUMBER_BYTES, np.uint8)
 _PLACES = np.arange(9)
 
 
 def packed_bytes(header: int, numbers: int) -> int:
-    """Return how many bytes the packed numbers of a group take; more than there can be if the header is none.
+    """Return the packed size of a group; BEYOND for an invalid header.
 
     Examples
     --------
@@ -187,16 +187,16 @@ def packed_bytes(header: int, numbers: int) -> int:
     return ((numbers - (codec != OFFSET)) * WIDTHS[width] + 7) // 8
 
 
-# For each header the bytes of a group of 128, but for its base.
+# Size of a full group without its base, by header.
 _GROUP_BYTES = tuple(1 + packed_bytes(header, GROUP) for header in range(256))
-# For each byte the numbers of 1, 2 or 4 bits in it.
+# Unpacked values of 2 or 4 bits, by byte.
 _UNPACKED = {
     bits: np.array([[(byte >> (bits * slot)) & ((1 << bits) - 1) for slot in range(8 // bits)] for byte in range(256)], np.uint8) for bits in (2, 4)
 }
 
 
 class NumberRun:
-    """Whole numbers that follow each other in a payload, decoded where they are requested.
+    """A run of integers in a payload, decoded on access.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class NumberRun:
         self._heads = _heads(payload, groups, count)
 
     def values(self, first: int, last: int) -> np.ndarray:
-        """Return the numbers from one on up to, not including, another: 64 bits, without a sign."""
+        """Return a range of the integers as unsigned 64 bits."""
         if first >= last:
             return np.empty(0, np.uint64)
         low, high = first // GROUP, -(-last // GROUP)
@@ -239,7 +239,7 @@ class NumberRun:
 
 
 def _heads(payload: Payload, groups: int, count: int) -> np.ndarray:
-    """Find the first byte of each group, and go to the end of the last."""
+    """Find the start of each group, and move to the end of the last."""
     # No payload has 2**31 bytes.
     found = np.empty(groups, np.int32)
     for before in range(0, groups - 1, HEADS_AT_ONCE):
@@ -253,7 +253,7 @@ def _heads(payload: Payload, groups: int, count: int) -> np.ndarray:
 
 
 def _walk(payload: Payload, groups: int) -> tuple[list[int], int]:
-    """Pass so many full groups, and return where each begins, and where the last ends."""
+    """Walk over full groups; return their starts, and the end of the last."""
     content, place, size = payload.content, payload.place, payload.size
     heads: list[int] = []
     try:
@@ -279,7 +279,7 @@ def _end_of_group(payload: Payload, numbers: int) -> int:
 
 
 def _decode(content: np.ndarray, heads: np.ndarray, found: np.ndarray) -> None:
-    """Decode groups of one length into the rows of an array."""
+    """Decode groups of equal length into the rows of an array."""
     heads = heads.astype(np.int64)
     headers = content[heads]
     sizes, bases = _bases(content, heads + 1)
@@ -295,8 +295,8 @@ def _decode(content: np.ndarray, heads: np.ndarray, found: np.ndarray) -> None:
 
 
 def _bases(content: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Decode numbers of variable length, and say how many bytes each has."""
-    # What is read beyond the end belongs to no number: those that do were refused.
+    """Decode variable-length numbers, and return the length of each."""
+    # Bytes read beyond the end belong to no number: such numbers were refused.
     windows = content[np.minimum(places[:, None] + _PLACES, len(content) - 1)]
     sizes = _NUMBER_BYTES[windows[:, 0]]
     short = np.ascontiguousarray(windows[:, :8]).view("<u8")[:, 0]
@@ -307,7 +307,7 @@ def _bases(content: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _decode_alike(content: np.ndarray, header: int, starts: np.ndarray, bases: np.ndarray, found: np.ndarray) -> None:
-    """Decode groups with one header into the rows of an array; sums wrap round."""
+    """Decode groups with the same header into the rows of an array; sums wrap around."""
     codec, bits = header & 3, WIDTHS[header >> 2]
     if not bits:
         found[:] = bases[:, None]
@@ -322,26 +322,26 @@ def _decode_alike(content: np.ndarray, header: int, starts: np.ndarray, bases: n
 
 
 def _with_signs(steps: np.ndarray) -> np.ndarray:
-    """Return what 0, 1, 2, 3, ... stand for: 0, -1, 1, -2, ..."""
+    """Decode zigzag encoding: 0, 1, 2, 3 mean 0, -1, 1, -2."""
     steps = steps.astype(np.uint64)
     return (steps >> np.uint64(1)) ^ (np.uint64(0) - (steps & np.uint64(1)))
 
 
 def _unpacked(content: np.ndarray, starts: np.ndarray, bits: int, numbers: int) -> np.ndarray:
-    """Return packed numbers, a row for each place at which some begin."""
+    """Unpack the values of several groups, one row for each."""
     size = (numbers * bits + 7) // 8
     windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(content, size)[starts])
     if bits >= 8:
         return windows.view(f"<u{bits // 8}")
     found = np.unpackbits(windows, axis=1, bitorder="little") if bits == 1 else _UNPACKED[bits][windows].reshape(len(starts), -1)
-    # The byte that is not full comes first, with its numbers in its high bits.
+    # The partial byte comes first, with its values in the high bits.
     return found[:, found.shape[1] - numbers :]
 
 
 # --- Datetimes: seconds of 56 bits, a code for the zone, microseconds
 
 
-# Newer ones count quarters of an hour from here on, on both sides of 0, and tell microseconds; older ones, in between, count half hours.
+# Newer codes count quarters of an hour beyond 25 on both sides of 0, and have microseconds; older ones count half hours.
 NEWER, LARGEST_ZONE = 25, 48
 NO_ZONE = 64 + NEWER
 NEWER_BYTES, OLDER_BYTES = 12, 8
@@ -349,7 +349,7 @@ OUT_OF_YEARS = "a date-time lies outside the years 1 to 9999, which is all that 
 
 
 def minutes_of(code: int) -> int | None:
-    """Return how many minutes east of UTC a zone's code means; None for a datetime without a zone.
+    """Return the offset in minutes east of UTC for a zone code; None for no zone.
 
     Raises
     ------
@@ -393,7 +393,7 @@ def read_datetime(payload: Payload) -> datetime.datetime:
 
 
 class DatetimeRun:
-    """Datetimes that follow each other in a payload, all of one length.
+    """A run of datetimes of equal width in a payload.
 
     Parameters
     ----------
@@ -411,7 +411,7 @@ class DatetimeRun:
         self._start = payload.skip(count * self._width, "date-times")
 
     def values(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the microseconds in UTC of some of them, their minutes east of UTC, and which have none.
+        """Return the UTC microseconds of a range, the offsets in minutes, and which have no zone.
 
         Raises
         ------
@@ -446,7 +446,7 @@ def _require_years(seconds: np.ndarray, minutes: np.ndarray, first: int) -> None
 
 
 def are_alike(payload: Payload, count: int) -> bool:
-    """Return whether so many datetimes fill the rest of a payload if all have one length, as those have that one engine wrote."""
+    """Return whether the rest of a payload can be this many datetimes of equal width, as one program writes them."""
     return payload.left in (count * NEWER_BYTES, count * OLDER_BYTES)
 
 
@@ -456,7 +456,7 @@ def datetime_array(microseconds: np.ndarray, minutes: np.ndarray, naive: np.ndar
     return pa.StructArray.from_arrays([instants, pa.array(minutes.astype(np.int32), mask=naive)], fields=list(ZONED_PHYSICAL))
 
 
-# --- Values of one type, without those that are missing
+# --- Cells: present values of one type
 
 
 # How floats are stored: as their bits, or as whole numbers.
@@ -464,7 +464,7 @@ AS_BITS, AS_INTEGERS = 0, 1
 
 
 class Cells(Protocol):
-    """Values that follow each other."""
+    """A run of values of one type."""
 
     def rows(self, first: int, last: int) -> pa.Array:
         """Return some of them.
@@ -478,7 +478,7 @@ class Cells(Protocol):
         """
 
     def size(self, first: int, last: int) -> float:
-        """Return about how many bytes some of them take in memory."""
+        """Estimate the bytes in memory of a range."""
 
 
 class Integers:
@@ -604,7 +604,7 @@ class Vectors:
 
 
 def offsets_of(payload: Payload, count: int, limit: int) -> np.ndarray:
-    """Read a run of lengths, none above some number, and return where each thing begins, and where the last ends.
+    """Read a run of lengths and return the offsets of the items and the end.
 
     Raises
     ------
@@ -622,7 +622,7 @@ def offsets_of(payload: Payload, count: int, limit: int) -> np.ndarray:
 
 
 def floats_between(run: FloatRun, allowance: Allowance, offsets: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the floats of some values, and where each value begins in them, and where the last ends.
+    """Return the floats of a range of items, and the offsets of the items in them.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Texts, lists, dicts, images and arrays of a block."""
+"""Decodes strings, lists, dicts, images and tensors of a block."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sframe_spark.types import LIST_KIND, ColumnType
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.tagged_json import MAX_LEVELS, encode_value
 
-# --- Texts: lengths and then bytes, or numbers of the entries of a dictionary
+# --- Strings: plain, or as indices of a dictionary
 
 
 DIRECT, BY_DICTIONARY = 0, 1
-# What an entry of a dictionary takes of a block's allowance: a loop makes them, and no one writes more than 64.
+# Memory charged per dictionary entry: entries are created in a loop, and writers create at most 64.
 BYTES_OF_ENTRY = 1_024
 
 
 def texts(payload: Payload, count: int, decode: Decode) -> Cells:
-    """Read so many texts of a payload; ``decode`` makes a text of bytes that are not UTF-8, or raises."""
+    """Read a run of strings; ``decode`` handles bytes that are not UTF-8, or raises."""
     form = payload.byte("how texts are stored")
     if form == DIRECT:
         return _DirectTexts(payload, count, decode)
@@ -46,7 +46,7 @@ class _DirectTexts:
         self._content, self._decode = payload.content, decode
 
     def rows(self, first: int, last: int) -> pa.Array:
-        # Not copied: Arrow reads the bytes where they are.
+        # Arrow refers to the bytes without a copy.
         data = pa.py_buffer(self._content).slice(self._start + int(self._offsets[first]))
         offsets = (self._offsets[first : last + 1] - self._offsets[first]).astype(np.int32)
         found = pa.StringArray.from_buffers(last - first, pa.py_buffer(offsets), data)
@@ -60,7 +60,7 @@ class _DirectTexts:
 
 
 class RepeatedTexts:
-    """Texts that are numbers of the entries of a dictionary; ``decode`` as of :func:`texts`."""
+    """Dictionary-encoded strings; ``decode`` as of :func:`texts`."""
 
     def __init__(self, payload: Payload, count: int, decode: Decode) -> None:
         entries = payload.number()
@@ -78,7 +78,7 @@ class RepeatedTexts:
         return self._entries.take(pa.array(self._places(first, last)))
 
     def spread(self, first: int, last: int, missing: np.ndarray) -> pa.Array:
-        """Some of them, with rows between them that are missing: texts are taken once."""
+        """A range of the strings with missing rows in between."""
         places = np.zeros(len(missing), np.int32)
         places[~missing] = self._places(first, last)
         return self._entries.take(pa.array(places, mask=missing))
@@ -102,7 +102,7 @@ class RepeatedTexts:
 
 
 def _decoded(entries: list[bytes], decode: Decode) -> tuple[pa.Array, dict[int, UnicodeDecodeError]]:
-    """The texts of a dictionary, and the errors of those that are none, by their numbers."""
+    """Decode dictionary entries; return errors of invalid ones by index."""
     found: list[str] = []
     broken: dict[int, UnicodeDecodeError] = {}
     for place, entry in enumerate(entries):
@@ -115,7 +115,7 @@ def _decoded(entries: list[bytes], decode: Decode) -> tuple[pa.Array, dict[int, 
 
 
 def is_valid_utf8(found: pa.Array) -> bool:
-    """Return whether the bytes of texts are UTF-8, each for itself.
+    """Return whether each string of an array is valid UTF-8.
 
     Examples
     --------
@@ -129,18 +129,18 @@ def is_valid_utf8(found: pa.Array) -> bool:
     return True
 
 
-# --- Serialised values as Python's: what lists and dicts hold, and whole lists, dicts and images
+# --- Tagged values: the items of lists and dicts, and whole lists, dicts and images
 
 
 INTEGER, REAL, TEXT, VECTOR, LIST, DICTIONARY, TIMESTAMP, MISSING, IMAGE, TENSOR = range(10)
-# Who wrote with tags of before this one put four bytes behind each.
+# Older writers used smaller tags, each followed by four bytes.
 NEWER_TAGS = 128
 TAGGED_INTEGER, TAGGED_REAL, TAGGED_TEXT, TAGGED_MISSING = (NEWER_TAGS + kind for kind in (INTEGER, REAL, TEXT, MISSING))
 BYTES_OF_OLDER_TAG = 4
-# What an item takes in Python, and as text.
+# Memory charged per item and per float, in Python and as text.
 BYTES_OF_ITEM, BYTES_OF_FLOAT = 96, 48
 IMAGE_FORMATS = ("jpeg", "png", "raw", "unknown")
-# Numpy has no more than twice as many; and arrays without elements are all of one shape, but for those that no one wrote.
+# Limits of tensors: dimensions, and the size of shapes without elements.
 MAX_DIMENSIONS, MAX_EMPTY = 32, 65_536
 _INTEGER, _REAL, _LENGTH = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<Q")
 _IMAGE = struct.Struct("<BQQQQQ")
@@ -148,7 +148,7 @@ Decode = Callable[[bytes], str]
 
 
 class TaggedReader:
-    """Reads serialised values of a payload.
+    """Reads tagged values of a payload.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class TaggedReader:
         self._payload, self._decode = payload, decode
 
     def value(self, levels: int = MAX_LEVELS) -> Any:
-        """Read a value that says itself what it is.
+        """Read a value with its type tag.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class TaggedReader:
         return length
 
     def _count(self, min_bytes: int, cost: int, what: str) -> int:
-        """How many items follow, each of at least this many bytes, and taking so many in memory."""
+        """Read a count of items, checking their minimal size and reserving their memory."""
         payload, count = self._payload, self._length()
         payload.require(count * min_bytes, f"{what} of {count} items")
         payload.allowance.take(count * cost, payload.place)
@@ -247,7 +247,7 @@ class TaggedReader:
         return dict(zip(keys, items[1::2], strict=True))
 
     def _items(self, count: int, levels: int) -> list[Any]:
-        """This many values that say themselves what they are; texts and numbers, which most are, without a call for each."""
+        """Read tagged values; strings and numbers, the most common, are decoded inline."""
         payload, found = self._payload, list[Any]()
         content, size, place, decode = payload.content, payload.size, payload.place, self._decode
         word, real, add = _INTEGER.unpack_from, _REAL.unpack_from, found.append
@@ -296,7 +296,7 @@ class TaggedReader:
         return {"height": height, "width": width, "channels": channels, "format": IMAGE_FORMATS[form], "data": content}
 
     def tensor(self, levels: int = MAX_LEVELS) -> Any:
-        """Read an array of any number of dimensions as lists in lists, the innermost vectors."""
+        """Read a tensor as nested lists, the innermost ones vectors."""
         payload = self._payload
         payload.byte("an array")
         shape = [self._length() for _ in range(self._count(8, BYTES_OF_ITEM, "a shape"))]
@@ -308,12 +308,12 @@ class TaggedReader:
 
 
 def as_key(value: Any) -> Any:
-    """Return what stands for a value as a key of a dict: a tuple for a list or a vector."""
+    """Return a hashable form of a value as a dict key: a tuple for a list or vector."""
     return tuple(map(as_key, value)) if isinstance(value, (list, array.array)) else value
 
 
 def tensor_of(elements: np.ndarray, shape: list[int], strides: list[int]) -> np.ndarray:
-    """Return an array over its elements; nothing is copied.
+    """Return a strided view of a tensor's elements.
 
     Raises
     ------
@@ -340,7 +340,7 @@ def tensor_of(elements: np.ndarray, shape: list[int], strides: list[int]) -> np.
 
 
 def vectors_of(tensor: np.ndarray) -> Any:
-    """Return an array as lists in lists, the innermost vectors, as arrays of numpy's are held in lists.
+    """Return a tensor as nested lists, the innermost ones vectors.
 
     Examples
     --------
@@ -352,19 +352,19 @@ def vectors_of(tensor: np.ndarray) -> Any:
     return array.array("d", tensor.tobytes()) if len(tensor) else []
 
 
-# --- Lists, dicts, images and arrays as the texts in which columns of lists and dicts hold them
+# --- Cells of lists, dicts, images and tensors, as JSON text
 
 
-# What a float of an array takes while it becomes text, and in the text.
+# Memory per float while it is formatted, and in the text.
 BYTES_WHILE_WRITTEN, BYTES_WRITTEN = 80, 24
-# Of arrays that are decoded at a time.
+# Tensor elements decoded at a time.
 ELEMENTS_AT_ONCE = 131_072
-# Classes of the values that a column of a kind holds as they are.
+# Python class of the values of each kind.
 _CLASSES = {"int": int, "float": float, "str": str, "array": array.array, "list": list, "dict": dict, "datetime": datetime.datetime}
 
 
 class WrittenCells:
-    """Values that are read one after the other, all of them when the block is.
+    """Values that are decoded eagerly, one after the other.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ class WrittenCells:
         try:
             found.extend(values)
         except (UnicodeDecodeError, OverflowError) as error:
-            # What comes before it can be read.
+            # The values before it can be read.
             self._failure = error
         self._values = encoded([fitting(value, column_type) for value in found], column_type)
         self._each = self._values.nbytes / max(len(found), 1)
@@ -392,7 +392,7 @@ class WrittenCells:
 
     @property
     def is_cut(self) -> bool:
-        """Whether reading ended with a value that no column holds."""
+        """Whether decoding ended at an invalid value."""
         return self._failure is not None
 
     def rows(self, first: int, last: int) -> pa.Array:
@@ -402,12 +402,12 @@ class WrittenCells:
         return self._values.slice(first, last - first)
 
     def size(self, first: int, last: int) -> float:
-        """As many bytes as they have on average."""
+        """Their average size."""
         return self._each * (last - first)
 
 
 def encoded(values: list[Any], column_type: ColumnType) -> pa.Array:
-    """Return values of a column's kind in the form that it has.
+    """Encode values in the column's storage type.
 
     Raises
     ------
@@ -421,7 +421,7 @@ def encoded(values: list[Any], column_type: ColumnType) -> pa.Array:
 
 
 def fitting(value: Any, column_type: ColumnType) -> Any:
-    """Return a value as a column of a type holds it: an int may become a float, a vector a list.
+    """Convert a value to the column's kind: an int may become a float, a vector a list.
 
     Raises
     ------
@@ -448,7 +448,7 @@ def fitting(value: Any, column_type: ColumnType) -> Any:
 
 
 class WidenedCells:
-    """Values of another type than their column's, which holds them without loss.
+    """Values that are widened to their column's type without loss.
 
     Parameters
     ----------
@@ -481,7 +481,7 @@ def lists_of_vectors(values: pa.Array, column_type: ColumnType) -> pa.Array:
 
 
 class Tensors:
-    """Arrays of any number of dimensions: ranks, numbers of elements, shapes, strides, then all elements.
+    """Tensors: ranks, sizes, shapes, strides, then all elements.
 
     Parameters
     ----------
@@ -511,7 +511,7 @@ class Tensors:
 
     def _between(self, first: int, last: int) -> Iterator[list[Any]]:
         while first < last:
-            # As many as have so many elements, one at least.
+            # As many as fit the limit, at least one.
             fitting = int(np.searchsorted(self._offsets, self._offsets[first] + ELEMENTS_AT_ONCE, "right")) - 1
             stop = min(last, max(fitting, first + 1))
             if BYTES_WHILE_WRITTEN * int(self._offsets[first + 1] - self._offsets[first]) > self._allowance.left:
@@ -524,7 +524,7 @@ class Tensors:
     def _nested(self, number: int, elements: np.ndarray) -> list[Any]:
         low, high = (int(place) for place in self._places[number : number + 2])
         found = tensor_of(elements, self._shapes[low:high].tolist(), self._strides[low:high].tolist())
-        # A column of them is one of lists, whatever the dimensions of each.
+        # The column holds lists, whatever the dimensions of each tensor.
         return found.tolist() if found.ndim == 1 else vectors_of(found)
 
     def size(self, first: int, last: int) -> float:

@@ -1,4 +1,4 @@
-"""The operator over rows of an archive, which are decoded where somebody reads them: in this process, or by Spark's tasks."""
+"""The operator over rows of an archive, decoded in this process or by Spark tasks."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from sframe_spark.turicreate.archive import Archive, ArchiveReader, open_archive
 from sframe_spark.turicreate.convert import archive_segments, require_readable_rows
 from sframe_spark.udf.errors import ErrorTransport, error_transport
 
-# --- Lowering to Spark: tasks that decode a range of rows each
+# --- Lowering to Spark: each task decodes a range of rows
 
 
-# A task of Spark's should be worth its start.
+# Smaller tasks are not worth their start.
 MIN_TASK_ROWS = 65_536
-# What Spark's own reader takes at a time.
+# Batch size of Spark's own readers.
 BATCH_BYTES = 8 << 20
 KEY = "k0"
 
 
 @attrs.frozen
 class ScanTasks:
-    """What tasks that scan an archive are sent.
+    """The arguments of tasks that scan an archive.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class ScanTasks:
     start
         The row of the archive that is number 0.
     bounds
-        The first row of each task, and the one behind that of the last.
+        First row of each task, and the end of the last.
     batch_rows
         Most rows at a time.
     transport
@@ -65,7 +65,7 @@ class ScanTasks:
     transport: ErrorTransport
 
     def batches(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the tasks whose numbers come in."""
+        """Yield the rows of the tasks with the incoming numbers."""
         acknowledge_at_once()
         ranges = list(pairwise(self.bounds))
         try:
@@ -84,7 +84,7 @@ class ScanTasks:
 
 
 def scan_archive(source: ArchiveSource, context: LoweringContext) -> Relation:
-    """A DataFrame whose partitions are ranges of rows; which archive it was, as its files are now, is what says an open scan from another."""
+    """Return a DataFrame with ranges of rows as partitions; open scans are shared by the archive's identity."""
     key = ("archive", source.archive.identity, source.positions, source.start, source.stop, config.batch_rows)
     return context.open_source(key, partial(open_scan, source, context))
 
@@ -101,7 +101,7 @@ def open_scan(source: ArchiveSource, context: LoweringContext) -> Relation:
 
 
 def task_bounds(rows: int, cores: int) -> Sequence[int]:
-    """Return where the rows of tasks begin: enough tasks for all cores, none too small or too large.
+    """Return the task boundaries: enough tasks for all cores, none too small or too large.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def task_bounds(rows: int, cores: int) -> Sequence[int]:
 # --- The operator
 
 
-# Of texts, lists and dicts nothing but the length of the files is known: they are packed to about a third of what they take.
+# The size of strings, lists and dicts is estimated from that of the files, assuming this compression ratio.
 PACKED_TO_A = 3.0
 
 
@@ -133,7 +133,7 @@ class ArchiveSource(Source):
     start, stop
         The rows.
     handle
-        Keeps a copy of an archive that is remote.
+        Keeps the local copy of a remote archive alive.
     """
 
     name: ClassVar[str] = "archive_source"
@@ -162,7 +162,7 @@ class ArchiveSource(Source):
         return self.read_by(ArchiveReader(self.archive), start, stop)
 
     def read_by(self, reader: ArchiveReader, start: int, stop: int) -> Chunk:
-        """Rows from who may have read some of their blocks already."""
+        """Read rows with a reader that may have cached some blocks."""
         first = self.start + start
         last = max(first, min(self.start + stop, self.stop))
         return Chunk(tuple(map(combine, reader.read(self.positions, first, last))), last - first)
@@ -217,7 +217,7 @@ class ArchiveSource(Source):
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """By type where it says; otherwise what the lengths of the files let expect. No row is read for that."""
+        """Sizes by type where fixed, else estimated from the sizes of the files; no row is read."""
         columns, rows = self.archive.contents.columns, max(self.archive.rows, 1)
         open_ended = sum(fixed_size(column.column_type) is None for column in columns)
         each = PACKED_TO_A * self.archive.size / rows / max(open_ended, 1)
@@ -241,7 +241,7 @@ class ArchiveSource(Source):
 
 
 class _BlockReader(Reader):
-    """Reads an archive; blocks whose rows were requested last are decoded, but not read, again."""
+    """Reads an archive; decoded values are not cached, but blocks are."""
 
     def __init__(self, source: ArchiveSource) -> None:
         super().__init__(source)
@@ -253,13 +253,13 @@ class _BlockReader(Reader):
         return self._rows.read_by(self._blocks, start, stop)
 
     def bytes_between(self, start: int, stop: int) -> float:
-        """Exact for what is about to be read, whose blocks are kept."""
+        """Exact for the blocks of these rows, which are read and cached."""
         first, last = self._rows.start + start, min(self._rows.start + stop, self._rows.stop)
         fixed = sum(size for size in map(fixed_size, self._rows.infer_type(())) if size is not None) * max(last - first, 0)
         return fixed + sum(self._blocks.bytes_between(self._open_ended, first, last))
 
     def close(self) -> None:
-        """Keep no blocks."""
+        """Clear the cache."""
         self._blocks.close()
 
 

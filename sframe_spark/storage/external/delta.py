@@ -1,4 +1,4 @@
-"""Delta tables of this machine, without a JVM: the log is read by the library `deltalake`, the files by us."""
+"""Reads local Delta tables without a JVM: the log with the library `deltalake`, the files as segments of ours."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sframe_spark.storage.manifest.manifest import Manifest
 
 INSTALL = "pip install 'sframe_spark[delta]'"
 WITH_SPARK = "read it with Spark, SFrame(spark.read.format('delta').load(...)), or have its files rewritten without it"
-# Features that change how the log is written, or types, which are examined file by file, but not which rows a file holds.
+# Table features that do not change which rows a file holds.
 _HARMLESS = frozenset(
     {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck"}
 )
@@ -29,7 +29,7 @@ _NEWEST_READER = 3
 
 
 def delta_manifests(path: Any, version: int | None = None) -> list[Manifest]:
-    """Return manifests of the rows of a version of a Delta table: files by the time that the log gives them, then by name.
+    """Return manifests of a version of a Delta table, files ordered by the time in the log and then by name.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def delta_manifests(path: Any, version: int | None = None) -> list[Manifest]:
 
 
 def _as_in_files(field: pa.Field, mapping: str) -> pa.Field:
-    """A field of the table with what its files call it, or with its number there, and no metadata else."""
+    """A field with the name or number that its files use, and no other metadata."""
     metadata = field.metadata or {}
     said = {"name": (STORED_NAME, PHYSICAL_NAME), "id": (FIELD_ID, COLUMN_NUMBER)}.get(mapping)
     stored_as = {said[0]: metadata[said[1]]} if said is not None and said[1] in metadata else None
@@ -81,7 +81,7 @@ def _directory_of(path: Any) -> str:
     if os.path.isfile(real):
         raise StorageError(f"{visible(root)} is a file; a Delta table is a directory")
     if urllib.parse.unquote(real) != real or "\\" in real:
-        # The library reads the log of another directory then.
+        # The library would then read the log of another directory.
         raise UnsupportedOperationError(f"{visible(real)} has per cent signs or backslashes, which the library deltalake takes for others: rename it")
     return root
 
@@ -114,20 +114,20 @@ def _open(root: str, version: int | None) -> Any:
 
 @contextlib.contextmanager
 def _translate_errors(root: str) -> Iterator[None]:
-    """Turn what the library raises into an error of ours; it has no class of its own for much of it."""
+    """Translate the library's errors; many of them have no class of their own."""
     try:
         yield
     except (MemoryError, StorageError):
         raise
     except BaseException as error:
-        # What the library did not expect is no Exception, so that no one catches it.
+        # A panic of the library is no Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise StorageError(f"the log of the Delta table {visible(root)} cannot be read: {_first_line(error)}") from error
 
 
 def _refuse_features(root: str, table: Any, mapping: str) -> None:
-    """Refuse what would make the rows others than those of the files."""
+    """Refuse features by which the rows are not those of the files."""
     with _translate_errors(root):
         protocol = table.protocol()
     reason = None
@@ -147,7 +147,7 @@ def _refuse_features(root: str, table: Any, mapping: str) -> None:
 
 
 def _deletion_vectors(table: Any) -> str | None:
-    """Ask the library, which examines every file of the snapshot; what it cannot tell counts as one."""
+    """Find deletion vectors; if the library fails, there may be some."""
     try:
         found = any(pa.record_batch(batch).num_rows for batch in table.deletion_vectors())
     except Exception as error:
@@ -156,7 +156,7 @@ def _deletion_vectors(table: Any) -> str | None:
 
 
 def _first_line(error: BaseException) -> str:
-    """What the library says, without the calls inside it."""
+    """The first line of the library's message, without its call stack."""
     return visible(str(error).partition("\n")[0])[:400]
 
 

@@ -1,4 +1,4 @@
-"""Iceberg tables with files of this machine, without a JVM: metadata is read by the library `pyiceberg`, the files by us."""
+"""Reads local Iceberg tables without a JVM: metadata with the library `pyiceberg`, the files as segments of ours."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from sframe_spark.storage.manifest.statistics import Scalar
 INSTALL = "pip install 'sframe_spark[iceberg]'"
 WITH_SPARK = "read it with Spark, SFrame(spark.read.format('iceberg').load(...)), or have its files rewritten"
 COMPRESSED = ".gz.metadata.json"
-# A small file that is compressed can become as much text as one likes.
+# A small compressed file can expand without limit.
 MAX_METADATA = 256 << 20
 
 
 def iceberg_manifests(table: Any, snapshot_id: int | None = None) -> list[Manifest]:
-    """Return manifests of the rows of a snapshot of an Iceberg table: files by when they were added, then by name.
+    """Return manifests of a snapshot of an Iceberg table, files ordered by when they were added and then by name.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def iceberg_manifests(table: Any, snapshot_id: int | None = None) -> list[Manife
             raise StorageError(f"the Iceberg table {visible(root)} has no snapshot {snapshot_id}: the last ones are {known}")
         if snapshot is not None:
             ages = _ages(root, found, snapshot)
-        # A snapshot is read with the columns of its time.
+        # A snapshot has the columns of its time.
         scan = found.scan(snapshot_id=snapshot_id)
         current = scan.projection()
         schema = schema_to_pyarrow(current)
@@ -81,7 +81,7 @@ def _table_of(table: Any) -> Any:
 
 
 def _static_table(location: str) -> Any:
-    """Return the table that a file describes; its files are opened by the library's own class.
+    """Return the table that a metadata file describes, with the library's own file access.
 
     Not by `StaticTable.from_metadata`, which imports and calls whatever class the metadata names for that (`py-io-impl`).
     """
@@ -96,7 +96,7 @@ def _static_table(location: str) -> Any:
     except MemoryError:
         raise
     except Exception:
-        # What is said of it quotes what is in the file.
+        # The library's message would quote the content of the file.
         reason = "holds no metadata of an Iceberg table, or of a version that pyiceberg does not know: give the newest such file"
         raise StorageError(f"{visible(location)} {reason}") from None
     return StaticTable(("static-table", location), metadata, location, PyArrowFileIO(), NoopCatalog("static-table"))
@@ -111,7 +111,7 @@ def _text_of_metadata(location: str) -> str:
 
 
 def _root_of(table: Any) -> str:
-    """Return the directory above that of the metadata file, which the user named: what metadata says of it is not believed."""
+    """Return the directory above that of the metadata file, which the user named; the location in the metadata is not trusted."""
     return os.path.dirname(os.path.dirname(_local(table.metadata_location)))
 
 
@@ -124,7 +124,7 @@ def _local(location: str) -> str:
 
 @contextlib.contextmanager
 def _translate_errors(root: str) -> Iterator[None]:
-    """Turn what the library raises into an error of ours; it has no class of its own for much of it."""
+    """Translate the library's errors; many of them have no class of their own."""
     try:
         yield
     except (MemoryError, SFrameError):
@@ -134,9 +134,9 @@ def _translate_errors(root: str) -> Iterator[None]:
 
 
 def _ages(root: str, table: Any, snapshot: Any) -> dict[str, int]:
-    """Return when each data file was added, by its location; make sure of what the library does not examine.
+    """Return the sequence number of each data file by its location, checking what the library does not check.
 
-    It would open files that are remote, on another machine perhaps, and takes the end of a file cut short for the end of the list in it.
+    The library would open files outside the table, and takes the end of a truncated list for its end.
     """
     from pyiceberg.manifest import DataFileContent, ManifestContent
 
@@ -197,7 +197,7 @@ def _files(root: str, table: Any, current: Any, schema: pa.Schema, ages: Mapping
 
 
 def _defaults(current: Any, schema: pa.Schema) -> dict[str, Scalar]:
-    """The values that columns have in files of before they came, as far as a column that files do not have can be of their types."""
+    """The default values of columns in files that were written before the columns were added."""
     found = {}
     for field in _with_default(current):
         data_type = schema.field(field.name).type
@@ -211,7 +211,7 @@ def _with_default(current: Any) -> list[Any]:
 
 
 def _never_missing(spec: Any, current: Any, defaults: Mapping[str, Scalar]) -> dict[str, str]:
-    """Columns that have other values than missing ones where a file lacks them."""
+    """Columns, with the reason, that must not be taken for missing where a file lacks them."""
     found = {field.name: "it has a default value for rows of before" for field in _with_default(current) if field.name not in defaults}
     partitioned = {field.source_id for field in spec.fields if str(field.transform) == "identity"}
     return found | {field.name: "its value is in the partition alone" for field in current.fields if field.field_id in partitioned}

@@ -1,6 +1,6 @@
-"""Parquet files that the log of a table names, as a manifest: columns of the table's schema, checked against each file's footer.
+"""Manifests of lake table snapshots: columns of the table's schema, checked against each file's footer.
 
-Nothing that a log says is believed: paths stay inside the table, and sizes and numbers of rows are those of the files.
+The log is not trusted: paths stay inside the table, and sizes and numbers of rows are those of the files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sframe_spark.values.from_arrow import arrow_column_type, normalize, warn_of
 from sframe_spark.values.input_values import require_known_extensions
 
 FIELD_ID = b"PARQUET:field_id"
-# In the metadata of a field of a table: what files call it, where that is another name.
+# Field metadata: the column's name in the files, where it differs.
 STORED_NAME = b"sframe:stored_name"
 
 
@@ -42,9 +42,9 @@ class LakeFile:
     rows
         How many rows it has; None where the log does not say.
     constants
-        Columns, by name, that have one value in all rows, whatever the file says.
+        Columns, by name, with one value in all rows, even if the file has them.
     defaults
-        Columns, by name, that have one value in all rows of a file that does not have them; others miss it there.
+        Columns, by name, with one value in all rows if the file lacks them; without a default they are missing there.
     never_missing
         Columns, by name, that the file must have, and why.
     """
@@ -59,7 +59,7 @@ class LakeFile:
 
 @attrs.frozen
 class _Read:
-    """A file, its footer, and its fields by the name that the table's schema has for them."""
+    """A file with its footer, and its fields by the table's column names."""
 
     file: LakeFile
     path: str
@@ -68,7 +68,7 @@ class _Read:
 
 
 def manifests_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], snapshot: str, by_id: bool = False) -> list[Manifest]:
-    """Return manifests of all rows of the files of a snapshot, one after the other: a new one where files call a column otherwise than those before.
+    """Return manifests of a snapshot's files in order; a new one starts where files name columns differently.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def constants_of(name: str, values: pa.Array) -> list[Scalar]:
     column_type = arrow_column_type(values.type)
     if values.null_count == len(values):
         return [None] * len(values)
-    # Logs have bytes as escaped texts, of which no one says how.
+    # Logs hold bytes as escaped text, in an unspecified way.
     is_bytes = pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type) or pa.types.is_binary_view(values.type)
     if is_bytes or column_type.is_zoned or column_type.is_encoded or pa.types.is_nested(column_type.physical):
         raise SchemaError(f"the table is partitioned by column {visible(name)!r}, of Arrow {values.type}: read it with Spark, SFrame(spark.read...)")
@@ -223,7 +223,7 @@ def _type_of(field: pa.Field, read: Sequence[_Read], by_id: bool) -> ColumnType:
         raise SchemaError(f"column {visible(field.name)!r} of the table: {error}") from error
     having = [one for one in read if field.name in one.fields]
     if required.is_zoned and having and all(_is_int96_without_zone(one, field.name) for one in having):
-        # Instants in UTC, of which the files do not say so: as `read_parquet` has them.
+        # UTC instants not marked as such in the files; `read_parquet` gives the same type.
         return DATETIME
     for one in having:
         found = one.fields[field.name]
@@ -242,7 +242,7 @@ def _type_of(field: pa.Field, read: Sequence[_Read], by_id: bool) -> ColumnType:
 
 
 def _gives(found: pa.DataType, required: ColumnType) -> bool:
-    """Return whether values of an Arrow type are, as they are, values of a column."""
+    """Return whether values of an Arrow type can be read as those of a column without change."""
     try:
         stored = arrow_column_type(found)
         return stored == required or (not required.is_zoned and common_encoding(stored, required) == required)
@@ -251,21 +251,21 @@ def _gives(found: pa.DataType, required: ColumnType) -> bool:
 
 
 def _is_int96_without_zone(one: _Read, name: str) -> bool:
-    """Return whether a file has a column as time stamps of 96 bits that Spark has not written: of those it is known that they are in UTC."""
+    """Return whether a column is INT96 in a file that Spark did not write: only then is the zone UTC by the table."""
     stored = one.fields[name].name
     place = one.footer.places.get(stored)
     return stored not in one.footer.meant and place is not None and one.footer.metadata.schema.column(place).physical_type == "INT96"
 
 
 def _same_shape(required: pa.Field, found: pa.Field, by_id: bool) -> bool:
-    """Return whether two fields have the same parts: a struct that got or lost one would be read as another dict."""
+    """Return whether two fields have the same structure: a struct with other fields would be read as another dict."""
     if by_id and _id_of(required) != _id_of(found):
         return False
     left, right = required.type, found.type
     if isinstance(left, pa.BaseExtensionType) or isinstance(right, pa.BaseExtensionType):
         return bool(left == right)
     if pa.types.is_struct(left) and pa.types.is_struct(right):
-        # Parts are found in files by their names there, and called so.
+        # Nested fields are found by their names in the files.
         names = [(field.name, stored_name(field)) for field in left] == [(field.name, field.name) for field in right]
         return names and all(_same_shape(*fields, by_id) for fields in zip(left, right, strict=True))
     if pa.types.is_map(left) and pa.types.is_map(right):
@@ -289,7 +289,7 @@ def _entry(number: int, one: _Read, names: Sequence[str], types: Sequence[Column
 
 
 def _called_alike(read: Sequence[_Read]) -> list[list[_Read]]:
-    """Runs of files in which each column has one name, and each name is one column's; one run at least."""
+    """Group consecutive files in which columns and names correspond one to one; at least one group."""
     groups: list[list[_Read]] = [[]]
     stored: dict[str, str] = {}
     column_of: dict[str, str] = {}
@@ -308,7 +308,7 @@ def _manifest(root: str, read: Sequence[_Read], names: Sequence[str], types: tup
     entries = tuple(_entry(number, one, names, types) for number, one in enumerate(read) if one.footer.rows)
     found = {name: field.name for one in read for name, field in one.fields.items()}
     used_names = set(found.values())
-    # What no file has is read from none, and may be called anything.
+    # A column that no file has needs a name that no file uses.
     free = (name for name in map("missing {}".format, itertools.count()) if name not in used_names)
     in_files = tuple(found[name] if name in found else next(free) for name in names)
     return Manifest(types, entries, root, tuple(names), has_key=False, column_names_in_files=in_files)

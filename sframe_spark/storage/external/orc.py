@@ -1,4 +1,4 @@
-"""ORC files: what they hold, and their rows, a stripe at a time."""
+"""Reads ORC files by stripe, with the footer fields that pyarrow does not expose."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from sframe_spark.values.datetimes import lost_nanoseconds
 from sframe_spark.values.from_arrow import warn_of_decimal_types
 from sframe_spark.values.value_errors import column_named
 
-# What the footer of an ORC file says of its writer's calendar and of types that pyarrow does not know, which pyarrow does not say.
+# The footer: the writer's calendar, and types that pyarrow does not know.
 
-# Fields of a postscript, of a footer, and of a type.
+# Field numbers of a postscript, of a footer, and of a type.
 _FOOTER_LENGTH, _COMPRESSION = 1, 2
 _TYPES, _WRITER, _CALENDAR = 4, 9, 11
 _KIND, _SUBTYPES, _FIELD_NAMES = 1, 2, 3
-# The last kind of type that pyarrow reads: an instant. Of one that came later it takes the values for booleans.
+# The last type kind that pyarrow reads (instant); it reads values of later kinds as booleans.
 _LAST_KIND = 18
 _LEAVE_OUT = "have it written as another type, or without this column"
 _AS_TEXT = "which no column can have: have it written as text, as ST_AsText(...) gives it, or without this column"
@@ -46,17 +46,17 @@ _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _CHUNK_HEADER = 3
 _UNKNOWN, _PROLEPTIC = 0, 2
 _JAVA = 0
-# A footer has some hundred bytes for each column and stripe.
+# A footer has a few hundred bytes per column and stripe.
 MAX_FOOTER_BYTES = 256 << 20
 
 
 @attrs.frozen
 class OrcFooter:
-    """What pyarrow does not say of a file.
+    """What pyarrow does not expose of a file's footer.
 
-    A file says in which calendar its writer counts. Older files of Java programs, Hive's and Spark's among them, do not, and are in the hybrid one;
-    those of other programs that do not, such as Arrow's, are in the proleptic one. Time stamps are concerned as dates are; those that pyarrow reads
-    are from 1678 on.
+    A file may name its writer's calendar. If it does not, files of Java programs (Hive, Spark) are in the hybrid calendar and
+    those of other programs, such as Arrow, in the proleptic one. Only dates are affected; timestamps that pyarrow reads
+    start in 1678.
 
     Parameters
     ----------
@@ -71,14 +71,14 @@ class OrcFooter:
 
 
 def orc_footer(path: str) -> OrcFooter:
-    """Return what the footer of a file says; where it is packed in a way that is not known here, what most files of Java programs would say."""
+    """Return the footer facts of a file; those of a typical Java writer if the footer cannot be decoded."""
     try:
         with open(path, "rb") as file:
             footer = _footer(file)
         found = dict(_numbers(footer))
         refused = _refused([content for field, content in _fields(footer) if field == _TYPES and isinstance(content, bytes)])
     except (ValueError, IndexError, OSError, zlib.error, pa.ArrowException):
-        # What pyarrow reads and we do not, as it knows more ways to pack a footer, or what no one reads, which it says.
+        # Either pyarrow knows a compression that we do not, or it reports the damage.
         found, refused = {}, {}
     calendar, writer = found.get(_CALENDAR, _UNKNOWN), found.get(_WRITER, _JAVA)
     is_proleptic = calendar == _PROLEPTIC or (calendar == _UNKNOWN and writer != _JAVA)
@@ -86,7 +86,7 @@ def orc_footer(path: str) -> OrcFooter:
 
 
 def _refused(types: list[bytes]) -> dict[str, str]:
-    """Why columns cannot be read: the first type is that of a row, and all types below it come in the order in which they are met."""
+    """Return why columns cannot be read. Types are in depth-first order, beginning with the row."""
     if not types:
         return {}
     names = [content.decode("utf-8", "replace") for field, content in _fields(types[0]) if field == _FIELD_NAMES and isinstance(content, bytes)]
@@ -101,7 +101,7 @@ def _refused(types: list[bytes]) -> dict[str, str]:
 
 
 def _subtypes(content: bytes) -> list[int]:
-    """The numbers of the types of the parts, one by one or packed together."""
+    """The indices of a type's children, single or packed."""
     found: list[int] = []
     for field, value in _fields(content):
         if field == _SUBTYPES and isinstance(value, int):
@@ -115,7 +115,7 @@ def _subtypes(content: bytes) -> list[int]:
 
 
 def _footer(file: BinaryIO) -> bytes:
-    """The footer of a file, unpacked."""
+    """The decompressed footer of a file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(size - 256, 0))
     end = file.read(256)
@@ -131,12 +131,12 @@ def _footer(file: BinaryIO) -> bytes:
 
 
 def _numbers(content: bytes) -> Iterator[tuple[int, int]]:
-    """Those fields of a message that are numbers."""
+    """The numeric fields of a message."""
     return ((field, value) for field, value in _fields(content) if isinstance(value, int))
 
 
 def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and bytes of a message in the encoding of protocol buffers, each with the number of its field; all else is passed over."""
+    """The numeric and binary fields of a protocol buffers message, with their field numbers."""
     at = 0
     while at < len(content):
         key, at = _varint(content, at)
@@ -167,7 +167,7 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
 
 
 def _unpacked(packed: bytes, unpack: Callable[[bytes], bytes]) -> Iterator[bytes]:
-    """The chunks that a compressed part of a file consists of; each says how long it is, and whether it is compressed."""
+    """Yield the decompressed chunks of a stream; each has a header with its length and whether it is compressed."""
     at = 0
     while at + _CHUNK_HEADER <= len(packed):
         header = int.from_bytes(packed[at : at + _CHUNK_HEADER], "little")
@@ -194,7 +194,7 @@ def _of_snappy(chunk: bytes) -> bytes:
 
 
 def _of_lz4(chunk: bytes) -> bytes:
-    """A block of LZ4 does not say how long it is unpacked, which pyarrow has to be told."""
+    """Decompress an LZ4 block, which does not record its length, as pyarrow would need it."""
     found, at = bytearray(), 0
     while at < len(chunk):
         token = chunk[at]
@@ -231,7 +231,7 @@ _CODECS: dict[int, Callable[[bytes], bytes]] = {_ZLIB: _of_zlib, _SNAPPY: _of_sn
 
 @attrs.frozen
 class OrcFile:
-    """A file, as it was when it was examined.
+    """A file in the state in which it was opened.
 
     Parameters
     ----------
@@ -242,9 +242,9 @@ class OrcFile:
     stripes, rows
         How many it has.
     constants
-        Values of columns that are not in it.
+        Values of its partition columns.
     meant
-        Types that columns have in the eyes of their writer, by their names, where they are stored in others.
+        Annotated types, by column name, where pyarrow reads others.
     hybrid
         Which columns are in the hybrid calendar; None where none is.
     """
@@ -258,7 +258,7 @@ class OrcFile:
     hybrid: HybridColumns | None = None
 
     def as_meant(self, name: str, values: pa.Array) -> pa.Array:
-        """Return values that pyarrow read of a column as their writer meant them."""
+        """Return the values of a column as its writer meant them."""
         if self.hybrid is not None:
             values = self.hybrid.to_gregorian(values, values.type)
         return values.cast(self.meant[name]) if name in self.meant else values
@@ -266,7 +266,7 @@ class OrcFile:
 
 @attrs.frozen
 class OrcEnd:
-    """What the end of a file says of its columns.
+    """The columns of a file, from its footer.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ class OrcEnd:
 
 @attrs.frozen
 class StripesSeen:
-    """What reading stripes shows that only all of them together tell.
+    """Counts gathered over stripes.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ class StripesSeen:
     lost: Counter[str] = attrs.field(factory=Counter)
 
     def add(self, other: StripesSeen) -> None:
-        """Add what others have seen, in other stripes."""
+        """Add the counts of other stripes."""
         self.rows.update(other.rows)
         self.lost.update(other.lost)
 
@@ -312,7 +312,7 @@ class OrcTable:
     names, types
         Their columns; those that directories name come last.
     stored
-        How many columns are in the files.
+        Number of columns stored in the files.
     """
 
     files: tuple[OrcFile, ...]
@@ -331,14 +331,14 @@ class OrcTable:
         return sum(file.state.size for file in self.files)
 
     def arrays(self, stripes: Sequence[tuple[int, int]], seen: StripesSeen) -> Iterator[list[pa.Array]]:
-        """The rows of some stripes, each by the number of its file and its own: one array for each column.
+        """Yield the rows of some stripes (pairs of file and stripe number), one array for each column.
 
         Parameters
         ----------
         stripes
             The stripes.
         seen
-            What is found in them, added to as they are read.
+            Counts, added to as stripes are read.
 
         Raises
         ------
@@ -365,7 +365,7 @@ class OrcTable:
             yield [*found, *(repeated(value, kind, batch.num_rows) for value, kind in zip(file.constants, kinds, strict=True))]
 
     def require_rows(self, seen: StripesSeen) -> None:
-        """Compare the rows of all stripes with what the ends of the files say: a stripe cut short is read without an error.
+        """Compare the counted rows with the footers: a truncated stripe is read without an error.
 
         Raises
         ------
@@ -380,7 +380,7 @@ class OrcTable:
 
 
 def orc_table(found: DataFiles) -> OrcTable:
-    """Return what ORC files hold; only their ends are read.
+    """Return the table of ORC files; only footers are read.
 
     Raises
     ------
@@ -390,7 +390,7 @@ def orc_table(found: DataFiles) -> OrcTable:
         If a column is of a type that no column can have.
     """
     paths, files, partitions = found.paths, [], partition_columns(found.files)
-    # What stays of a file is its columns: thousands of files are not open at once.
+    # Only the columns are kept: thousands of files are not open at once.
     ends = []
     for number, path in enumerate(paths):
         state = unchanged(path, None)
@@ -429,7 +429,7 @@ def _opened(path: str) -> Any:
 
 
 class _translate_errors:
-    """Tell what pyarrow reports of a file in our words."""
+    """Translate pyarrow's errors of a file."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Existing Parquet files as read-only segments."""
+"""Reads existing Parquet files as read-only segments."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     footers = _footers(found)
     _refuse_segments(found, footers[0])
     partitions = partition_columns(found.files)
-    # What the directories say of a column counts, as for Spark, though files may have it too.
+    # As in Spark, a partition column replaces a column of the same name in the files.
     in_files = tuple(name for name in common_names(files, footers) if name not in {column.name for column in partitions})
     types = tuple(common_type(name, files, footers) for name in in_files)
     warn_of_decimal_types((name, footers[0].schema.field(name).type) for name in in_files)
@@ -76,7 +76,7 @@ def manifest_of_files(found: DataFiles) -> Manifest:
 
 
 def _footers(found: DataFiles) -> list[Footer]:
-    """The footer of each file, which is none that was written meanwhile."""
+    """Read all footers, and make sure that no file was changed meanwhile."""
     remote = {file.path: file.state for file in found.files if file.state is not None}
     if not remote:
         with translate_os_errors("read", found.paths[0]):
@@ -86,14 +86,14 @@ def _footers(found: DataFiles) -> list[Footer]:
         footers = in_threads(_footer, found.files, AT_A_TIME)
         require_all_still(remote)
     except BaseException:
-        # No one made sure of them, and the files may become again what they were.
+        # The footers were not confirmed, and the files may revert to their old state.
         forget_footers()
         raise
     return footers
 
 
 def with_remote_states(manifest: Manifest) -> Manifest:
-    """Return a manifest of remote files that a plan's text gave, with what distinguishes the files that are there now from later ones.
+    """Return a manifest of remote external files that came from a plan's text, with the current states of the files.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def with_remote_states(manifest: Manifest) -> Manifest:
 
 
 def _footer(file: DataFile) -> Footer:
-    """The footer of a file; an error says what a file is that is no Parquet file."""
+    """Read the footer of a file; if it is no Parquet file, the error says what it is."""
     try:
         return footer_of(file.path) if file.state is None else footer_of(file.path, file.state.size, seen=Seen(file.state))
     except StorageError:
@@ -123,7 +123,7 @@ def _footer(file: DataFile) -> Footer:
 
 
 def _refuse_segments(found: DataFiles, first: Footer) -> None:
-    """Refuse files of saved frames, which call columns by their places.
+    """Refuse files of saved frames, whose columns are named by position.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def _refuse_segments(found: DataFiles, first: Footer) -> None:
 
 
 def _require_named_once(files: Sequence[str]) -> None:
-    """Rows are distinguished by their file.
+    """Refuse repeated files, since rows are identified by their file.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def common_type(name: str, files: Sequence[str], footers: Sequence[HasSchema]) -
             raise SchemaError(f"column {name!r} of {file}: {error}") from error
         except TypeError as error:
             raise StorageError(f"column {name!r} is {found.kind} in {file} but not in {files[0]}: {error}") from error
-    # A column of which no file knows more than that it is empty.
+    # No file has more than the null type for it.
     return FLOAT if common is None else common
 
 
@@ -231,6 +231,6 @@ def _common_directory(files: Sequence[str]) -> str:
     directories = [os.path.dirname(file) for file in files]
     if not is_remote_location(files[0]):
         return os.path.commonpath(directories)
-    # All are in one bucket; two slashes would be one.
+    # All are in one bucket; commonpath would collapse the two slashes.
     scheme, mark, _ = files[0].partition("://")
     return scheme + mark + os.path.commonpath([directory.removeprefix(scheme + mark) for directory in directories])

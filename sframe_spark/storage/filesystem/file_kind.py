@@ -108,13 +108,13 @@ def _is_utf8(start: bytes) -> bool:
 
 
 def refuse_other_kind(path: str, expected: Kind, formats: str) -> None:
-    """Refuse a file that is something else than what it was read as, where its first bytes tell.
+    """Refuse a file that is something else than what it was read as, where its first bytes show it.
 
     Parameters
     ----------
     path
         The file.
-    wanted
+    expected
         What it should be.
     formats
         What it is said not to be: "a readable Parquet file".

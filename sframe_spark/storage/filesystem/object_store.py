@@ -139,7 +139,7 @@ def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
         raise StorageError(f"{address} cannot be read or written: {_installing(scheme)}") from None
     except ValueError:
         if scheme in PACKAGES:
-            # Some packages tell fsspec of their schemes only once they are there.
+            # Some packages register their schemes with fsspec only when they are installed.
             raise StorageError(f"{address} cannot be read or written: {_installing(scheme)}") from None
         raise StorageError(f"{address} cannot be read or written: {unknown_scheme(scheme)}") from None
     with translate_remote_errors("open", address, options):

@@ -7,7 +7,6 @@ import re
 
 # Spark reads *, ?, [ab], {a,b} and \ in input paths as patterns, so we escape them. The option ``__globPaths__`` is no help:
 # with several such paths it reads each of them as many times as there are paths.
-# take nothing for a pattern, it reads each of several such paths as many times as there are paths: twice the rows of two files.
 _OF_PATTERNS = re.compile(r"([\\*?\[\]{}])")
 _NAMED = re.compile(r"\\([\\*?\[\]{}])")
 

@@ -62,7 +62,7 @@ def whole(url: str) -> str:
     Raises
     ------
     StorageError
-        If it has to name a bucket, and names none, or has a password that cannot be told from the rest.
+        If it has to name a bucket, and names none, or has a password that cannot be separated from the rest.
 
     Examples
     --------
@@ -287,7 +287,7 @@ class FileInPlace:
     inside
         Its path below the directory that was named.
     state
-        What its file system told of it.
+        Its state when it was listed.
     """
 
     uri: str

@@ -279,7 +279,7 @@ def remove_orphaned_remote_directories(root: str, now: datetime.datetime | None)
 def at_end_of_process(work: Callable[[], None]) -> None:
     """Register a function to be called at the end of the process, while threads can still be started.
 
-    What ``atexit`` calls comes too late: libraries of file systems look up names of hosts in threads.
+    ``atexit`` runs too late: file system libraries resolve host names in threads.
     """
     # The process is ending already: the next one on this machine removes what is left.
     with contextlib.suppress(RuntimeError):

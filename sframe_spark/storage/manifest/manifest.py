@@ -35,7 +35,7 @@ class DecodedColumns:
     ----------
     edges
         Row offsets of packs (runs of short segments) and the end; None before they were computed, empty where there are none.
-    apart
+    long_segments
         First rows of the segments that are too long for a pack.
     arrays
         Cached columns, by the first row of the pack and the column position. Threads may read and add concurrently.

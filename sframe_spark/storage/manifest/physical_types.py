@@ -112,7 +112,7 @@ def types_from_json(values: Sequence[Any]) -> tuple[ColumnType, ...]:
 def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
     """Return the same values with exactly the Arrow type of a column type.
 
-    Other writers name list elements differently, forbid missing elements, or mark timestamps as UTC, which changes no
+    Other writers name list elements differently, forbid missing elements, or mark timestamps as UTC; none of that
     changes a value.
     """
     physical = column_type.physical

@@ -558,8 +558,8 @@ class SelectedValues(Sequence[Any]):
 
     Examples
     --------
-    >>> told = SelectedValues.of([10, 11, 12, 13], [2, -1])
-    >>> len(told), told[2], told[-1]
+    >>> some = SelectedValues.of([10, 11, 12, 13], [2, -1])
+    >>> len(some), some[2], some[-1]
     (4, 12, 13)
     """
 

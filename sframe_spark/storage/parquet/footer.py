@@ -89,7 +89,7 @@ class VerifiedColumns:
 
     Parameters
     ----------
-    most
+    capacity
         Capacity: the number of columns, plus some for each file.
 
     Examples
@@ -172,12 +172,12 @@ class Footer:
     size
         Length of the file in bytes.
     identity
-        What distinguishes this content of the file's path from others.
+        Identifies the content of the file.
     tail
         Length of the end of the file from the footer on, and its checksum; None where a manifest or our writer has it.
     measured
         Cached measurements of rows of the file.
-    sound
+    verified
         Pairs of row group and column whose page data were compared with their checksums.
     unknown
         Unsupported columns of an external file, with the reason.

@@ -103,7 +103,7 @@ def page_headers(
         The bytes of the file.
     metadata
         Its footer.
-    wanted
+    requested
         Names of the columns; None for all.
     with_pages
         Whether to compare the data of pages with the checksums in their headers.

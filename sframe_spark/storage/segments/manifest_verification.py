@@ -1,4 +1,4 @@
-"""What a manifest says of the rows of a dataset, compared with the rows themselves: nothing else says a true claim from a made-up one."""
+"""Verifies what a manifest declares about rows (statistics, orders, keys) against the rows themselves."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.storage.segments.statistics import StatisticsCollector, compare_scalars, dataset_statistics, has_order_statistics, steps
 from sframe_spark.types import ColumnType
 
-# Whether any two rows of a dataset are equal in some columns: exact, one pass, and memory that does not grow with the rows.
+# Exact search for duplicate keys in one pass and bounded memory.
 
-# Eight bytes each. Of more rows than this the hashes wait in files, each of which has about as many.
+# Hashes kept in memory, eight bytes each; more are partitioned into files of about this many.
 ROWS_IN_MEMORY = 1 << 23
 MAX_FILES = 256
-# Equal hashes of different rows: of 10**10 rows about three.
+# Cap on suspected hashes; among 10**10 rows about three hashes collide.
 MAX_CHANCES = 1000
 
 Hashes = npt.NDArray[np.uint64]
 
 
 def equal_rows(manifest: Manifest, columns: Sequence[int]) -> tuple[Any, ...] | None:
-    """Return the values of two rows that are equal in some columns; None where no two are.
+    """Return the values of a duplicate in some columns; None where no two rows are equal.
 
-    Equal are missing and missing, NaN and NaN, both zeros; of datetimes with an offset those with the same one; lists and dicts that are written
-    the same. The rows are read once, and once more where the hashes of two are equal.
+    Missing values, NaN, and zeros of both signs are equal among themselves; datetimes with offsets differ by their offsets; lists and
+    dicts are compared as written. The rows are read once, and again only if two hashes are equal.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def equal_rows(manifest: Manifest, columns: Sequence[int]) -> tuple[Any, ...] | 
 
 
 def _repeated(manifest: Manifest, batches: Iterator[Hashes]) -> Hashes:
-    """The hashes that come more than once; many only where rows are equal, so some are enough."""
+    """Return hashes that occur more than once, at most MAX_CHANCES of them."""
     number = min(-(-manifest.rows // ROWS_IN_MEMORY), MAX_FILES)
     if number <= 1:
         return _repeated_of(np.concatenate([*batches, np.empty(0, np.uint64)]))
@@ -103,7 +103,7 @@ def _repeated_of(hashes: Hashes) -> Hashes:
 
 
 def _hashes(arrays: Sequence[pa.Array], types: Sequence[ColumnType], seeds: Sequence[int]) -> Hashes:
-    """A number for each row, the same for equal ones; no one knows beforehand which."""
+    """A seeded hash of each row, equal for equal rows."""
     found = np.zeros(len(arrays[0]), np.uint64)
     for array, column_type, seed in zip(arrays, types, seeds, strict=True):
         found = _mixed((found ^ _numbers(array, column_type)) * np.uint64(seed) + np.uint64(seed >> 7))
@@ -111,7 +111,7 @@ def _hashes(arrays: Sequence[pa.Array], types: Sequence[ColumnType], seeds: Sequ
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """Let every bit of a number change all others."""
+    """Mix the bits of each number."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: Hashes = values ^ (values >> np.uint64(31))
@@ -119,14 +119,14 @@ def _mixed(values: Hashes) -> Hashes:
 
 
 def _numbers(array: pa.Array, column_type: ColumnType) -> Hashes:
-    """A number for each value, the same for equal ones."""
+    """A number for each value, equal for equal values."""
     if pa.types.is_integer(array.type) or pa.types.is_timestamp(array.type):
         plain = pc.fill_null(array.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
     elif pa.types.is_floating(array.type):
         floats = pc.fill_null(array, 0.0).to_numpy(zero_copy_only=False) + 0.0
         plain = np.where(np.isnan(floats), np.float64(math.nan), floats).view(np.int64)
     elif pa.types.is_string(array.type):
-        # Texts repeat.
+        # Strings repeat.
         coded = array.dictionary_encode()
         words = np.fromiter(map(hash, coded.dictionary.to_pylist()), np.int64, len(coded.dictionary))
         plain = np.append(words, 0)[pc.fill_null(coded.indices, len(words)).to_numpy(zero_copy_only=False)]
@@ -137,9 +137,9 @@ def _numbers(array: pa.Array, column_type: ColumnType) -> Hashes:
 
 
 def _plain(array: pa.Array, column_type: ColumnType) -> list[Any]:
-    """Values that are equal, and have equal hashes, where those of the column are."""
+    """Python values whose equality and hashes are those of the column's values."""
     if pa.types.is_timestamp(array.type):
-        # As numbers: Python's datetimes end where those of a column do not.
+        # As numbers: Python's datetimes have a smaller range.
         return [None if value is None else int(value) for value in array.view(pa.int64()).to_pylist()]
     if column_type.is_zoned:
         return list(_pairs(array))
@@ -150,7 +150,7 @@ def _plain(array: pa.Array, column_type: ColumnType) -> list[Any]:
 
 
 def _pairs(array: pa.Array) -> list[tuple[Any, ...] | None]:
-    """Instants with their offsets."""
+    """Instants paired with their offsets."""
     fields = [array.field(place) for place in range(array.type.num_fields)]
     numbers = [(field.view(pa.int64()) if pa.types.is_timestamp(field.type) else field).to_pylist() for field in fields]
     return [pair if valid else None for pair, valid in zip(zip(*numbers, strict=True), array.is_valid().to_pylist(), strict=True)]
@@ -172,7 +172,7 @@ _BOUNDS = {"minimum": "smallest", "maximum": "largest"}
 
 
 class SegmentClaims:
-    """What a manifest says of the columns of one file; given all rows of the file, it knows what of that is untrue.
+    """The declared statistics of one file; given all its rows, it finds what is untrue.
 
     Parameters
     ----------
@@ -201,12 +201,12 @@ class SegmentClaims:
         }
 
     def add(self, column: int, values: pa.Array) -> None:
-        """Take note of the next values of a column."""
+        """Add the next values of a column."""
         if column in self._collectors:
             self._collectors[column].add(values)
 
     def untrue(self) -> str | None:
-        """Describe what is not as it was found; None where all is true. Less may be said than is true."""
+        """Describe the first untrue statistic; None where all are true. Declared facts may be fewer than what is true."""
         for column, collector in self._collectors.items():
             wrong = untrue(self._entry.columns[column], collector.exact())
             if wrong is not None:
@@ -215,7 +215,7 @@ class SegmentClaims:
 
 
 def untrue(said: ColumnStatistics, found: ColumnStatistics) -> str | None:
-    """Say which fact about a column is not as it was found; None where all that is known is true."""
+    """Describe the first fact about a column that is not true; None where all known facts are."""
     for name, meaning in _FLAGS.items():
         claim = getattr(said, name)
         if claim is not None and claim is not getattr(found, name):
@@ -228,15 +228,15 @@ def untrue(said: ColumnStatistics, found: ColumnStatistics) -> str | None:
 
 
 def column_label(manifest: Manifest, column: int) -> str:
-    """A column by the name that its user gave it, else by its place."""
+    """The label of a column in messages: its name, else its position."""
     return str(column) if manifest.names is None else f"{manifest.names[column]!r:.80}"
 
 
 def check_order(manifest: Manifest) -> None:
-    """Compare what a manifest says of the order of all rows, and of columns in which no two are equal, with the rows.
+    """Verify declared orders and keys.
 
-    What follows from facts about columns, which must be true, costs nothing; all orders else take one pass together over the columns that they are
-    about, and so do keys in whose order the rows are. Other keys take a pass each (see :func:`equal_rows`).
+    What follows from column statistics, which are verified by themselves, is free. All other orders, and keys in whose order
+    the rows are, share one pass over their columns. Other keys take a pass each (see :func:`equal_rows`).
 
     Raises
     ------
@@ -245,7 +245,7 @@ def check_order(manifest: Manifest) -> None:
     """
     facts = dataset_statistics(manifest)
     checkable = [_checkable(manifest, ordering) for ordering in manifest.order.orderings]
-    # Each may serve to compare rows that are equal in a key, which are neighbours then.
+    # Any of these orders makes rows with equal keys neighbours.
     known = [
         *checkable,
         *(((column, up),) for column, fact in enumerate(facts) for up in (True, False) if (fact.ascending if up else fact.descending)),
@@ -260,7 +260,7 @@ def check_order(manifest: Manifest) -> None:
 
 
 def check_summary(manifest: Manifest) -> None:
-    """Compare what a manifest says of the columns of all rows, where that is not told segment by segment, with the rows.
+    """Verify declared statistics of all rows, where they are not recorded by segment.
 
     Raises
     ------
@@ -284,7 +284,7 @@ def check_summary(manifest: Manifest) -> None:
 def _keys(
     manifest: Manifest, facts: Sequence[ColumnStatistics], known: Sequence[Ordering]
 ) -> tuple[list[tuple[Ordering, frozenset[int]]], list[frozenset[int]]]:
-    """The keys that facts about columns do not prove: those whose equal rows are neighbours, with the ordering that makes them so, and the others."""
+    """Split the unproved keys into those whose equal rows are neighbours, with the order that makes them so, and the rest."""
     neighbours: list[tuple[Ordering, frozenset[int]]] = []
     scattered: list[frozenset[int]] = []
     for key in sorted({frozenset(key) for key in manifest.order.keys}, key=len) if manifest.rows > 1 else ():
@@ -293,7 +293,7 @@ def _keys(
         if any(facts[column].strictly_ascending or facts[column].strictly_descending for column in key):
             continue
         ordering = _in_order_of(key, known)
-        # Of datetimes equal moments tie, and as keys they differ by their offsets.
+        # Equal instants tie in an order, but differ as keys by their offsets.
         if ordering is None or any(manifest.types[column].is_zoned for column in key):
             scattered.append(key)
         else:
@@ -302,18 +302,18 @@ def _keys(
 
 
 def _checkable(manifest: Manifest, ordering: Ordering) -> Ordering:
-    """The leading columns that have an order that rows are compared by: lists have none but as groups."""
+    """The leading columns of an ordering whose values can be compared."""
     seen: dict[int, bool] = {}
     for column, up in ordering:
         if not has_order_statistics(manifest.types[column]):
             break
-        # Rows that are compared by a column again tie in it.
+        # A repeated column adds nothing.
         seen.setdefault(column, up)
     return tuple(seen.items())
 
 
 def _follows(ordering: Ordering, facts: Sequence[ColumnStatistics]) -> bool:
-    """Return whether an ordering follows from facts about single columns."""
+    """Return whether an ordering follows from column statistics."""
     for place, (column, up) in enumerate(ordering):
         fact = facts[column]
         if fact.constant:
@@ -326,7 +326,7 @@ def _follows(ordering: Ordering, facts: Sequence[ColumnStatistics]) -> bool:
 
 
 def _in_order_of(key: frozenset[int], known: Sequence[Ordering]) -> Ordering | None:
-    """The first columns of an ordering, which are those of a key."""
+    """Return a prefix of a known ordering that has exactly the columns of a key."""
     for ordering in known:
         start = ordering[: len(key)]
         if {column for column, _ in start} == key:
@@ -335,7 +335,7 @@ def _in_order_of(key: frozenset[int], known: Sequence[Ordering]) -> Ordering | N
 
 
 def _smallest(keys: Sequence[frozenset[int]]) -> Iterator[frozenset[int]]:
-    """Keys that have no other one in them, which would do for both; shorter ones come first."""
+    """Yield the keys that contain no other key."""
     found: list[frozenset[int]] = []
     for key in keys:
         if not any(other <= key for other in found):
@@ -345,13 +345,13 @@ def _smallest(keys: Sequence[frozenset[int]]) -> Iterator[frozenset[int]]:
 
 @attrs.define
 class _Check:
-    """An ordering that rows are in, and if ``key`` is given, one without ties."""
+    """An ordering to verify; with ``key``, also that no rows tie in it."""
 
     ordering: Ordering
     key: frozenset[int] | None = None
 
     def check(self, manifest: Manifest, neighbours: dict[int, npt.NDArray[np.int8]], row: int) -> None:
-        """Look at the rows from the one behind a row on, each compared with the one before it."""
+        """Check neighbouring rows from a row number on."""
         equal = np.ones(len(next(iter(neighbours.values()))), dtype=bool)
         for column, up in self.ordering:
             compared = neighbours[column] if up else -neighbours[column]
@@ -371,7 +371,7 @@ def _equal(manifest: Manifest, key: frozenset[int], found: str) -> StorageError:
 
 
 def _pass_over(manifest: Manifest, checks: Sequence[_Check]) -> None:
-    """Compare every row with the one before it, across files."""
+    """Compare all neighbouring rows, across files."""
     columns = sorted({column for check in checks for column, _ in check.ordering})
     last: list[pa.Array] | None = None
     row = 0

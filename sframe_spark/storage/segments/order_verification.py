@@ -284,8 +284,8 @@ def require_unchanged(manifest: Manifest) -> None:
     Parameters
     ----------
     manifest
-        The dataset. Of saved frames with checksums nothing is asked: these tell of every file that it is another one when it is read, and what
-        the manifest says is true of the frame that was loaded, whatever has become of its directory since.
+        The dataset. Saved frames with checksums are not checked here: a changed file is noticed when it is read, and the manifest
+        describes the frame that was loaded, whatever has become of its directory since.
 
     Raises
     ------

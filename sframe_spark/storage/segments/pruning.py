@@ -1,7 +1,7 @@
-"""Which rows of a dataset can hold values in some ranges, told from recorded bounds without reading a value.
+"""Prunes rows by recorded bounds: which rows can hold values in some ranges, without reading a value.
 
-Segments are distinguished by the bounds in the manifest; inside segments in order of the column, and inside the first and the last segment that can
-match, row groups are distinguished by the bounds in the footer. In a sorted column these are the only ones that match in part.
+Segments are pruned by bounds in the manifest; row groups, by bounds in the footer, only inside sorted segments and inside the first and
+last candidates. In a sorted column only these match in part.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from sframe_spark.storage.parquet.footer import segment_footer
 Bounds = tuple[Scalar, Scalar]
 RowRange = tuple[int, int]
 
-# Of datasets whose order no one recorded, footers of so many segments are examined.
+# Footers of at most this many segments are read if their order was not recorded.
 MAX_FOOTERS = 16
-# This many ranges are compared with the bounds of many segments, one after the other.
+# At most this many ranges are compared with the bounds of all segments at once.
 MAX_RANGES_AT_ONCE = 64
 
 
 def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds], start: int, stop: int) -> tuple[RowRange, ...]:
-    """Return the parts of the rows ``start..stop`` outside of which no value lies in any of some ranges.
+    """Return the ranges of rows outside of which no value is in any requested range.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds]
         The dataset.
     column
         Position of a column of numbers, text or datetimes.
-    wanted
+    requested
         Ranges of requested values, each the smallest and the largest (datetimes in microseconds), None where there is no limit; ascending and without
-        a value in common. Missing values and NaN are never wanted.
+        a value in common. Missing values and NaN never match.
     start, stop
         The rows in question.
 
@@ -54,7 +54,7 @@ def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds]
     hits = _hits(manifest, column, requested, start, stop)
     found: list[RowRange] = []
     for place, (offset, entry) in enumerate(hits):
-        # Facts about each of many segments take longer than to read it; of one row group nothing is left out.
+        # A single row group needs no footer; statistics of many segments would take longer than reading.
         if entry.group_bytes is None and (place in (0, len(hits) - 1) or _has_order(entry, column, len(hits))):
             groups = _row_groups(manifest, column, requested, entry)
             found += [(offset + a, offset + b) for a, b, bounds in groups if bounds is None or first_overlap(bounds, requested) is not None]
@@ -64,7 +64,7 @@ def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds]
 
 
 def _hits(manifest: Manifest, column: int, requested: Sequence[Bounds], start: int, stop: int) -> list[tuple[int, SegmentEntry]]:
-    """The segments with some of the rows ``start..stop`` that may hold requested values, each with the number of its first row."""
+    """The candidate segments that intersect the rows, each with the number of its first row."""
     offsets, segments = manifest.offsets, manifest.segments
     first, last = max(bisect_right(offsets, start) - 1, 0), bisect_left(offsets, stop)
     may_match = _may_match_of_many(manifest, column, requested)
@@ -78,7 +78,7 @@ def _hits(manifest: Manifest, column: int, requested: Sequence[Bounds], start: i
 
 
 def _may_match_of_many(manifest: Manifest, column: int, requested: Sequence[Bounds]) -> list[bool] | None:
-    """For each of many segments whether it may hold requested values, told at once; None where each is to be examined by itself."""
+    """Vectorised :func:`_may_match` over a sidecar; None where each segment is checked by itself."""
     if manifest.stored is None or len(requested) > MAX_RANGES_AT_ONCE:
         return None
     found = manifest.stored.bounds_of(column)
@@ -97,7 +97,7 @@ def _may_match_of_many(manifest: Manifest, column: int, requested: Sequence[Boun
 
 
 def joined(ranges: Iterable[RowRange]) -> Iterator[RowRange]:
-    """Yield ascending ranges, those next to each other as one, empty ones left out.
+    """Yield ascending ranges, merging adjacent ones and dropping empty ones.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def joined(ranges: Iterable[RowRange]) -> Iterator[RowRange]:
 
 
 def common_rows(first: Sequence[RowRange], second: Sequence[RowRange]) -> Iterator[RowRange]:
-    """Yield the rows that are in ranges of both of two ascending lists.
+    """Yield the intersection of two ascending lists of ranges.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def common_rows(first: Sequence[RowRange], second: Sequence[RowRange]) -> Iterat
 
 
 def recorded_bounds(manifest: Manifest, column: int) -> Bounds | None:
-    """Return the smallest and the largest value of a column that are neither missing nor NaN; None where not all segments tell, or there is none."""
+    """Return minimum and maximum of a column apart from missing values and NaN; None if unknown or if there are none."""
     if manifest.stored is not None:
         summary = manifest.stored.summary[column]
         return (summary.minimum, summary.maximum) if summary.bounds_known and summary.minimum is not None else None
@@ -157,7 +157,7 @@ def _comparable(value: Scalar) -> Any:
 
 
 def first_overlap(found: Bounds, requested: Sequence[Bounds]) -> Bounds | None:
-    """Return the first of the requested ranges, which ascend, that has a value in common with a range; None if there is none.
+    """Return the first requested range that overlaps a range; None if there is none.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def first_overlap(found: Bounds, requested: Sequence[Bounds]) -> Bounds | None:
 
 
 def _has_order(entry: SegmentEntry, column: int, hits: int) -> bool:
-    """Return whether the row groups of a segment hold different values; where no one looked, footers of a few segments are worth it."""
+    """Return whether row groups of a segment hold different values; if unknown, footers of a few segments are worth reading."""
     if len(entry.columns) <= column:
         return False
     facts = entry.columns[column]
@@ -196,7 +196,7 @@ def _all_requested(facts: ColumnStatistics, requested: Sequence[Bounds]) -> bool
 
 
 def overlap(found: Bounds, requested: Bounds) -> bool:
-    """Return whether two ranges have a value in common; found bounds of None mean that there is no value at all.
+    """Return whether two ranges overlap; bounds of None mean that there is no value.
 
     Examples
     --------
@@ -213,9 +213,9 @@ def overlap(found: Bounds, requested: Bounds) -> bool:
 
 
 def _row_groups(manifest: Manifest, column: int, requested: Sequence[Bounds], entry: SegmentEntry) -> Sequence[tuple[int, int, Bounds | None]]:
-    """First row, row after the last and bounds of each row group of a segment's file; None where bounds are unknown.
+    """Return first row, end and bounds of each row group of a segment; bounds are None where unknown.
 
-    A segment all of whose values are wanted, or of whose values nothing is known, is taken whole, without a examine its footer.
+    A segment whose values are all requested, or unknown, is one range, without reading its footer.
     """
     if len(entry.columns) <= column or not entry.columns[column].bounds_known or _all_requested(entry.columns[column], requested):
         return [(0, entry.rows, None)]
@@ -230,7 +230,7 @@ def _row_groups(manifest: Manifest, column: int, requested: Sequence[Bounds], en
     for group, chunk in enumerate(footer.chunks(order_column(name, manifest.types[column]))):
         bounds: Bounds | None = None
         if chunk is not None and chunk.has_min_max:
-            # Bounds of texts that other writers may have cut short are not recorded, so such segments were taken whole.
+            # Bounds of strings that other writers truncate are not recorded, so such segments were taken whole.
             bounds = (chunk.min, chunk.max) if chunk.physical_type == "BYTE_ARRAY" else (chunk.min_raw, chunk.max_raw)
             bounds = None if bounds[0] != bounds[0] or bounds[1] != bounds[1] else bounds
         found.append((footer.starts[group], footer.starts[group + 1], bounds))

@@ -1,4 +1,4 @@
-"""Rows of a dataset, any range of them: only the segments and row groups that intersect it are opened."""
+"""Reads any range of rows of a dataset; only the segments and row groups that intersect it are opened."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sframe_spark.storage.segments.partition_columns import repeated
 from sframe_spark.types import DATETIME_KIND
 from sframe_spark.values.value_errors import column_named
 
-# With more rows than this, decoding the columns of a batch in parallel pays.
+# Above this many rows, decoding the columns of a batch in parallel pays off.
 FEW_ROWS = 16_384
 DEFAULT_BATCH_ROWS = 131_072
 
@@ -111,7 +111,7 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
         if low < high:
             yield entry, low, high
         index += 1
-    # Who goes on from row to row may ask for more than is read in the end.
+    # Reported last: a caller may stop before it gets here.
     if end > manifest.rows - after:
         raise _unknown_rows(manifest, max(start, manifest.rows - after), end)
 
@@ -122,12 +122,12 @@ def _unknown_rows(manifest: Manifest, start: int, stop: int) -> StorageError:
 
 
 def group_starts(manifest: Manifest, entry: SegmentEntry) -> Sequence[int]:
-    """Return where the row groups of a segment start, and its number of rows; that of one row group is known without its footer."""
+    """Return the row group boundaries of a segment; a single row group needs no footer."""
     return (0, entry.rows) if entry.group_bytes is not None else segment_footer(manifest, entry).starts
 
 
 def last_group_start(manifest: Manifest, start: int, stop: int) -> int:
-    """Return the number of the last row after ``start``, and at most ``stop``, before which a row group ends; ``stop`` if there is none."""
+    """Return the last row group boundary in ``(start, stop]``; ``stop`` if there is none."""
     for entry, _, high in intersecting(manifest, max(start, stop - 1), stop):
         starts = group_starts(manifest, entry)
         found = stop - high + starts[bisect.bisect_right(starts, high) - 1]
@@ -147,10 +147,10 @@ def segment_batches(
     passing: int = 0,
     coded: Container[int] = (),
 ) -> Iterator[list[pa.Array]]:
-    """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time; None leaves that to us, and whether threads decode columns.
+    """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time (None: chosen here, as is whether threads decode columns).
 
-    This many rows of the row group as ``passing`` says may be decoded at a time to come to the first one. Texts of columns that are ``coded`` come as
-    numbers in a dictionary where the file of ours keeps them so.
+    At most ``passing`` rows are decoded at a time to skip to the first one. Columns in ``coded`` stay dictionary arrays if our file has
+    them dictionary-encoded.
     """
     location = join(manifest.directory, entry.file)
     constants = dict(entry.constants)
@@ -180,8 +180,8 @@ def segment_batches(
 
 
 def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, columns: Sequence[int]) -> list[pa.Array]:
-    """Return stored columns of a file with the types that the dataset has; files of ours have them already."""
-    # Moments are looked for where there may be some: that takes longer than to read a short file.
+    """Return stored columns with the types of the dataset; our files already have them."""
+    # Only datetimes may need another calendar or zone; looking for that takes longer than reading a short file.
     if manifest.column_names_in_files is None and not any(manifest.types[column].kind == DATETIME_KIND for column in columns):
         pairs = zip(batch.columns, columns, strict=True)
         return [values if _is_coded(values) else conform(values, manifest.types[column]) for values, column in pairs]
@@ -199,7 +199,7 @@ def _is_coded(values: pa.Array) -> bool:
 
 
 def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int]) -> FileChecksums:
-    """Return the checksums of the page headers of some columns of a segment, by their names in its file, as far as they are recorded."""
+    """Return the recorded page header checksums of some columns, by name."""
     return FileChecksums(checksum_positions(manifest, columns), entry.pages)
 
 
@@ -219,7 +219,7 @@ def _file_batches(
     first, last, names = requested.groups.start, requested.groups.stop, requested.names
     step = _rows_at_a_time(footer.starts[first], low, high, size, passing)
     threads = (size is None and step > FEW_ROWS and len(names) > 1) if threads is None else threads
-    # Columns that are requested twice are decoded once.
+    # Repeated columns are decoded once.
     distinct = list(dict.fromkeys(names))
     pages = {(group, name) for group in range(first, last) for name in distinct}
     opening = opened(location, footer, not pages <= footer.verified, requested) if short is None else short.file
@@ -243,32 +243,33 @@ def _file_batches(
 
 
 def _read_on(starts: Sequence[int], first: int, last: int, low: int, size: int | None) -> Sequence[int]:
-    """The row groups from which on pyarrow reads afresh, and the end: it goes on with the next one where a column of one ends too early, and says
-    that at the end of all.
+    """The row groups at which reading restarts, and the end.
 
-    So the last one is read for itself, since it may not be read to its end, and so is each where parts end with row groups anyway: what somebody
-    was given of the next one would be next to rows of another number.
+    pyarrow continues with the next row group if a column of one ends too early, and reports that only at the very end.
+
+    So the last row group is read by itself, since it may not be read to its end, and so is each one if batches end with row
+    groups anyway: rows of the next one would otherwise be returned under wrong numbers.
 
     Examples
     --------
     >>> list(_read_on((0, 100, 200, 300), 0, 3, 0, 100)), _read_on((0, 100, 200, 300), 0, 3, 0, None)
     ([0, 1, 2, 3], [0, 2, 3])
     """
-    # A row group without rows ends with the one before it.
+    # An empty row group ends with the one before it.
     if all(stop - max(start, low) in (0, size) for start, stop in itertools.pairwise(starts[first:last])):
         return range(first, last + 1)
     return sorted({first, last - 1, last})
 
 
 def _rows_at_a_time(start: int, low: int, high: int, size: int | None, passing: int) -> int:
-    """How many rows are decoded in one go, from the start of a row group on."""
+    """The number of rows decoded at a time, from the start of a row group."""
     step = size or min(high - start, DEFAULT_BATCH_ROWS)
-    # Each step takes its time: where few rows are wanted, those before them in the row group are not passed by so few.
+    # Each step has a cost, so rows before a small range are skipped in larger steps.
     return max(step, min(passing, high - start)) if low > start else step
 
 
 def other_rows(location: str, found: int, said: int) -> StorageError:
-    """Return the error of a file whose pages hold other rows than its footer says, which pyarrow does not say."""
+    """Return the error of a file whose pages disagree with its footer, which pyarrow does not notice."""
     return StorageError(f"{location} is damaged: pages of {said} rows hold {found}; restore it from a copy")
 
 
@@ -277,25 +278,25 @@ def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: in
     return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=threads)
 
 
-# Short segments that stand next to each other are worked on together: each is a file to open, whatever is in it.
+# Coalescing short segments: each is a file to open, whatever is in it.
 
-# A segment, and the number of its first row.
+# A segment with the number of its first row.
 Placed = tuple[SegmentEntry, int]
 
 
 def coalesced_segments(
     segments: Iterable[Placed], size_of: Callable[[SegmentEntry], int | None], max_rows: int, max_bytes: int, max_segments: float = math.inf
 ) -> Iterator[list[Placed]]:
-    """Neighbouring segments in runs, none of which has more rows, bytes or segments unless it is a single one.
+    """Group consecutive segments, each group within the limits unless it is a single segment.
 
     Parameters
     ----------
     segments
-        All of them, in order; those without rows are left out.
+        All segments in order; empty ones are left out.
     size_of
-        How many bytes one has; None of those that stay alone.
-    max_rows, max_bytes, most
-        What a run may have.
+        The size of a segment; None for those that stay alone.
+    max_rows, max_bytes, max_segments
+        Limits of a group.
 
     Examples
     --------

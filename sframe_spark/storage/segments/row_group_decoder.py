@@ -1,4 +1,4 @@
-"""Row groups of a dataset decoded one after the other, the next ones meanwhile in other threads."""
+"""Decodes row groups in order, the next ones ahead in threads, and caches decoded columns of many short segments."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from sframe_spark.storage.manifest.manifest import DecodedColumns, Manifest, Seg
 from sframe_spark.storage.parquet.small_files import SHORT_BYTES
 from sframe_spark.storage.segments.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, coalesced_segments, group_starts, intersecting, segment_batches
 
-# Values of some rows, one array for each column.
+# Arrays of some rows, one for each column.
 DecodedPart = list[pa.Array]
-# About how many bytes the rows between two take in memory; None where no one knows.
+# Estimated bytes of a range of rows; None if unknown.
 SizeOf = Callable[[int, int], float | None]
-# Where a thread leaves what it decoded, or why it could not. A future has a lock that Python code takes: an interrupt of who waits may leave
-# it taken, for ever, or come as an error of the lock's.
+# Receives the decoded parts of a thread, or its error. Not a future: its lock is taken in Python code, so an interrupt of the waiting thread
+# could leave it locked.
 DecodedResult = SimpleQueue[tuple[list[DecodedPart], BaseException | None]]
-# Bytes of a row group from which on its columns are worth to be decoded side by side.
+# From this size of a row group on, its columns are decoded in parallel.
 LONG = 32 << 20
-# This many rows are decoded at a time to pass them where no one knows how long they are.
+# Rows that are skipped at a time if their size is unknown.
 ROWS_OF_UNKNOWN_LENGTH = 1_024
-# Row groups that are decoded as one are no more than this together: each time a file is opened takes as long as decoding 20,000 numbers.
+# Limits for decoding several row groups at once: opening a file takes as long as decoding 20,000 numbers.
 MAX_COMBINED_BYTES, MAX_GROUPS = 4 << 20, 8
-# A step is changed where rows turn out to be so many times shorter or longer.
+# The step is changed if rows turn out to be this many times shorter or longer.
 OTHER_STEP = 4
 
 
 @attrs.frozen
 class Unit:
-    """Rows of a row group of a file, or of some that are small: what is decoded at a time.
+    """A unit of decoding: rows of one row group, or of several small ones.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Unit:
     size
         About how many bytes they take in memory; None where no one knows.
     rows
-        How many rows its parts have: those of a row group.
+        Rows of each decoded part: those of a row group.
     """
 
     entry: SegmentEntry
@@ -63,14 +63,14 @@ class Unit:
 
 
 class Decoder:
-    """Decodes the rows of a dataset once, from one row on; it refers to nothing that refers to it, so that what it holds goes with it.
+    """Decodes the rows of a dataset once, from a row on. Nothing that it refers to refers back, so its buffers are freed with it.
 
     Parameters
     ----------
     manifest, columns, stop, size_of, max_bytes, threads, coded
         As of :class:`~sframe_spark.storage.segments.row_group_decoder.Cursor`.
     step
-        How many rows of row groups that are not short are decoded at a time; it may be set meanwhile.
+        Rows decoded at a time from large row groups; may be changed meanwhile.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class Decoder:
         """Let the threads end with what they are at."""
         pool, self._pool = self._pool, None
         self._coming.clear()
-        # The threads of a pool stay behind when its process is forked, and with them who holds its locks.
+        # After a fork the threads, and the owners of the pool's locks, exist only in the parent.
         if pool is not None and self._process == os.getpid():
             pool.shutdown(wait=False, cancel_futures=True)
 
     def parts(self, start: int) -> Iterator[DecodedPart]:
-        """Yield the rows from one on, in the pieces in which they are decoded."""
+        """Yield all rows from a row on, in the parts in which they are decoded."""
         units = self._units(start)
         while True:
             self._submit_ahead(units)
@@ -125,17 +125,17 @@ class Decoder:
                 bounds = max(low, begin), min(high, end)
                 if bounds[0] < bounds[1]:
                     rows = bounds[1] - bounds[0]
-                    # A short file is not opened only to learn how long some of its columns are.
+                    # A short file is not opened only to estimate sizes.
                     known = entry.group_bytes if entry.group_bytes is not None and entry.group_bytes <= SHORT_BYTES else None
                     groups.append(Unit(entry, *bounds, self._size_of(first, first + rows) if known is None else known * rows / entry.rows))
                     first += rows
             yield from self._combined(groups)
 
     def _combined(self, groups: Sequence[Unit]) -> Iterator[Unit]:
-        """Row groups of a file, several as one: not at first, as a caller that asks for one may ask for no more, then twice as many each time."""
+        """Combine row groups of a file: one at first, since a caller may want no more, then twice as many each time."""
         place = 0
         while place < len(groups):
-            # What is decoded ahead is no more with this than is allowed, though the one before it was shorter.
+            # The total decoded ahead stays within the limit.
             count = as_one(groups[place : place + self._groups], min(MAX_COMBINED_BYTES, self._max_bytes - sum(self._sizes_ahead())))
             first, last = groups[place], groups[place + count - 1]
             sizes = [unit.size for unit in groups[place : place + count] if unit.size is not None]
@@ -146,7 +146,7 @@ class Decoder:
         return unit.size is not None and unit.size <= self._max_bytes
 
     def _submit_ahead(self, units: Iterator[Unit]) -> None:
-        """Have what comes next decoded, as much as is allowed and not more than is needed to keep the threads at work; at least know what it is."""
+        """Submit upcoming units within the limit, as many as keep the threads busy; at least find the next one."""
         while not self._coming or self._may_add():
             unit = next(units, None)
             if unit is None:
@@ -154,12 +154,12 @@ class Decoder:
             self._coming.append((unit, self._submitted(unit)))
 
     def _may_add(self) -> bool:
-        """Return whether the threads should have one more unit, which is taken to be as long as the last one."""
+        """Return whether to submit one more unit, assumed to be as large as the last one."""
         sizes = self._sizes_ahead()
         return len(sizes) == len(self._coming) <= self._threads and sum(sizes) + sizes[-1] <= self._max_bytes
 
     def _sizes_ahead(self) -> list[float]:
-        """Bytes of each unit that threads decode, or have decoded, and that no one has requested."""
+        """Sizes of the units submitted and not yet consumed."""
         return [unit.size for unit, found in self._coming if found is not None and unit.size is not None]
 
     def _submitted(self, unit: Unit) -> DecodedResult | None:
@@ -174,7 +174,7 @@ class Decoder:
                 self._pool = ThreadPool(self._threads, thread_name_prefix="sframe_spark read")
             self._pool.submit(copy_context().run, self._leave, found, unit)
         except RuntimeError:
-            # Python ends, and waits for this thread: it starts no other.
+            # The interpreter is shutting down and starts no thread.
             self._threads = 0
             return None
         return found
@@ -193,7 +193,7 @@ class Decoder:
         try:
             parts.extend(self._of_segment(unit))
         except Exception:
-            # The rows before what is damaged come first. Ctrl-C comes now: whoever has enough of these rows would not hear of it.
+            # Rows before the damage are delivered first. Ctrl-C is raised at once: a caller that has enough rows would never see it.
             yield from parts
             raise
         yield from parts
@@ -202,7 +202,7 @@ class Decoder:
         rows, threads = unit.rows or unit.high - unit.low, None
         size = rows if self._threads or unit.rows else None
         if self._threads:
-            # Where units are decoded side by side, columns are not, but of a unit that takes long.
+            # Units are decoded in parallel, so columns are not, except in large units.
             threads = unit.size is not None and unit.size > LONG
         elif unit.rows:
             threads = rows > FEW_ROWS and len(self._columns) > 1
@@ -211,7 +211,7 @@ class Decoder:
         )
 
     def _passing(self, unit: Unit) -> int:
-        """How many rows before a unit may be decoded at a time: as many as take no more than is allowed, if they are as long."""
+        """The number of rows that may be skipped at a time within the memory limit."""
         if unit.size is None:
             return ROWS_OF_UNKNOWN_LENGTH
         return min(DEFAULT_BATCH_ROWS, int(self._max_bytes * (unit.high - unit.low) / max(unit.size, 1.0)))
@@ -227,14 +227,14 @@ class Decoder:
             ):
                 yield part
                 position += len(part[0])
-                # Rows that are left are decoded in one more step, however few of them are requested.
+                # Remaining rows are decoded in one more step.
                 left = unit.high - position
                 if self.step * OTHER_STEP <= min(step, left) or step * OTHER_STEP <= min(self.step, left):
                     break
 
 
 def as_one(groups: Sequence[Unit], max_bytes: float) -> int:
-    """How many of some row groups one behind the other are decoded as one: as many rows each, as parts have, but for the last, and no more bytes.
+    """Return how many leading row groups are decoded at once: of equal length, but for the last, and within the size limit.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def as_one(groups: Sequence[Unit], max_bytes: float) -> int:
 
 
 def decoded_parts(found: DecodedResult) -> Iterator[DecodedPart]:
-    """Wait for what a thread decodes; where it could not decode all, what comes before that is reported first.
+    """Wait for a thread's parts and yield them; if it failed, its error is raised after them.
 
     Examples
     --------
@@ -267,30 +267,30 @@ def decoded_parts(found: DecodedResult) -> Iterator[DecodedPart]:
     try:
         raise error
     finally:
-        # It refers to this frame.
+        # Break the reference cycle between the error and this frame.
         del error
 
 
-# Packs: neighbouring short segments, of which the columns that were decoded once stay in memory while there is room.
+# Packs: runs of consecutive short segments whose decoded columns stay in memory while there is room.
 
-# A segment that takes longer to open than to decode.
+# Limits of a short segment, which takes longer to open than to decode.
 SHORT_ROWS, SHORT_GROUP_BYTES = 8_192, 1 << 20
-# A pack has no more segments, rows and bytes than this; look-ups read 64 segments at a time.
+# Limits of a pack; lookups read 64 segments at a time.
 MAX_SEGMENTS, MAX_ROWS, MAX_BYTES = 128, DEFAULT_BATCH_ROWS, 8 << 20
-# Of fewer short segments nothing is gained.
+# With fewer short segments packs gain nothing.
 FEW_SEGMENTS = 64
-# Packs are decoded where more than one in so many of their rows is requested, but not for who takes all rows in one piece.
+# Packs are decoded if at least one row in this many is requested, but not for a scan of very many packs at once.
 SHARE_OF_ROWS, MAX_AT_ONCE = 4, 64
-# No one looks for packs, through all segments, a caller that asks for rows of fewer than these.
+# Packs are computed only when at least this many segments' worth of rows is requested.
 MIN_SEGMENTS_REQUESTED = 4
-# So much of the room for results is left to results.
+# The part of the result memory that is left to results.
 SHARE_LEFT = 4
-# What whole numbers are kept as where all of a pack fit in: memory that is new is what keeping them takes.
+# Types that integers are narrowed to where all of a pack fit, to save cache memory.
 NARROW_INTEGERS = (pa.int8(), pa.int16(), pa.int32())
 
 
 def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[pa.ChunkedArray] | None:
-    """Columns of the rows ``start`` to ``stop`` out of packs; None where they are to be read from segments, as few of them are requested."""
+    """Return columns of a range of rows from packs; None if they should be read from segments."""
     decoded = manifest.decoded
     if decoded.edges is None and (stop - start) * len(manifest.segments) < MIN_SEGMENTS_REQUESTED * manifest.rows:
         return None
@@ -307,7 +307,7 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
     missing = [pack for pack in packs if not all((pack[0], column) in decoded.arrays for column in columns)]
     if missing and (stop - start) * SHARE_OF_ROWS < edges[last] - edges[first]:
         return None
-    # Looking at how much memory there is takes longer than to read a segment.
+    # Checking available memory takes longer than reading a segment.
     memory_limit = max_bytes() if missing else 0
     if missing and not may_keep(memory_limit):
         return None
@@ -317,9 +317,9 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
 
 
 def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
-    """Return the number of the last row after ``start``, and at most ``stop``, before which a pack ends: rows of several are copied into one array.
+    """Return the last pack boundary in ``(start, stop]``; rows of several packs are copied into one array.
 
-    None where there is none, or no one has looked for packs yet.
+    None where there is none, or packs were not computed.
     """
     edges = manifest.decoded.edges or ()
     place = bisect.bisect_right(edges, stop) - 1
@@ -327,7 +327,7 @@ def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
 
 
 def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
-    """Where packs begin, and the last one ends; none where the dataset has few short segments, is not all here, or not of ours."""
+    """Return the pack boundaries; empty if the dataset is remote, external, partial, or has few short segments."""
     if decoded.edges is None:
         is_built_in = manifest.column_names_in_files is None and not manifest.watched
         is_whole = manifest.left_out == (0, 0) and not is_remote_location(manifest.directory)
@@ -341,23 +341,23 @@ def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
 
 
 def is_short(entry: SegmentEntry) -> bool:
-    """Return whether a segment, one row group of ours, takes longer to open than to decode."""
+    """Return whether a segment of ours is one small row group."""
     return entry.rows <= SHORT_ROWS and entry.group_bytes is not None and entry.group_bytes <= SHORT_GROUP_BYTES and entry.tail is not None
 
 
 def max_bytes() -> int:
-    """How many bytes Arrow may hold in this process where packs are among them."""
+    """The limit of Arrow's memory in this process while packs are cached."""
     memory_limit = kept_memory()
     return memory_limit - memory_limit // SHARE_LEFT
 
 
 def may_keep(memory_limit: int) -> bool:
-    """Return whether there is room for one more pack where Arrow may hold this many bytes."""
+    """Return whether one more pack fits into this much Arrow memory."""
     return arrow_bytes() + MAX_BYTES <= memory_limit
 
 
 def _edges(manifest: Manifest) -> Iterator[int]:
-    """The first rows of packs, and of long segments between them, and the number of all rows."""
+    """Yield the boundaries of packs and of long segments, and the number of rows."""
     placed = zip(manifest.segments, manifest.offsets, strict=True)
     yield from (pack[0][1] for pack in coalesced_segments(placed, _size_in_pack, MAX_ROWS, MAX_BYTES, MAX_SEGMENTS))
     yield manifest.rows
@@ -381,7 +381,7 @@ def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int
 
 
 def _compacted(chunks: Sequence[pa.Array]) -> pa.Array:
-    """Values as they stay in memory: whole numbers in as few bytes as all of them fit in.
+    """Concatenate chunks for the cache, integers in the narrowest type that holds them.
 
     Examples
     --------
@@ -394,13 +394,13 @@ def _compacted(chunks: Sequence[pa.Array]) -> pa.Array:
         for kind in NARROW_INTEGERS:
             limit = 1 << kind.bit_width - 1
             if bounds["min"] is None or -limit <= bounds["min"] <= bounds["max"] < limit:
-                # What stands in the places of missing values may be anything.
+                # Slots of missing values may hold anything.
                 return pa.concat_arrays(chunks).cast(kind, safe=False, memory_pool=lasting_pool())
     return pa.concat_arrays(chunks, memory_pool=lasting_pool())
 
 
 def _read(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[list[pa.Array]]:
-    """Chunks of columns of a pack."""
+    """Read the chunks of some columns of a pack."""
     parts = intersecting(manifest, start, stop)
     batches = [batch for entry, low, high in parts for batch in segment_batches(manifest, entry, tuple(columns), low, high, None)]
     return [[batch[place] for batch in batches] for place in range(len(columns))]
@@ -412,11 +412,11 @@ def _cut(columns: Sequence[pa.Array], kinds: Sequence[pa.DataType], pack: tuple[
     return [part if part.type == kind else part.cast(kind) for part, kind in zip(parts, kinds, strict=True)]
 
 
-# Rows of a dataset, one range after the other: those that were decoded for the last one are not decoded again.
+# Cursor: reading consecutive ranges without decoding rows twice.
 
 
 class Cursor:
-    """Where somebody reads a dataset who goes through its rows in order; others should ask for rows by number.
+    """A position in a dataset that is read in row order; random access should ask for rows by number.
 
     Parameters
     ----------
@@ -427,13 +427,13 @@ class Cursor:
     stop
         The row behind the last one that is read.
     size_of
-        What is known of the length of rows.
+        Estimates the size of ranges of rows.
     max_bytes
-        Row groups that take more are decoded step by step, and no more than that is decoded before it is requested.
+        Larger row groups are decoded step by step; also the limit of what is decoded ahead.
     threads
-        How many decode what comes next; 0: nothing is decoded before it is requested.
+        Number of threads that decode ahead; 0: none.
     coded
-        Columns of texts that may come as numbers in a dictionary.
+        String columns that may come as dictionary arrays.
 
     Examples
     --------
@@ -461,18 +461,18 @@ class Cursor:
     ) -> None:
         self._of = manifest, columns, stop, size_of, max_bytes, threads, coded
         self._process = os.getpid()
-        # What was decoded and may be requested again: the rows from `_first` to `_end`.
+        # Decoded parts that may be requested again: rows `_first` to `_end`.
         self._buffered: deque[DecodedPart] = deque()
         self._first = self._end = -1
         self._decoder = Decoder(*self._of, step=1)
         self._parts: Iterator[DecodedPart] = iter(())
 
     def can_go_on(self, start: int) -> bool:
-        """Return whether a row is among those read last, or follows them, so that nothing is decoded twice."""
+        """Return whether a row is buffered or comes next, so that nothing is decoded twice."""
         return self._first <= start <= self._end and self._process == os.getpid()
 
     def read(self, start: int, stop: int) -> list[DecodedPart]:
-        """Return rows in pieces; fewer, if the files have no more. The cursor goes to them first where it cannot go on."""
+        """Return the parts of a range of rows; fewer rows at the end. Seeks first if it cannot continue."""
         if self.can_go_on(start) or self._is_near(start, stop):
             self._decoder.step = stop - min(start, self._end)
         else:
@@ -480,7 +480,7 @@ class Cursor:
         try:
             self._decode_to(stop)
         except BaseException:
-            # What decodes has ended amid the rows: whoever asks again should not be told that there are no more.
+            # The decoder has ended in the middle; a retry must not take that for the end of the rows.
             self.close()
             raise
         while self._buffered and self._first + len(self._buffered[0][0]) <= start:
@@ -488,16 +488,16 @@ class Cursor:
         return list(self._between(start, stop))
 
     def _is_near(self, start: int, stop: int) -> bool:
-        """Return whether no more rows lie before a range than it has: they cost less than to look for it in its row group."""
+        """Return whether a range starts so near that skipping to it is cheaper than seeking."""
         return self._first >= 0 and self._end < start <= self._end + (stop - start) and self._process == os.getpid()
 
     def rest(self, start: int, max_rows: int) -> Iterator[DecodedPart]:
-        """Yield the rows from one to the end, as they are decoded: row groups that are not short by so many rows."""
+        """Yield the rows from a row to the end as they are decoded; large row groups in steps of ``max_rows``."""
         self._begin(start, max_rows)
         yield from self._parts
 
     def close(self) -> None:
-        """Let the threads end with what they are at; the cursor begins again where it is requested more."""
+        """Stop decoding; the cursor starts again when it is read."""
         self._decoder.close()
         self._buffered.clear()
         self._first = self._end = -1

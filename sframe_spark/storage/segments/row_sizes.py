@@ -1,4 +1,4 @@
-"""How many bytes stored rows take in memory: told by footers, and by some rows where columns are stored shorter than they are."""
+"""Estimates how many bytes stored rows take in memory, from footers and, for dictionary-encoded strings, samples."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from sframe_spark.storage.parquet.footer import Footer, segment_footer
 from sframe_spark.storage.parquet.open_file import RequestedChunks, check_pages, opened
 from sframe_spark.storage.segments.reader import intersecting, other_rows, page_checksums
 
-# Row groups that are examined in a long range, evenly spread over it.
+# Row groups sampled in a long range, evenly spread.
 MAX_GROUPS = 8
-# Rows of a group that are read to learn how long values are that are stored once and referred to.
+# Rows sampled of a row group to learn the length of dictionary-encoded values.
 SAMPLE_ROWS = 512
-# Row groups that cannot be larger in memory are not looked into.
+# Row groups that cannot be larger in memory are not sampled.
 WORTH_SAMPLING = 16 << 20
-# Offset and validity of a value of variable length, and of each value in a list.
+# Offset and validity of a variable-length value or list item.
 BYTES_OF_PLACE = 5.0
 
 
 def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> tuple[float, ...]:
-    """Return about how many bytes the rows numbered ``start`` to ``stop`` take in memory, for each of some columns.
+    """Estimate the bytes in memory of the rows ``start`` to ``stop``, for each of some columns.
 
-    Of long ranges some row groups stand for all; only their footers are read, and some rows of texts stored in dictionaries.
+    In long ranges some row groups stand for all; only footers and samples of dictionary-encoded strings are read.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: i
 
 
 def spread(items: Sequence[Any], limit: int) -> list[Any]:
-    """Return at most so many items, evenly spread, the first and the last among them.
+    """Return at most ``limit`` items, evenly spread, including the first and the last.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def spread(items: Sequence[Any], limit: int) -> list[Any]:
 
 
 def bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int], check: Check | None = None) -> float:
-    """Return the bytes that a row of a column of a row group takes in memory, on average; pages are only read after their headers were checked."""
+    """Estimate the average bytes per row of a column in a row group; page headers are checked before pages are read."""
     found = footer.measured.get((name, group))
     if found is None:
         found = footer.measured[(name, group)] = _bytes_in_group(location, footer, name, group, sums, check)
@@ -96,7 +96,7 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: 
             total += leaf.total_uncompressed_size
             total += leaf.num_values * BYTES_OF_PLACE
             if any("DICTIONARY" in encoding for encoding in leaf.encodings):
-                # No value is longer than all that is stored, of which each row may hold the longest.
+                # An upper bound: every row may hold the longest value.
                 longest = max(longest, float(leaf.num_values) * leaf.total_uncompressed_size)
         else:
             total += leaf.num_values * 8
@@ -108,7 +108,7 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: 
 
 
 def _sampled(location: str, footer: Footer, name: str, group: int, check: Check | None) -> float:
-    """Return the bytes of a row among the first ones of a row group."""
+    """The bytes per row among the first rows of a row group."""
     with translate_os_errors("read", location), opened(location, footer, requested=RequestedChunks(range(group, group + 1), (name,), check)) as file:
         batch = next(file.iter_batches(batch_size=SAMPLE_ROWS, row_groups=[group], columns=[name]), None)
     if batch is None:

@@ -1,8 +1,8 @@
-"""Facts about the order and the range of a column, found while its rows are written.
+"""Collects statistics of columns while rows are written: order, bounds, missing values.
 
-Every materialised frame knows the orderings of its columns as proofs. A column's order is three questions, each
-answered once for all: is any value smaller than the one before it (a descent), greater (an ascent), equal (a tie).
-Once a descent and an ascent were seen nothing is left to look for, so unordered columns cost next to nothing.
+Recorded orders serve as proofs. The order of a column is three questions, each
+answered once for all: is any value smaller than its predecessor (a descent), greater (an ascent), equal (a tie).
+Once a descent and an ascent were seen nothing is left to find, so unordered columns cost next to nothing.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.types import ColumnType
 
-# Two values out of order are nearly always among the first few, and looking there is free.
+# Values out of order are nearly always among the first few, which are checked first.
 PREFIX_ROWS = 64
-# This many numbers are compared as fast as a part of them is taken.
+# Up to this many numbers are compared as fast as a prefix is sliced.
 FEW_NUMBERS = 4096
-# Longer texts are not worth keeping in a manifest.
+# Longer strings are not stored in a manifest.
 LONGEST_TEXT = 4096
 
 _MISSING_RANK, _VALUE_RANK, _NAN_RANK = 0, 1, 2
 
 
 def has_order_statistics(column_type: ColumnType) -> bool:
-    """Return whether order and bounds are tracked for a type: numbers, text and datetimes, those with an offset by their instants.
+    """Return whether order and bounds are collected for a type: numbers, strings and datetimes (by their instants).
 
     Examples
     --------
@@ -65,7 +65,7 @@ def _rank(value: Scalar) -> int:
 
 
 class StatisticsCollector:
-    """Facts about one column, gathered from its batches in row order.
+    """Collects the statistics of a column from its batches in row order.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class StatisticsCollector:
         self._maximum: Scalar = None
 
     def add(self, array: pa.Array | pa.ChunkedArray) -> None:
-        """Take note of the next values."""
+        """Add the next values."""
         for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else (array,):
             if len(chunk):
                 self._add_chunk(chunk)
@@ -133,12 +133,12 @@ class StatisticsCollector:
 
     def _compare_neighbours(self, chunk: pa.Array, with_nan: bool) -> None:
         neighbours = _Neighbours(chunk, with_nan)
-        # One pass settles a strict order, which is the usual order of long columns.
+        # One comparison proves a strict order, the most common order of long columns.
         if not self._tie and self._ascent != self._descent and neighbours.all_steps(upwards=self._ascent):
             return
         self._descent = self._descent or neighbours.any_descent()
         self._ascent = self._ascent or neighbours.any_ascent()
-        # Ties only tell strict orders from others, so without an order they are not looked for.
+        # Ties matter only if there is an order.
         if not (self._tie or (self._descent and self._ascent)):
             self._tie = neighbours.any_tie()
 
@@ -151,7 +151,7 @@ class StatisticsCollector:
             self._maximum = bounds["max"] if self._maximum is None else max(self._maximum, bounds["max"])
 
     def result(self, bounds: tuple[Scalar, Scalar] | None = None) -> ColumnStatistics:
-        """Return the facts; ``bounds`` are the minimum and the maximum where the caller knows them from elsewhere."""
+        """Return the facts; ``bounds`` are the minimum and the maximum where the caller knows them already."""
         if not self._tracked:
             return ColumnStatistics(has_missing=self._has_missing)
         if bounds is None and self._with_bounds:
@@ -162,7 +162,7 @@ class StatisticsCollector:
         return self._facts(not (_too_long(self._first) or _too_long(self._last)), bounds)
 
     def exact(self) -> ColumnStatistics:
-        """Return all that was found, texts of any length included; bounds only if they were looked for."""
+        """Return statistics without omitting long strings; bounds only if they were collected."""
         if not self._tracked:
             return ColumnStatistics(has_missing=self._has_missing)
         return self._facts(True, (self._minimum, self._maximum) if self._with_bounds else None)
@@ -193,7 +193,7 @@ def _too_long(value: Scalar) -> bool:
 
 
 def _any_nan(chunk: pa.Array) -> bool:
-    """Return whether any value is NaN; a sum is NaN only if one is, or if infinities of both signs meet."""
+    """Return whether any value is NaN; a sum is NaN only then, or if infinities of both signs meet."""
     total = pc.sum(chunk).as_py()
     return total is not None and math.isnan(total) and bool(pc.any(pc.is_nan(chunk)).as_py())
 
@@ -201,7 +201,7 @@ def _any_nan(chunk: pa.Array) -> bool:
 def _as_compared(chunk: pa.Array) -> pa.Array:
     """Return the values that a column is ordered by."""
     chunk = pc.struct_field(chunk, "instant") if pa.types.is_struct(chunk.type) else chunk
-    # 64-bit integers behind datetimes: as exact and faster to compare.
+    # The integers behind datetimes are exact and faster to compare.
     return chunk.view(pa.int64()) if pa.types.is_timestamp(chunk.type) else chunk
 
 
@@ -252,14 +252,14 @@ class _Neighbours:
         return int(np.count_nonzero(self._holds(compare_numbers, compare_texts)))
 
     def _holds(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> npt.NDArray[np.bool_]:
-        """Say of each pair whether a comparison holds."""
+        """Return for each pair of neighbours whether a comparison holds."""
         if self._is_text:
             found = compare_texts(self._before, self._after).to_numpy(zero_copy_only=False)
         else:
             found = compare_numbers(self._before, self._after)
         if self._ranks is None:
             return np.asarray(found)
-        # Two values that are not both plain compare as their ranks do.
+        # Pairs with missing values or NaN compare by rank.
         before, after = self._ranks[:-1], self._ranks[1:]
         plain = (before == _VALUE_RANK) & (after == _VALUE_RANK)
         return np.where(plain, found, compare_numbers(before, after))
@@ -290,7 +290,7 @@ def column_statistics(array: pa.Array | pa.ChunkedArray, column_type: ColumnType
 
 
 def merge(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
-    """Return the facts about the rows of several non-empty parts of a column, one after the other.
+    """Return the statistics of several consecutive non-empty parts of a column.
 
     Examples
     --------
@@ -324,7 +324,7 @@ def merge(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
 
 
 def of_some_rows(facts: ColumnStatistics) -> ColumnStatistics:
-    """Return the facts that still hold for any part of the rows, in the same order.
+    """Return the statistics that also hold for any subset of the rows in the same order.
 
     Examples
     --------
@@ -355,7 +355,7 @@ def dataset_statistics(manifest: Manifest) -> tuple[ColumnStatistics, ...]:
 
 
 def _all(facts: Iterable[bool | None], steps: Iterable[int | None], allowed: tuple[int, ...]) -> bool | None:
-    """Return whether a fact holds in every part and at every step between parts; None when it cannot be told."""
+    """Return whether a fact holds in every part and between parts; None if unknown."""
     return _conjunction([*facts, *(None if step is None else step in allowed for step in steps)])
 
 

@@ -1,4 +1,4 @@
-"""Rows written as one segment: a Parquet file with columns c0, c1 ... and the hidden row key.
+"""Writes rows as one segment: a Parquet file with columns c0, c1 ... and the hidden row key.
 
 Measured on 4 * 10**6 rows (milliseconds to write + read, megabytes): random integers plain 36 + 11, 32; zstd 144 + 62,
 17; delta-packed 59 + 16, 16. Distinct texts plain 119 + 67, 64; lz4 169 + 74, 38; zstd 286 + 99, 20; repeated texts
@@ -39,19 +39,19 @@ from sframe_spark.storage.parquet.footer import bounds_of, column_chunks, leaf_p
 from sframe_spark.storage.segments.statistics import StatisticsCollector, has_order_statistics
 from sframe_spark.types import ARRAY, FLOAT, ColumnType
 
-# Columns of texts whose row groups all hold about the same values: their bounds tell no row group from another.
+# Mixed string columns: all row groups have about the same bounds, which are not worth computing.
 
-# This many rows at so many places are compared; fewer rows than that are written at once whatever is said of them.
+# Samples that are compared; fewer rows than these are written at once anyway.
 PARTS, PART_ROWS = 4, 4096
 MIN_ROWS = 2 * PARTS * PART_ROWS
-# Of rows in no order some 1 in 1,000 are smaller or greater than all rows at one of the places.
+# In unordered rows about 1 in 1,000 lies outside the bounds of a sample.
 OUTSIDE_SHARE = 1 / 256
-# Where a dictionary is as long, the writer stores the texts that follow as they are.
+# At this dictionary size the writer stores further strings plainly.
 DICTIONARY_BYTES = 1024 * 1024
 
 
 def is_mixed(column: pa.ChunkedArray) -> bool:
-    """Return whether the first, the last and other rows of a column lie between the same bounds, of which there are two.
+    """Return whether samples of a column lie between the same two bounds.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def is_mixed(column: pa.ChunkedArray) -> bool:
 
 
 def written_bounds(location: str, metadata: pq.FileMetaData, name: str) -> tuple[Scalar, Scalar]:
-    """Return the smallest and the largest text of a column of a file, from its dictionaries; None where all are missing.
+    """Return minimum and maximum of a string column of a written file, from its dictionaries; None where all are missing.
 
     Parameters
     ----------
@@ -106,14 +106,14 @@ def written_bounds(location: str, metadata: pq.FileMetaData, name: str) -> tuple
 
 
 def _dictionaries(file: pq.ParquetFile, group: int, name: str) -> list[pa.Array]:
-    """Return all texts of a row group at least once; its dictionary comes with the first row, unless more texts follow that it had no room for."""
+    """Return arrays that contain every string of a row group; only the dictionary, if it holds all of them."""
     first = next(file.iter_batches(batch_size=1, row_groups=[group], columns=[name], use_threads=False)).column(0).dictionary
     if first.nbytes < DICTIONARY_BYTES:
         return [first]
     return [chunk.dictionary for chunk in file.read_row_group(group, columns=[name], use_threads=False).column(0).chunks]
 
 
-# Where a segment file is written that is to be remote: here first, a file at a time, and uploaded when it is complete.
+# Delivery: a remote segment is written locally and uploaded when it is complete.
 
 
 @attrs.frozen
@@ -132,7 +132,7 @@ class Delivery:
     target: str
 
     def delivered(self, entry: SegmentEntry, columns: int) -> SegmentEntry:
-        """Bring the file of an entry to where it goes, and return what is then known of it."""
+        """Upload the file of an entry, and return the entry with what is known then."""
         if self.directory == self.target or not entry.rows:
             return entry
         place = join(self.directory, entry.file)
@@ -143,7 +143,7 @@ class Delivery:
 
 @contextlib.contextmanager
 def delivering(target: str) -> Iterator[Delivery]:
-    """A directory to write files in that go to a directory local or remote."""
+    """Yield a delivery: a local directory whose files go to a local or remote one."""
     if not is_remote_location(target):
         yield Delivery(target, target)
         return
@@ -157,18 +157,18 @@ def delivering(target: str) -> Iterator[Delivery]:
 ROWS_PER_GROUP = 131_072
 # Rows with long texts or lists fill a row group early, so that a writer's memory stays bounded.
 BYTES_PER_GROUP = 64 * 1024 * 1024
-# Each thread, or process, that makes rows has a writer in which they wait: where there is little memory for work, row groups are smaller.
+# Each writing thread buffers a row group: with little memory, row groups are smaller.
 MIN_BYTES_PER_GROUP, SHARE_OF_WORK = 4 * 1024 * 1024, 8
-# The writer looks between batches of so many rows whether a page is full (1 MB).
-# Seldom costs less (6% of writing), but pages of long texts must not grow.
+# The Parquet writer checks between batches of this many rows whether a page (1 MB) is full.
+# Fewer checks are faster (6% of writing), but pages of long strings must not grow.
 MIN_BATCH, LARGEST_BATCH, BYTES_PER_BATCH = 1024, 32_768, 512 * 1024
 DICTIONARY_SAMPLE = 16_384
-# A page for every 20,000 rows, as usual, costs more than it gives: row groups are read from their start. Older versions of pyarrow cannot choose.
+# The default of 20,000 rows per page costs more than it gives: row groups are read from their start. Older pyarrow lacks the option.
 PAGES = {"max_rows_per_page": ROWS_PER_GROUP} if "max_rows_per_page" in inspect.signature(pq.ParquetWriter).parameters else {}
 DICTIONARY_SHARE = 0.5
-# This many floats are tried, and compressed if they take at most such a share of their room.
+# Sample of floats, and the ratio below which compression pays off.
 FLOATS_SAMPLE, WORTH_COMPRESSING = 16_384, 0.9
-# Page headers are short: they go to the system with the pages behind them.
+# Page headers are short: they are written with their pages.
 WRITE_BYTES = 256 * 1024
 
 
@@ -273,7 +273,7 @@ class SegmentWriter:
         self._group_bytes = table.nbytes
 
     def _drain(self, columns: list[pa.ChunkedArray], rows: int) -> list[pa.ChunkedArray]:
-        """Take the first rows out of what is pending."""
+        """Remove the first rows from the pending ones."""
         self._pending_rows -= rows
         if not self._pending_rows:
             self._pending, self._pending_bytes = [], 0
@@ -286,7 +286,7 @@ class SegmentWriter:
     def _rows_of_group(self, columns: Sequence[pa.ChunkedArray]) -> int:
         fitting = self._pending_rows * self._max_bytes // max(self._pending_bytes, 1)
         rows = max(1, min(self._pending_rows, ROWS_PER_GROUP, fitting))
-        # The long rows may be the first ones.
+        # Long rows may come first.
         while rows > 1 and (size := sum(column.slice(0, rows).nbytes for column in columns)) > 2 * self._max_bytes:
             rows = max(1, rows * self._max_bytes // size)
         return rows
@@ -322,7 +322,7 @@ class SegmentWriter:
             raise
 
     def _read_back(self) -> SegmentEntry:
-        """Return the entry of the file as it is on the disk."""
+        """Return the entry of the finished file, read back from disk."""
         try:
             with translate_os_errors("read back segment", self._location):
                 size = self._group_bytes if self._groups == 1 else None
@@ -353,7 +353,7 @@ class SegmentWriter:
         if self._sink is None:
             return
         if self._parquet is not None:
-            # The file is thrown away, so pyarrow need not write its footer, neither now nor when it is collected.
+            # The file is discarded, so pyarrow must not write its footer later.
             self._parquet.is_open = False
         sink, self._sink, self._parquet = self._sink, None, None
         with contextlib.suppress(OSError, pa.ArrowException):
@@ -370,9 +370,9 @@ class SegmentWriter:
 
 
 def write_segment(directory: str, number: int, types: Sequence[ColumnType], runs: Iterable[Sequence[pa.Array]]) -> SegmentEntry:
-    """Write runs of rows, one after the other, as a segment; without rows there is no file, and an error leaves none.
+    """Write batches of rows as one segment; without rows there is no file, and an error leaves none.
 
-    The directory may be remote: the file is written here and uploaded when it is complete.
+    A file for a remote directory is written locally and uploaded when it is complete.
 
     Examples
     --------
@@ -389,7 +389,7 @@ def write_segment(directory: str, number: int, types: Sequence[ColumnType], runs
 
 
 def _unchunked(arrays: Sequence[pa.Array | pa.ChunkedArray]) -> list[list[pa.Array]]:
-    """Return one batch of plain arrays per stretch of rows that no column splits."""
+    """Split chunked arrays into batches at the boundaries of all columns."""
     if not any(isinstance(array, pa.ChunkedArray) for array in arrays):
         return [list(arrays)]
     table = pa.table(list(arrays), names=[str(position) for position in range(len(arrays))])
@@ -446,7 +446,7 @@ def encodings(types: Sequence[ColumnType], sample: pa.Table) -> dict[str, Any]:
 
 
 def mixed_columns(types: Sequence[ColumnType], sample: pa.Table, options: dict[str, Any]) -> frozenset[str]:
-    """Return the names of the columns of repeated texts whose bounds in the footer would be of no use (see :func:`is_mixed`)."""
+    """Return the dictionary-encoded columns whose footer bounds would be useless (see :func:`is_mixed`)."""
     dictionaries = options["use_dictionary"] or ()
     names = {file_column(position): position for position, column_type in enumerate(types) if has_order_statistics(column_type)}
     return frozenset(name for name in dictionaries if name in names and is_mixed(sample.column(names[name])))
@@ -457,7 +457,7 @@ def _leaf_paths(types: Sequence[ColumnType]) -> list[str]:
 
 
 def _batch_rows(types: Sequence[ColumnType], sample: pa.Table) -> int:
-    """Return how many rows the writer takes between two examines the length of a page; what lists hold counts as one text."""
+    """Return the writer's batch size; a list counts as one string."""
     texts = [
         sample.column(position).nbytes
         for position, column_type in enumerate(types)
@@ -468,13 +468,13 @@ def _batch_rows(types: Sequence[ColumnType], sample: pa.Table) -> int:
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
-    """Return whether the texts of a column repeat so often that a dictionary is smaller and faster."""
+    """Return whether strings repeat so often that a dictionary is smaller and faster."""
     sample = column.slice(0, DICTIONARY_SAMPLE)
     return bool(pc.count_distinct(sample).as_py() <= DICTIONARY_SHARE * len(sample))
 
 
 def _shrinks(column: pa.ChunkedArray) -> bool:
-    """Return whether the first floats of a column, or those of its vectors, take less room as LZ4."""
+    """Return whether a sample of floats is smaller with LZ4."""
     first = column.slice(0, FLOATS_SAMPLE).drop_null()
     floats = (first if pa.types.is_floating(first.type) else pc.list_flatten(first)).slice(0, FLOATS_SAMPLE).to_numpy()
     return not len(floats) or len(pa.compress(floats.tobytes(), codec="lz4_raw", asbytes=True)) <= WORTH_COMPRESSING * floats.nbytes
