@@ -1,9 +1,8 @@
-"""Sums of floats without rounding, of many groups at once.
+"""Exact sums and squared deviations of floats, for many groups at once.
 
-A sum is a row of digits: whole numbers of 40 bits, each worth 2**40 times as much as the one before. Floats are cut into
-digits by arithmetic of floats, digits of rows add up exactly, and what overflows is carried to the next digit. Digits
-from -2**39 up to 2**39 make each number in one way, so sums of the same floats are the same digits, whatever the order
-and the cuts.
+A sum is a number in base 2**40, with one array of digits per place. Floats are split into digits by float arithmetic, digits of rows add up
+exactly in 64 bits, and overflow is carried to the next place. With digits from -2**39 up to 2**39 the representation is unique, so sums of the same
+floats have the same digits, whatever the order of rows and however they are partitioned.
 """
 
 from __future__ import annotations
@@ -30,33 +29,33 @@ from sframe_spark.compute.exact_sum import (
 
 BITS = 40
 HALF = 1 << (BITS - 1)
-# The place below that of the smallest float.
+# Minus the place of the digit below the smallest float.
 LOWEST_PLACE = 27
-# So much adds up exactly in 64 bits. Where it costs little to carry, the first digit of a float may have more bits.
+# Digits are carried before they could exceed MAX_MAGNITUDE. For few groups carrying is cheap, so the first digit of a float may have more bits.
 MAX_MAGNITUDE, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
-# So many rows are looked at together, and so many groups.
+# Rows, and groups, that are processed at a time.
 BLOCK, GROUPS_PER_BLOCK = 1 << 16, 1 << 13
-# The squares of the smallest and of the largest floats have a place above this.
+# A place below those of all squares of floats.
 FIRST_PLACE = -64
-# Sums that are infinite as floats are made smaller by so many bits.
+# Sums that overflow are scaled down by this many bits.
 SMALLER = 200
-# Outside these a square, or what it lacks, may be no float: such numbers are made smaller or larger by some places first.
+# Outside this range a square or its rounding error may overflow or underflow: such numbers are scaled by some places first.
 MIN_SQUARED, MAX_SQUARED, SQUARED_PLACES = 2.0**-480, 2.0**480, 15
 NEAREST_SQUARED = np.float64(MIN_SQUARED).view(np.uint64) - np.uint64(1)
 
 
 @attrs.define(eq=False)
 class Digits:
-    """Digits of the sums of some groups, which rows are added to.
+    """Exact sums of groups, as digits, to which rows are added.
 
     Parameters
     ----------
     count
-        How many groups there are.
+        Number of groups.
     places
-        For each place of which there is a digit, the digits of all groups.
+        For each place in use, the digits of all groups.
     others
-        The sum of each group's numbers that are infinite or NaN; None where there are none.
+        The sum of each group's infinite and NaN numbers; None if there are none.
 
     Examples
     --------
@@ -72,7 +71,7 @@ class Digits:
     _magnitude: float = attrs.field(default=0.0, init=False)
 
     def add(self, values: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
-        """Add floats times ``2**(40 * moved)`` to the groups of these numbers."""
+        """Add floats times ``2**(40 * moved)`` to the groups given by ``codes``."""
         scratch = scratch_arrays(min(len(values), BLOCK))
         for start in range(0, len(values), BLOCK):
             block, groups = values[start : start + BLOCK], codes[start : start + BLOCK]
@@ -85,7 +84,7 @@ class Digits:
             self._add_finite(block, groups, largest, moved, scratch)
 
     def add_squares(self, values: np.ndarray, codes: np.ndarray) -> None:
-        """Add the squares of finite floats, without rounding, to the groups of these numbers."""
+        """Add the exact squares of finite floats to the groups given by ``codes``."""
         scratch, products = scratch_arrays(min(len(values), BLOCK)), scratch_arrays(min(len(values), BLOCK), 4)
         for start in range(0, len(values), BLOCK):
             groups = codes[start : start + BLOCK]
@@ -94,7 +93,7 @@ class Digits:
                     self._add_finite(numbers, groups, largest_magnitude(numbers), moved, scratch)
 
     def add_product(self, first: np.ndarray, second: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
-        """Add products of floats that are not near the ends of floats, times ``2**(40 * moved)``, to the groups of these numbers."""
+        """Add exact products, times ``2**(40 * moved)``, to the groups given by ``codes``; they must not overflow or underflow."""
         product = first * second
         self.add(product, codes, moved)
         self.add(product_error(first, second, product), codes, moved)
@@ -111,13 +110,13 @@ class Digits:
                 self.places[place + moved] = np.zeros(self.count, dtype=np.int64)
             np.add.at(self.places[place + moved], codes, digits)
             place -= 1
-            # Numpy counts what is true five times faster than floats.
+            # NumPy counts booleans five times faster than floats.
             is_left = values != 0.0
             if np.count_nonzero(is_left) <= len(values) // 4:
                 left = np.flatnonzero(is_left)
                 values, codes = values[left], codes[left]
                 largest = largest_magnitude(values)
-                # What is held counts on few bits of all digits but the first.
+                # The bound on magnitudes assumes that all digits but the first have BITS bits.
                 place = min(place, first_place(largest, BITS))
 
     def _add_non_finite(self, values: np.ndarray, codes: np.ndarray) -> None:
@@ -126,7 +125,7 @@ class Digits:
             np.add.at(self.others, codes, values)
 
     def __add__(self, other: Digits) -> Digits:
-        """The sums of the same groups, of both."""
+        """The sums of the same groups over the rows of both."""
         first, second = self.carried(), other.carried()
         nothing = np.zeros(self.count, dtype=np.int64)
         places = {place: first.places.get(place, nothing) + second.places.get(place, nothing) for place in {*first.places, *second.places}}
@@ -135,11 +134,11 @@ class Digits:
         return Digits(self.count, places, others)
 
     def added(self, other: Digits, groups: np.ndarray) -> Digits:
-        """These sums and others, each of which is added to the group of its number, once at most."""
+        """Return these sums with each of ``other`` added to the group given by ``groups``, which has no repeats."""
         return self.replaced(self.select(groups) + other, groups)
 
     def replaced(self, other: Digits, groups: np.ndarray) -> Digits:
-        """These sums, with others in place of those of the groups of these numbers."""
+        """Return these sums with those of ``groups`` replaced by ``other``."""
         result = Digits(self.count, {place: digits.copy() for place, digits in self.places.items()})
         for place in {*self.places, *other.places}:
             result.places.setdefault(place, np.zeros(self.count, dtype=np.int64))[groups] = other.places.get(place, 0)
@@ -149,14 +148,14 @@ class Digits:
         return result
 
     def carried(self) -> Digits:
-        """The same sums with digits from ``-2**39`` up to ``2**39``: equal sums have equal digits."""
+        """Return the same sums with digits from ``-2**39`` up to ``2**39``: equal sums have equal digits."""
         result = dict(self.places)
         place = min(result, default=0)
         while result and place <= max(result):
             digits = result.get(place)
             if digits is not None:
                 more = (digits + HALF) >> BITS
-                # A digit more is looked at by all that follows.
+                # Do not add a place at the top without need: every later step would process it.
                 if place < max(result) or more.any():
                     result[place] = digits - (more << BITS)
                     above = result.get(place + 1)
@@ -165,16 +164,16 @@ class Digits:
         return Digits(self.count, result, self.others)
 
     def rounded(self) -> np.ndarray:
-        """The float next to each sum; infinite where that is beyond all floats."""
+        """Return the float nearest to each sum; infinite if it overflows."""
         return self.means(np.ones(self.count))
 
     def means(self, counts: np.ndarray) -> np.ndarray:
-        """Each sum by a number of rows, one at least: finite where the rows are."""
+        """Return each sum divided by a number of rows, at least one; finite if all rows are."""
         means = np.empty(self.count)
         for start, sums in self.in_parts():
             stop = start + sums.count
             means[start:stop] = sums.nearest() / counts[start:stop]
-            # Digits of a sum may be infinite as floats where its mean is not.
+            # A sum may overflow although its mean does not.
             large = np.flatnonzero(~np.isfinite(means[start:stop]))
             if len(large):
                 with np.errstate(over="ignore"):
@@ -182,30 +181,30 @@ class Digits:
         return means
 
     def in_parts(self) -> Iterator[tuple[int, Digits]]:
-        """A few groups after the other, carried, and the number of the first of them: arrays that stay in the cache of a core."""
+        """Yield blocks of groups that fit the cache of a core, carried, with the index of each block's first group."""
         for start in range(0, self.count, GROUPS_PER_BLOCK):
             part = slice(start, start + GROUPS_PER_BLOCK)
             yield start, self.select(part).carried()
 
     def first_places(self) -> np.ndarray:
-        """The highest place of a digit of each group, of carried sums; of zero the lowest one."""
+        """Return the highest place with a nonzero digit of each carried sum; ``FIRST_PLACE`` for zero."""
         result = np.full(self.count, FIRST_PLACE)
         for place in sorted(self.places):
             result[self.places[place] != 0] = place
         return result
 
     def moved(self, places: int) -> Digits:
-        """The sums times ``2**(40 * places)``."""
+        """Return the sums times ``2**(40 * places)``."""
         return Digits(self.count, {place + places: digits for place, digits in self.places.items()}, self.others)
 
     def nearest(self, smaller: int = 0) -> np.ndarray:
-        """The float next to each sum, of carried sums that are smaller by so many bits."""
+        """Return the float nearest to each carried sum times ``2**-smaller``."""
         with np.errstate(over="ignore", invalid="ignore"):
             result = sum_to_nearest(self.floats(smaller), self.count)
         return result if self.others is None else np.where(self.others == 0.0, result, self.others)
 
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """A float near each sum and about what that lacks, of carried sums that are far from the ends of floats; the same of equal sums."""
+        """Return each carried sum as a pair of floats: its nearest float approximately, and the rest, rounded."""
         floats, low = self.floats(), np.zeros(self.count)
         high = next(floats, low)
         for number in floats:
@@ -217,19 +216,19 @@ class Digits:
         return high, low
 
     def floats(self, smaller: int = 0) -> Iterator[np.ndarray]:
-        """What the digits of each place are, the highest first, of sums that are smaller by so many bits."""
+        """Yield the digits of each place as floats times ``2**-smaller``, the highest place first."""
         for place in sorted(self.places, reverse=True):
             yield scaled(self.places[place], place * BITS - smaller)
 
     def select(self, groups: np.ndarray | slice) -> Digits:
-        """The sums of some of the groups."""
+        """Return the sums of some of the groups."""
         places = {place: digits[groups] for place, digits in self.places.items()}
         count = len(range(self.count)[groups]) if isinstance(groups, slice) else len(groups)
         return Digits(count, places, None if self.others is None else self.others[groups])
 
     @classmethod
     def joined(cls, parts: Sequence[Digits]) -> Digits:
-        """The sums of groups of some parts, one after the other."""
+        """Concatenate the groups of some parts."""
         count = sum(part.count for part in parts)
         result = cls(count)
         for place in {place for part in parts for place in part.places}:
@@ -240,7 +239,7 @@ class Digits:
 
     @classmethod
     def of_words(cls, words: TwoInts) -> Digits:
-        """Sums in two ints."""
+        """Convert sums in two ints."""
         result, groups = cls(len(words.high)), np.arange(len(words.high))
         result.add(np.ldexp(words.high.astype(np.float64), words.unit + words.bits), groups)
         result.add(np.ldexp(words.low.astype(np.float64), words.unit), groups)
@@ -248,7 +247,7 @@ class Digits:
 
     @classmethod
     def of_units(cls, units: int, lowest: int, others: float = 0.0) -> Digits:
-        """One sum, of one group, in units of ``2**(40 * lowest)``."""
+        """Convert one sum, given in units of ``2**(40 * lowest)``."""
         result, place = cls(1, others=np.array([others]) if others else None), lowest
         while units:
             above = (units + HALF) >> BITS
@@ -259,23 +258,23 @@ class Digits:
 
     @classmethod
     def of_sum(cls, total: ExactSum) -> Digits:
-        """One sum, of one group."""
+        """Convert one exact sum."""
         return cls.of_units(total.units << (BITS * LOWEST_PLACE - LOWEST), -LOWEST_PLACE, total.others)
 
     def sum_of(self, group: int) -> ExactSum:
-        """The sum of one group."""
+        """Return the sum of one group."""
         others = 0.0 if self.others is None else float(self.others[group])
         return ExactSum(self.units(group, -LOWEST_PLACE) >> (BITS * LOWEST_PLACE - LOWEST), others)
 
     def max_bits(self) -> int:
-        """The largest sum is less than two to the power of this."""
-        # Of carried digits what is below one is less than one of it.
+        """Return an exponent of two above the magnitude of all sums."""
+        # In carried sums all lower digits together are less than one unit of a digit.
         places = self.carried().places.items()
         bits = (int(np.abs(digits).max(initial=0)).bit_length() + place * BITS for place, digits in places if digits.any())
         return max(bits, default=-BITS * LOWEST_PLACE) + 1
 
     def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """The sums in units of ``2**unit``, as ints of so many bits and what is above these; None where that is not all of one."""
+        """Return high and low words of the sums, see :class:`TwoInts`; None if a sum has bits below ``2**unit``."""
         high, low = np.zeros(self.count, dtype=np.int64), np.zeros(self.count, dtype=np.int64)
         for place, digits in self.carried().places.items():
             moved = place * BITS - unit
@@ -294,17 +293,17 @@ class Digits:
         return high, low
 
     def units(self, group: int, lowest: int) -> int:
-        """One sum in units of ``2**(40 * lowest)``, a place that is below all digits."""
+        """Return one sum in units of ``2**(40 * lowest)``, a place not above any digit."""
         return sum(int(digits[group]) << (BITS * (place - lowest)) for place, digits in self.places.items())
 
 
 def first_place(largest: float, bits: int) -> int:
-    """The place of the first digit, of at most so many bits, of floats up to the largest one."""
+    """Return the place of the first digit, of at most ``bits`` bits, of floats up to the largest magnitude."""
     return max(-(-(math.frexp(largest)[1] - bits) // BITS), -LOWEST_PLACE)
 
 
 def sum_to_nearest(floats: Iterator[np.ndarray], count: int) -> np.ndarray:
-    """The float next to the sum of some floats, each at most half of the last bit of the one before it.
+    """Return the float nearest to the sum of some floats, each at most half an ulp of the one before it.
 
     Source: Shewchuk, "Adaptive precision floating-point arithmetic" (1997), and ``math.fsum`` of Python for numbers half way between two floats.
     """
@@ -315,13 +314,13 @@ def sum_to_nearest(floats: Iterator[np.ndarray], count: int) -> np.ndarray:
         is_open = low == 0.0
         rest = np.where(is_open, rest, rest + number)
         high, low = np.where(is_open, total, high), np.where(is_open, error, low)
-    # Half way a float with a zero as last bit was chosen: what follows may say that the other one is nearer.
+    # A tie was rounded to even, but what follows may say that the other neighbour is nearer.
     other = high + 2.0 * low
     return np.where((low * np.sign(rest) > 0.0) & (other - high == 2.0 * low), other, high)
 
 
 def squarable_parts(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Finite floats in parts with zeros for all others, whose squares are floats, as is what these lack, and by how many places these are smaller."""
+    """Split finite floats into parts (zeros elsewhere) whose squares neither overflow nor underflow, with the places that the squares are off by."""
     distances = np.abs(values)
     if squares_are_exact(distances):
         yield values, 0
@@ -333,20 +332,20 @@ def squarable_parts(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
 
 
 def squares_are_exact(distances: np.ndarray) -> bool:
-    """Whether squares of numbers so far from zero are floats, as is what these lack, of all of them; not where one is infinite or NaN.
+    """Return whether squares of such magnitudes, and their rounding errors, neither overflow nor underflow; False for infinity and NaN.
 
     Examples
     --------
     >>> [squares_are_exact(np.array(distances)) for distances in ([0.0, 2.5], [1e-200], [1e200], [np.nan])]
     [True, False, False, False]
     """
-    # As whole numbers floats are in the same order; one less, zero is after all of them.
+    # Bit patterns of positive floats are ordered as the floats; subtracting one wraps zero around to the largest.
     nearest = (distances.view(np.uint64) - np.uint64(1)).min(initial=np.iinfo(np.uint64).max)
     return bool(nearest >= NEAREST_SQUARED and distances.max(initial=0.0) <= MAX_SQUARED)
 
 
 def sums_and_squares(numbers: np.ndarray, codes: np.ndarray, count: int) -> tuple[Digits, Digits]:
-    """Sums of the rows of groups of these numbers, and of the squares of those that are finite."""
+    """Return the sums of groups of rows, and the sums of the squares of the finite ones."""
     sums, squared = Digits(count), Digits(count)
     sums.add(numbers, codes)
     finite = slice(None) if sums.others is None else np.isfinite(numbers)
@@ -355,23 +354,23 @@ def sums_and_squares(numbers: np.ndarray, codes: np.ndarray, count: int) -> tupl
 
 
 def non_finite_sums(ups: np.ndarray, downs: np.ndarray, nans: np.ndarray) -> np.ndarray:
-    """What is not finite adds up to, where there are infinities, infinities below zero and NaN; zero where there is nothing of it."""
+    """Return the sum of non-finite numbers, given where there are positive infinities, negative ones and NaN; zero where there are none."""
     return np.select([nans | (ups & downs), ups, downs], [math.nan, math.inf, -math.inf], 0.0)
 
 
-# Exact sums of groups as columns of Arrow: a list of ints for each group, each a digit above its place.
+# Exact sums of groups as Arrow columns: per group a list of ints, each a digit shifted left over its place.
 
 PLACE_BITS = 8
-# A place for what is not finite, and the codes of that.
+# The place that marks a non-finite sum, and its codes.
 NON_FINITE = (1 << PLACE_BITS) - 1
 INFINITE, NEGATIVE, NOT_A_NUMBER = 1, 2, 3
 NON_FINITE_FLOATS = np.array([0.0, math.inf, -math.inf, math.nan])
-# Lists of so many digits on average are not made shorter.
+# Lists of at most this many digits per group on average are concatenated, not added up.
 MAX_UNMERGED_DIGITS = 6
 
 
 def digits_to_lists(digits: Digits) -> pa.ListArray:
-    """The digits of each group, without zeros.
+    """Return the nonzero digits of each group as a list.
 
     Examples
     --------
@@ -399,7 +398,7 @@ def digits_to_lists(digits: Digits) -> pa.ListArray:
 
 
 def digits_of(lists: pa.ListArray, groups: np.ndarray | None = None, count: int | None = None) -> Digits:
-    """The sums of lists that groups have, one each or those of the numbers that are told.
+    """Return the sums of groups from their digit lists: one list per group, or those that ``groups`` assigns to each.
 
     Examples
     --------
@@ -422,7 +421,7 @@ def digits_of(lists: pa.ListArray, groups: np.ndarray | None = None, count: int 
 
 
 def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
-    """The sums of neighbouring lists together: one list for all from each start to the next.
+    """Merge consecutive digit lists: one list for all from each start to the next.
 
     Examples
     --------
@@ -442,7 +441,7 @@ def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
 
 
 def at(lists: pa.ListArray, places: np.ndarray, count: int) -> pa.ListArray:
-    """So many lists of which those at some places are given, ascending, and all others are empty.
+    """Return ``count`` lists: the given ones at ascending positions, and empty ones elsewhere.
 
     Examples
     --------
@@ -456,14 +455,14 @@ def at(lists: pa.ListArray, places: np.ndarray, count: int) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(lengths.cumsum(dtype=np.int32)), lists.values)
 
 
-# Exact sums of the rows of groups, of as many groups at once as their digits have scratch for.
+# Exact sums of groups of rows, for as many groups at once as their digits fit in memory.
 
-# Digits of groups take no more at once; with squares they are three times as many.
+# Limit of the bytes of digits at a time; with squares there are three times as many digits.
 MAX_BYTES = 64 << 20
 
 
 def digits_of_rows(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> Iterator[list[Digits]]:
-    """The digits of sums of groups of rows, and of those of squares, of as many groups at once as there is scratch for."""
+    """Yield the sums of groups, and the sums of squares, for as many groups at a time as ``MAX_BYTES`` allows."""
     size = MAX_BYTES // (8 * (3 if has_squares else 1) * places_of(numbers)) if count > GROUPS_PER_BLOCK else max(count, 1)
     for start in range(0, max(count, 1), size):
         stop = min(start + size, count)
@@ -475,7 +474,7 @@ def digits_of_rows(numbers: np.ndarray, codes: np.ndarray, count: int, has_squar
 
 
 def digits_of_block(numbers: np.ndarray, codes: np.ndarray, count: int, has_squares: bool) -> list[Digits]:
-    """The same of so many groups."""
+    """Return the sums of groups, and with ``has_squares`` the sums of squares."""
     if has_squares:
         return list(sums_and_squares(numbers, codes, count))
     sums = Digits(count)
@@ -484,7 +483,7 @@ def digits_of_block(numbers: np.ndarray, codes: np.ndarray, count: int, has_squa
 
 
 def places_of(numbers: np.ndarray) -> int:
-    """As many digits have sums of these numbers at most: more the further these are apart.
+    """Return the largest number of digits that a sum of these numbers can have, which grows with the range of their exponents.
 
     Examples
     --------
@@ -496,26 +495,26 @@ def places_of(numbers: np.ndarray) -> int:
     return bits // BITS + 4
 
 
-# Sums of squared deviations from the mean, of many groups, from their exact sums and sums of squares.
+# Sums of squared deviations from the mean, from exact sums and exact sums of squares.
 
-# Where deviations are smaller than this beside the numbers, pairs of floats have too few digits for their squares.
+# If squared deviations are smaller than this relative to the squares, pairs of floats have too few bits.
 CANCELS = 2.0**-40
-# Where they are smaller than this, a float near the mean takes less time than whole numbers of Python, if pairs leave the last digit open.
+# If they are smaller than this and pairs leave the last bit undecided, deviations from a float near the mean are faster than Python ints.
 CANCELS_A_BIT = 2.0**-20
-# What is found in pairs of floats is wrong by less than this beside the squares, and by less than four of it where the pairs are made of digits.
+# Error bound of arithmetic in pairs of floats, relative to the squares; four times as much if the pairs are made of digits.
 PAIR_ERROR = 2.0**-100
-# So few groups take less time in whole numbers.
+# Up to this many groups Python ints are faster.
 FEW_SPREAD_GROUPS = 16
-# A float, and what it lacks.
+# A float, and its rounding error.
 Pair = tuple[np.ndarray, np.ndarray]
-# Squares from this place on, and so many places above it, are far from the ends of floats, as is what becomes of them; all others are moved there.
+# Squares in these IN_REACH places from FIRST_IN_REACH up can be computed with; others are scaled to lie there.
 FIRST_IN_REACH, IN_REACH = -11, 22
 
 
 def squared_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """The sum of squared deviations from the mean of each group, near the float next to it.
+    """Return the sum of squared deviations from the mean of each group, accurate to about one ulp.
 
-    Zero for groups of one number or none, NaN for others with a number that is not finite.
+    Zero for groups of at most one number, NaN for other groups with a non-finite number.
 
     Examples
     --------
@@ -529,7 +528,7 @@ def squared_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.
 
 
 def nearest_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """The same, but the float next to it, unless that is smaller than floats with all digits.
+    """Return the sum of squared deviations from the mean of each group, correctly rounded unless it is subnormal.
 
     Examples
     --------
@@ -546,7 +545,7 @@ DeviationKernel = Callable[[np.ndarray, Digits, Digits], np.ndarray]
 
 
 def deviations_by_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """What is found of groups of several numbers whose squares are neither large nor small, of all groups."""
+    """Apply a kernel for groups of several finite numbers with squares in reach to all groups, block by block."""
     result = np.empty(len(counts))
     for (start, part), (_, its_squares) in zip(sums.in_parts(), squares.in_parts(), strict=True):
         stop = start + part.count
@@ -555,7 +554,7 @@ def deviations_by_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digit
 
 
 def deviations_of_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """The same of groups whose numbers stay in the cache of a core."""
+    """Apply a kernel to a block of groups: choose those with several finite numbers, and scale their squares into reach."""
     is_finite = np.ones(len(counts), dtype=bool) if sums.others is None else sums.others == 0.0
     several = (counts > 1) & is_finite
     result = np.where(is_finite | (counts <= 1), 0.0, math.nan)
@@ -567,7 +566,7 @@ def deviations_of_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digit
 
 
 def by_reach(squares: Digits, selected: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
-    """Some of the groups, and how far their squares are from those that are in reach, which is zero of usual ones."""
+    """Yield the selected groups by how far their squares must be scaled into reach, in units of ``IN_REACH`` places."""
     if all(0 <= place - FIRST_IN_REACH < IN_REACH for place in squares.places):
         yield 0, slice(None) if selected.all() else np.flatnonzero(selected)
         return
@@ -577,10 +576,10 @@ def by_reach(squares: Digits, selected: np.ndarray) -> Iterator[tuple[int, np.nd
 
 
 def deviations_in_range(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """The same of groups of several numbers, whose squares are neither large nor small."""
+    """Return squared deviations to about one ulp, for groups of several numbers with squares in reach."""
     first, second, about = deviations_from_pairs(counts, sums.pairs(), squares.pairs())
     result = np.add(first, second, out=first)
-    # Zeros only, as of all rows so far of a column that begins with them, are spread by zero.
+    # Groups of zeros, such as the first rows of a column that begins with zeros, need no correction.
     near = np.flatnonzero((result <= CANCELS * about) & (about > 0.0))
     if len(near):
         result[near] = deviations_around_mean(counts[near], sums.select(near), squares.select(near))
@@ -588,14 +587,14 @@ def deviations_in_range(counts: np.ndarray, sums: Digits, squares: Digits) -> np
 
 
 def deviations_around_mean(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """The same from deviations of a float near the mean, which are small, without rounding until they are known."""
+    """Return squared deviations by way of exact sums of deviations from a float near the mean, which hardly cancel."""
     means = sums.means(counts)
     left, moved = sums_around_means(means, counts, sums), squares_around_means(means, counts, sums, squares)
     return np.maximum(moved.rounded() - left.rounded() ** 2 / counts, 0.0)
 
 
 def nearest_deviations_in_range(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """The same, but the float next to it."""
+    """Return correctly rounded squared deviations, for groups of several numbers with squares in reach."""
     result = np.full(len(counts), math.nan) if len(counts) <= FEW_SPREAD_GROUPS else nearest_from_pairs(counts, sums, squares)
     for group in np.flatnonzero(np.isnan(result)).tolist():
         result[group] = deviation_from_ints(int(counts[group]), sums, squares, group)
@@ -603,14 +602,14 @@ def nearest_deviations_in_range(counts: np.ndarray, sums: Digits, squares: Digit
 
 
 def nearest_from_pairs(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """The same, but NaN where pairs of floats leave the last digit open."""
+    """Return correctly rounded squared deviations computed in pairs of floats; NaN where these leave the last bit undecided."""
     first, second, about = deviations_from_pairs(counts, sums.pairs(), squares.pairs())
     result = rounded_or_nan(first, second, 4.0 * PAIR_ERROR * about)
     near = np.flatnonzero(np.isnan(result) & (first <= CANCELS_A_BIT * about))
     if len(near):
         some, its_sums, its_squares = counts[near], sums.select(near), squares.select(near)
         means = its_sums.means(some)
-        # The mean of equal numbers is one of them: nothing is left then.
+        # One Newton step; for equal numbers the mean is then exact and all deviations are zero.
         means += sums_around_means(means, some, its_sums).rounded() / some
         left, moved = sums_around_means(means, some, its_sums), squares_around_means(means, some, its_sums, its_squares)
         first, second, about = deviations_from_pairs(some, left.carried().pairs(), moved.carried().pairs())
@@ -619,7 +618,7 @@ def nearest_from_pairs(counts: np.ndarray, sums: Digits, squares: Digits) -> np.
 
 
 def rounded_or_nan(first: np.ndarray, second: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-    """The floats next to sums of two floats, the first of which is larger, that may be wrong by so much; NaN where two floats may be next to it.
+    """Round sums of two floats, the larger one first, that have an error of at most ``wrong``; NaN where the rounding is undecided.
 
     Source: Ziv, "Fast evaluation of elementary mathematical functions with correctly rounded last bit" (1991).
 
@@ -633,13 +632,13 @@ def rounded_or_nan(first: np.ndarray, second: np.ndarray, wrong: np.ndarray) -> 
     np.subtract(second, scratch, out=scratch)
     np.abs(scratch, out=scratch)
     scratch += wrong
-    # The other float next to the sum is not nearer above than below.
+    # The spacing of floats below the result is not larger than above, so testing one side suffices.
     np.copyto(result, math.nan, where=np.subtract(result, scratch, out=scratch) != result)
     return result
 
 
 def deviations_from_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Squares less the square of the sum by the count, of sums in pairs of floats, as a float and what that lacks; and the squares."""
+    """Return ``squares - sum**2 / count`` as a pair of floats, from sums in pairs of floats; and the leading part of the squares."""
     (high, low), (about, below) = sums, squares
     counts = counts.astype(np.float64)
     square, rest = squares_with_errors(high, scratch_arrays(len(high), 4))
@@ -651,7 +650,7 @@ def deviations_from_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tupl
     rest += square
     rest /= counts
     first = np.subtract(about, share, out=product)
-    # What the difference lacks, and all that is below it.
+    # The rounding error of the difference, and all lower-order terms.
     second = np.subtract(about, first, out=square)
     second -= share
     second += np.subtract(below, rest, out=rest)
@@ -659,7 +658,7 @@ def deviations_from_pairs(counts: np.ndarray, sums: Pair, squares: Pair) -> tupl
 
 
 def sums_around_means(means: np.ndarray, counts: np.ndarray, sums: Digits) -> Digits:
-    """What numbers less a float near their mean add up to, without rounding."""
+    """Return the exact sums of deviations from a float near the mean."""
     groups = np.arange(len(counts))
     left = sums.select(groups)
     left.add_product(-means, counts.astype(np.float64), groups)
@@ -667,7 +666,7 @@ def sums_around_means(means: np.ndarray, counts: np.ndarray, sums: Digits) -> Di
 
 
 def squares_around_means(means: np.ndarray, counts: np.ndarray, sums: Digits, squares: Digits) -> Digits:
-    """The same of their squares."""
+    """Return the exact sums of squared deviations from a float near the mean."""
     groups = np.arange(len(counts))
     moved = squares.select(groups)
     for place, digits in sums.places.items():
@@ -679,7 +678,7 @@ def squares_around_means(means: np.ndarray, counts: np.ndarray, sums: Digits, sq
 
 
 def deviation_from_ints(count: int, sums: Digits, squares: Digits, group: int) -> float:
-    """The float next to the sum of squared deviations of one group."""
+    """Return the correctly rounded sum of squared deviations of one group, by Python ints."""
     place = min(sums.places, default=0)
     lowest = min(2 * place, min(squares.places, default=0))
     squared_sum = sums.units(group, place) ** 2 << (BITS * (2 * place - lowest))

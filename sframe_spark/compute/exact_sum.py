@@ -1,10 +1,10 @@
 """Sums of floats without rounding: what floats add up to does not depend on the order of the additions, nor on cuts between them.
 
-Finite floats are whole multiples of the smallest one, and whole numbers add up exactly. Blocks of floats are cut into
-pieces on a fixed grid, by adding and subtracting one constant; pieces of one exponent of the grid add up exactly in
-64 bits. A sum is rounded once, when somebody asks for it.
+Finite floats are integer multiples of the smallest float, and integers add up exactly. Blocks of floats are split into digits on a fixed grid of
+exponents, by adding and subtracting one constant; digits of the same exponent add up exactly in 64 bits. A sum is rounded once, when its value is
+requested.
 
-Source: Demmel, Nguyen, "Fast reproducible floating-point summation" (2013), for the pieces; here all of them are kept.
+Source: Demmel, Nguyen, "Fast reproducible floating-point summation" (2013), for the splitting; here no digit is dropped.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from sframe_spark.compute.arrow_buffers import new_array
 
 # Floats are multiples of 2**-1074.
 LOWEST = 1074
-# Of one block a piece has so many bits, and their sum fits 64. The arrays of longer blocks are more than a processor keeps near; threads at work on
-# shorter ones wait for each other, as only one of them has Python.
+# Bits per digit, so that the digits of a block of rows add up in 64 bits. Longer blocks would not fit the processor's cache; with shorter ones
+# threads would spend more time waiting for the GIL.
 DIGIT_BITS, BLOCK = 45, 1 << 16
-# A float has no bits further below its first one.
+# Significant bits of a float.
 PRECISION = 53
-# So many numbers tell mostly whether pieces are all of them.
+# Sample size of the cheap test for remainders: if the first numbers have one, the others need not be compared.
 FIRST = 64
-# Above this the constants of the pieces are infinite: such numbers are made smaller first.
+# Above this the rounding constants overflow: such numbers are scaled down first.
 LARGE, LARGE_BITS = 2.0**900, 200
 # Powers of two below this are floats, as are their inverses.
 LARGEST = 1023
-# Of constants within these, floats near them hold pieces in their last bits.
+# Exponents for which the rounding trick works: floats near the constant hold the digit in their last bits.
 MIN_EXPONENT, MAX_EXPONENT = -1074, 970
 
 
 @attrs.frozen
 class ExactSum:
-    """What some floats add up to.
+    """The exact sum of some floats.
 
     Parameters
     ----------
     units
-        The finite ones, in units of the smallest float, ``2**-1074``.
+        The sum of the finite floats, in units of the smallest float, ``2**-1074``.
     others
-        The sum of those that are infinite or NaN; zero where there are none.
+        The sum of the infinite and NaN ones; zero if there are none.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class ExactSum:
 
     @classmethod
     def of(cls, values: np.ndarray) -> ExactSum:
-        """Of an array of floats."""
+        """Sum an array of floats."""
         units, others, scratch = 0, 0.0, scratch_arrays(min(len(values), BLOCK), 2)
         for start in range(0, len(values), BLOCK):
             block = values[start : start + BLOCK]
@@ -75,25 +75,25 @@ class ExactSum:
         return cls(units, others)
 
     def __add__(self, other: ExactSum) -> ExactSum:
-        """Of the floats of both."""
+        """The sum of the floats of both."""
         return ExactSum(self.units + other.units, self.others + other.others)
 
     @property
     def value(self) -> float:
-        """The float next to the sum; infinite where it is beyond all of them."""
+        """The float nearest to the sum; infinite if it overflows."""
         return self.others if self.others else quotient(self.units, 1 << LOWEST)
 
     def mean(self, count: int) -> float:
-        """The sum by the number of floats, one at least; finite where they are."""
+        """The sum divided by the number of floats, at least one; finite if all floats are."""
         value = self.value
         if self.others or math.isfinite(value):
             return value / count
-        # A sum beyond all floats is made smaller before it is a float.
+        # The sum overflows although the mean does not: scale it down before rounding.
         return math.ldexp(quotient(self.units, 1 << (LOWEST + LARGE_BITS)) / count, LARGE_BITS)
 
 
 def wrapped(total: int) -> int:
-    """A sum of ints in 64 bits, where what is beyond them does not matter.
+    """Return an int wrapped around to 64 bits.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def wrapped(total: int) -> int:
 
 
 def quotient(numerator: int, denominator: int) -> float:
-    """The float next to a quotient of whole numbers.
+    """Return the float nearest to a quotient of ints.
 
     Examples
     --------
@@ -118,12 +118,12 @@ def quotient(numerator: int, denominator: int) -> float:
 
 
 def largest_magnitude(block: np.ndarray) -> float:
-    """The largest distance from zero in a block; infinite or NaN where there is such a float."""
+    """Return the largest magnitude in a block; infinite or NaN if a float is."""
     return magnitude_range(block)[1]
 
 
 def magnitude_range(block: np.ndarray) -> tuple[float, float]:
-    """No float of a block is nearer to zero than this, if it is above zero, nor further than that; infinite or NaN where there is such a float.
+    """Return bounds of the magnitudes in a block: the lower one is a bound only if positive; infinite or NaN if a float is.
 
     Examples
     --------
@@ -137,14 +137,14 @@ def magnitude_range(block: np.ndarray) -> tuple[float, float]:
 
 
 def units_of(block: np.ndarray, reach: tuple[float, float], scratch: Sequence[np.ndarray]) -> int:
-    """The sum of at most a block of finite floats of this reach, in units of the smallest one; two arrays of the scratch are used."""
+    """Sum at most a block of finite floats, given bounds of their magnitudes, in units of the smallest float; uses two scratch arrays."""
     smallest, largest = reach
     if largest >= LARGE:
         large = np.abs(block) >= LARGE
         low, high = block[~large], block[large] * math.ldexp(1.0, -LARGE_BITS)
         return (units_of(high, magnitude_range(high), scratch) << LARGE_BITS) + units_of(low, magnitude_range(low), scratch)
     total, left, parts = 0, block, itertools.cycle(array[: len(block)] for array in scratch[:2])
-    # All floats are multiples of two to the power of this.
+    # All floats are multiples of 2**lowest.
     lowest = math.frexp(smallest)[1] - PRECISION if smallest > 0 else -LOWEST
     exponent = max(math.frexp(largest)[1] - DIGIT_BITS, -LOWEST)
     while True:
@@ -154,23 +154,23 @@ def units_of(block: np.ndarray, reach: tuple[float, float], scratch: Sequence[np
         if exponent <= lowest:
             return total
         part -= constant
-        # Where the first numbers leave something nobody need look at all.
+        # If the first numbers have a remainder, the others need not be compared.
         if np.array_equal(part[:FIRST], left[:FIRST]) and np.array_equal(part, left):
             return total
-        # In exponent of the part: two arrays at a time stay nearer to the processor than three.
+        # In place: two arrays fit the cache better than three.
         left = np.subtract(left, part, out=part)
         exponent = max(exponent - DIGIT_BITS, -LOWEST)
 
 
 def scratch_arrays(rows: int, arrays: int = 3) -> list[np.ndarray]:
-    """Arrays that are used for one block after the other: new ones each time would be memory that is new to the process."""
+    """Allocate arrays that are reused from block to block, which saves mapping fresh memory for each."""
     return [new_array(rows, np.float64) for _ in range(arrays)]
 
 
 def split_at(values: np.ndarray, exponent: int, scratch: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Floats near a constant that hold pieces in their last bits, and what is left of each value; both in arrays of the scratch, of three.
+    """Round values to multiples of ``2**exponent``; return them plus the rounding constant, and the remainders.
 
-    Values may be what is left of others.
+    Both are in ``scratch``, which has three arrays; ``values`` may be remainders that an earlier call returned.
     """
     constant = rounding_constant(exponent)
     moved, part, left = (array[: len(values)] for array in scratch)
@@ -180,7 +180,7 @@ def split_at(values: np.ndarray, exponent: int, scratch: Sequence[np.ndarray]) -
 
 
 def rounding_constant(exponent: int) -> float:
-    """The float to which others are added so that they are rounded to whole multiples of ``2**exponent``.
+    """Return the float that, added to others, rounds them to multiples of ``2**exponent``.
 
     Examples
     --------
@@ -191,14 +191,14 @@ def rounding_constant(exponent: int) -> float:
 
 
 def rounding_constant_bits(exponent: int) -> int:
-    """The constant for pieces of a exponent, as a whole number."""
+    """Return the bit pattern of the rounding constant, as an int."""
     return int(np.float64(rounding_constant(exponent)).view(np.int64))
 
 
 def split_int_digit(values: np.ndarray, exponent: int, scratch: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Finite floats as ints, in units of ``2**exponent``, of which they have less than ``2**51``, and what is left of each value.
+    """Split finite floats below ``2**(51 + exponent)`` into ints, in units of ``2**exponent``, and remainders.
 
-    Both are in arrays of the scratch, or in new ones.
+    Both are in ``scratch``, or in new arrays.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def split_int_digit(values: np.ndarray, exponent: int, scratch: Sequence[np.ndar
 
 
 def split_digit(values: np.ndarray, exponent: int) -> tuple[np.ndarray, np.ndarray]:
-    """Finite floats as whole numbers of ``2**exponent``, and what is left of each value.
+    """Split finite floats into integer-valued floats, in units of ``2**exponent``, and remainders.
 
     Examples
     --------
@@ -226,46 +226,46 @@ def split_digit(values: np.ndarray, exponent: int) -> tuple[np.ndarray, np.ndarr
         moved, left = split_at(values, exponent, scratch_arrays(len(values)))
         moved -= rounding_constant(exponent)
         return scaled(moved, -exponent), left
-    # Of large numbers no piece is larger than its number; below the smallest float there is nothing left.
+    # Large numbers: no digit is larger than its number. Below the smallest float the remainder is zero.
     whole = np.trunc(np.ldexp(values, -exponent))
     return whole, values - np.ldexp(whole, exponent)
 
 
 def scaled(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """Numbers times ``2**bits``.
+    """Return numbers times ``2**bits``.
 
     Examples
     --------
     >>> scaled(np.array([3, -5]), 1), scaled(np.array([3.0]), -1074)
     (array([  6., -10.]), array([1.5e-323]))
     """
-    # A product is quicker, where its factor is a float.
+    # A product is faster, if its factor is a float.
     return numbers * math.ldexp(1.0, bits) if abs(bits) < LARGEST else np.ldexp(numbers.astype(np.float64, copy=False), bits)
 
 
-# Running sums of floats in two words, floats or ints, where these have scratch for all bits: most often they do, and take a third of the time.
+# Running sums of floats in two words (floats or ints), if these can hold all bits: mostly they can, and it takes a third of the time.
 
-# So many rows are looked at together.
+# Rows per block.
 WORDS_BLOCK = 1 << 16
-# Bits of the upper int, which is a float; and of the lower one, of which as many as there are in a block are a float or none.
+# Bits of the upper word, which converts to a float exactly; and of the lower one, to be tried in this order.
 UPPER, LOWER = 51, (34, 46)
-# With so many the sums of all rows of a block are floats.
+# With this many bits all partial sums of a block are floats without rounding.
 FLOAT_BITS = LOWER[0]
-# Differences of ints of so many bits are floats, too.
+# Bits of ints whose differences are floats without rounding.
 MAX_FLOAT_BITS = 52
 
 
 class TwoInts(NamedTuple):
-    """Sums in two ints.
+    """Sums as pairs of ints: ``(high * 2**bits + low) * 2**unit``.
 
     Parameters
     ----------
     high, low
-        The ints of each sum; both are floats without rounding.
+        The ints of each sum; both convert to floats without rounding.
     unit
-        The lower one counts units of ``2**unit``.
+        ``low`` counts units of ``2**unit``.
     bits
-        The upper one counts ``2**bits`` of them.
+        ``high`` counts ``2**bits`` of these.
     """
 
     high: np.ndarray
@@ -278,14 +278,14 @@ class EarlierSums(Protocol):
     """Sums of earlier rows, one for each group."""
 
     def max_bits(self) -> int:
-        """The largest sum is less than two to the power of this."""
+        """Return an exponent of two above the magnitude of all sums."""
 
     def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """The sums in units of ``2**unit``, as ints of so many bits and what is above these; None where that is not all of one."""
+        """Return high and low words of the sums, see :class:`TwoInts`; None if a sum has bits below ``2**unit``."""
 
 
 def grouped_cumsum(numbers: np.ndarray, starts: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Running sums of numbers within groups, in their exponent; what is beyond 64 bits of ints on the way does not matter."""
+    """Replace numbers by their running sums within groups, in place; intermediate overflow of ints cancels out."""
     if len(starts) == 1:
         numbers[0] += before[0]
         return np.cumsum(numbers, out=numbers)
@@ -296,14 +296,14 @@ def grouped_cumsum(numbers: np.ndarray, starts: np.ndarray, before: np.ndarray) 
 
 
 class WordScratch(NamedTuple):
-    """Arrays that are used for one block after the other: new ones each time would be memory that is new to the process.
+    """Scratch arrays that are reused from block to block.
 
     Parameters
     ----------
     part, left
-        Of floats.
+        Floats.
     sums
-        Of two floats for each row.
+        Two floats per row, as complex numbers.
     """
 
     part: np.ndarray
@@ -312,15 +312,15 @@ class WordScratch(NamedTuple):
 
     @classmethod
     def of(cls, rows: int) -> WordScratch:
-        """For blocks of at most so many rows."""
+        """Allocate arrays for blocks of at most this many rows."""
         part, left = scratch_arrays(rows, 2)
         return cls(part, left, new_array(rows, np.complex128))
 
 
 def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: EarlierSums, scratch: WordScratch) -> tuple[np.ndarray, TwoInts] | None:
-    """Running sums of at most a block of rows within groups; None where two words have no scratch for all bits.
+    """Return running sums of at most a block of rows within groups, and the last sum of each group; None if two words cannot hold all bits.
 
-    Also the last sum of each group. The sums are in an array of the scratch, or in a new one.
+    The sums are in a scratch array, or in a new one.
     """
     largest = largest_magnitude(numbers)
     top_bit = max(math.frexp(largest)[1] + len(numbers).bit_length(), before.max_bits()) + 1
@@ -341,9 +341,9 @@ def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: Earli
 def two_float_running_sums(
     numbers: np.ndarray, starts: np.ndarray, before: EarlierSums, places: tuple[int, int], scratch: WordScratch
 ) -> tuple[np.ndarray, TwoInts] | None:
-    """Running sums whose words are floats without rounding all the way; None where they do not hold all bits.
+    """Return :func:`two_word_running_sums` with floats as words; None if these cannot hold all bits.
 
-    Both words of a row are one complex number: adding up waits for the sum of the row before, so two sums take no longer than one.
+    Both words of a row form one complex number: a cumulative sum is bound by latency, so two sums take no longer than one.
     """
     unit, bits = places
     part, left, sums = (array[: len(numbers)] for array in scratch)
@@ -359,9 +359,9 @@ def two_float_running_sums(
 
 
 def sums_of_windows(numbers: np.ndarray, width: int, scratch: WordScratch) -> np.ndarray | None:
-    """Sum of every ``width`` consecutive numbers, rounded once; None where two words have no scratch for all bits of the running sums.
+    """Return the sum of every ``width`` consecutive numbers, rounded once; None if two words cannot hold all bits of the running sums.
 
-    It is in an array of the scratch, which has one row more than there are numbers.
+    The result is in a scratch array; ``scratch`` has one row more than there are numbers.
 
     Examples
     --------
@@ -385,7 +385,7 @@ def sums_of_windows(numbers: np.ndarray, width: int, scratch: WordScratch) -> np
 
 
 def split_into_words(numbers: np.ndarray, places: tuple[int, int], scratch: tuple[np.ndarray, np.ndarray], words: np.ndarray) -> bool:
-    """Put both words of each number there, and say whether these are all of it."""
+    """Write both words of each number into ``words``; return whether these hold all bits."""
     unit, bits = places
     part, left = scratch
     words.real = rounded_to(numbers, unit + bits, part)
@@ -395,14 +395,14 @@ def split_into_words(numbers: np.ndarray, places: tuple[int, int], scratch: tupl
 
 
 def rounded_to(numbers: np.ndarray, exponent: int, out: np.ndarray) -> np.ndarray:
-    """Floats next to numbers that are whole multiples of ``2**exponent``, in an array of their own."""
+    """Round numbers to multiples of ``2**exponent`` into ``out``."""
     constant = rounding_constant(exponent)
     np.add(numbers, constant, out=out)
     return np.subtract(out, constant, out=out)
 
 
 def two_int_running_sums(numbers: np.ndarray, starts: np.ndarray, before: EarlierSums, places: tuple[int, int]) -> tuple[np.ndarray, TwoInts] | None:
-    """Running sums whose words are ints, the lower one with scratch for more than a float holds; None where they do not hold all bits."""
+    """Return :func:`two_word_running_sums` with ints as words, the lower one wider than a float; None if these cannot hold all bits."""
     unit, bits = places
     high, left = split_int_digit(numbers, unit + bits)
     low, left = split_int_digit(left, unit)
@@ -413,25 +413,25 @@ def two_int_running_sums(numbers: np.ndarray, starts: np.ndarray, before: Earlie
 
 
 def rounded_words(sums: TwoInts, starts: np.ndarray) -> tuple[np.ndarray, TwoInts]:
-    """Floats next to sums of rows in words of more bits than a float has, and the last sum of each group."""
+    """Round running sums given as two ints to floats; return these and the last sum of each group."""
     high, low, unit, bits = sums
     carry(high, low, bits)
     ends = np.append(starts[1:], len(high)) - 1
     last = TwoInts(high[ends], low[ends], unit, bits)
-    # Both are floats without rounding, so their sum is rounded once.
+    # Both words are exact as floats, so their sum is rounded once.
     above, below = as_floats(high, unit + bits), as_floats(low, unit)
     return np.add(above, below, out=above), last
 
 
 def carry(high: np.ndarray, low: np.ndarray, bits: int) -> None:
-    """Give the upper ints what the lower ones have beyond so many bits, which makes both floats; in their places."""
+    """Carry what exceeds ``bits`` bits of the lower ints to the upper ones, in place, so that both convert to floats exactly."""
     more = (low + (1 << (bits - 1))) >> bits
     high += more
     low -= more << bits
 
 
 def as_floats(numbers: np.ndarray, exponent: int) -> np.ndarray:
-    """Ints below ``2**51`` times ``2**exponent``, in their exponent."""
+    """Return ints below ``2**51`` times ``2**exponent`` as floats, in place."""
     numbers += rounding_constant_bits(exponent)
     floats = numbers.view(np.float64)
     floats -= rounding_constant(exponent)
@@ -439,7 +439,7 @@ def as_floats(numbers: np.ndarray, exponent: int) -> np.ndarray:
 
 
 class OneSum:
-    """The sum of all earlier rows, of one group.
+    """The sum of all earlier rows of a single group, see :class:`EarlierSums`.
 
     Parameters
     ----------
@@ -451,11 +451,11 @@ class OneSum:
         self.units = units
 
     def max_bits(self) -> int:
-        """The sum is less than two to the power of this."""
+        """Return an exponent of two above the magnitude of the sum."""
         return self.units.bit_length() + MIN_EXPONENT
 
     def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
-        """The sum in units of ``2**unit``, as an int of so many bits and what is above it; None where that is not all of it."""
+        """Return the high and the low word of the sum; None if it has bits below ``2**unit``."""
         whole = self.units >> (unit - MIN_EXPONENT)
         if whole << (unit - MIN_EXPONENT) != self.units:
             return None
@@ -464,24 +464,24 @@ class OneSum:
 
     @staticmethod
     def units_of(sums: TwoInts) -> int:
-        """The first sum in units of the smallest float."""
+        """Return the first sum in units of the smallest float."""
         return ((int(sums.high[0]) << sums.bits) + int(sums.low[0])) << (sums.unit - MIN_EXPONENT)
 
 
-# What products of floats lack.
+# Products and squares with their rounding errors.
 
 SPLITTER = float(2**27 + 1)
 
 
 def split_halves(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Floats as sums of two with half of the digits, whose products are floats."""
+    """Split floats into sums of two with half of the bits, whose products are exact."""
     scaled = numbers * SPLITTER
     high = scaled - (scaled - numbers)
     return high, numbers - high
 
 
 def product_error(first: np.ndarray, second: np.ndarray, product: np.ndarray) -> np.ndarray:
-    """What the float next to a product lacks, where neither is near the ends of floats.
+    """Return the rounding error of products, for factors that cause neither overflow nor underflow.
 
     Source: Dekker, "A floating-point technique for extending the available precision" (1971).
 
@@ -497,7 +497,7 @@ def product_error(first: np.ndarray, second: np.ndarray, product: np.ndarray) ->
 
 
 def squares_with_errors(values: np.ndarray, scratch: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The floats next to the squares, and what these lack, of floats that are not near the ends of floats; in arrays of the scratch, of four.
+    """Return the squares of floats that cause neither overflow nor underflow, and their rounding errors; in ``scratch``, which has four arrays.
 
     Examples
     --------
@@ -521,24 +521,24 @@ def squares_with_errors(values: np.ndarray, scratch: Sequence[np.ndarray]) -> tu
     return square, lacking
 
 
-# Count, sum and sum of squares of numbers, of parts and of parts together, without rounding.
+# Count, exact sum and exact sum of squares: the mergeable state of mean and variance.
 
-# Products of two pieces of so many bits add up exactly in a float, of so many numbers.
+# Products of two digits of this many bits add up exactly in a float, over a block of this many numbers.
 SQUARE_DIGIT_BITS, SQUARE_BLOCK = 20, 1 << 13
 
 
 @attrs.frozen
 class VarianceState:
-    """What means and spreads of some numbers are made of.
+    """The mergeable state from which mean and variance of some numbers follow.
 
     Parameters
     ----------
     count
-        How many numbers there are.
+        Number of numbers.
     total
-        Their sum.
+        Their exact sum.
     square_units
-        The sum of the squares of the finite ones, in units of the square of the smallest float, ``2**-2148``.
+        Sum of the squares of the finite ones, in units of the square of the smallest float, ``2**-2148``.
     """
 
     count: int = 0
@@ -547,7 +547,7 @@ class VarianceState:
 
     @classmethod
     def of(cls, values: np.ndarray) -> VarianceState:
-        """Of floats.
+        """Build the state of an array of floats.
 
         Examples
         --------
@@ -569,7 +569,7 @@ class VarianceState:
         return cls(len(values), ExactSum(units, others), squares)
 
     def merged(self, other: VarianceState) -> VarianceState:
-        """Of both groups of numbers.
+        """Return the state of the numbers of both.
 
         Examples
         --------
@@ -580,22 +580,22 @@ class VarianceState:
 
     @property
     def mean(self) -> float:
-        """The mean, finite where the numbers are; zero of none."""
+        """The mean, finite if all numbers are; zero if there are none."""
         return self.total.mean(self.count) if self.count else 0.0
 
     @property
     def squares(self) -> float:
-        """The float next to the sum of squared deviations from the mean; NaN where a number is not finite, zero of none."""
+        """The float nearest to the sum of squared deviations from the mean; NaN if a number is not finite, zero if there are none."""
         if not self.count:
             return 0.0
         if self.total.others:
             return math.nan
-        # Whole numbers: what cancels here leaves no rounding behind.
+        # Integer arithmetic, so cancellation leaves no rounding error.
         return quotient(self.count * self.square_units - self.total.units**2, self.count << (2 * LOWEST))
 
 
 def sum_and_square_units(block: np.ndarray) -> tuple[int, int]:
-    """The sum of at most a block of finite floats, and that of their squares, in units of the smallest one and of its square."""
+    """Sum at most a block of finite floats and their squares, in units of the smallest float and of its square."""
     pieces: list[tuple[int, np.ndarray]] = []
     largest, left = largest_magnitude(block), block
     exponent = math.frexp(largest)[1] - SQUARE_DIGIT_BITS
@@ -603,7 +603,7 @@ def sum_and_square_units(block: np.ndarray) -> tuple[int, int]:
         whole, left = split_digit(left, exponent)
         pieces.append((exponent + LOWEST, whole))
         largest, exponent = float(left.any()), exponent - SQUARE_DIGIT_BITS
-    # Below the smallest float there are zeros only, which a shift to the right keeps.
+    # Digits below the smallest float are zero, so shifting them right loses nothing.
     total = sum(shifted(int(whole.sum()), exponent) for exponent, whole in pieces)
     squares = 0
     for number, (exponent, whole) in enumerate(pieces):
@@ -613,5 +613,5 @@ def sum_and_square_units(block: np.ndarray) -> tuple[int, int]:
 
 
 def shifted(number: int, places: int) -> int:
-    """A whole number with so many binary zeros more, or less."""
+    """Return an int shifted left, or right for negative ``places``."""
     return number << places if places >= 0 else number >> -places

@@ -1,4 +1,4 @@
-"""Running sums, means and spreads of floats without rounding: each value is that of all numbers so far, however rows are cut."""
+"""Exact running and rolling sums, means and variances of floats: results do not depend on how rows are partitioned."""
 
 from __future__ import annotations
 
@@ -49,24 +49,24 @@ from sframe_spark.compute.exact_sum import (
 )
 from sframe_spark.compute.key_runs import ranges
 
-# Digits of so many bits of a block of rows add up in 64.
+# Bits per digit so that the digits of a block of rows add up in 64 bits.
 MAX_BITS = 45
-# From the square of the smallest float down to the first digit below it.
+# Shift from units of the square of the smallest float to units of the place below it.
 SQUARE_SHIFT = 2 * (BITS * LOWEST_PLACE - LOWEST)
 
 
 @attrs.frozen(eq=False)
 class Sums:
-    """What is known of the numbers of some groups.
+    """Counts, exact sums and exact sums of squares of some groups.
 
     Parameters
     ----------
     counts
-        How many there are.
+        Number of numbers of each group.
     sums
         Their sums.
     squares
-        The sums of their squares, where somebody asks for these.
+        The sums of their squares, if these are needed.
     """
 
     counts: np.ndarray
@@ -75,12 +75,12 @@ class Sums:
 
     @classmethod
     def nothing(cls, count: int, with_squares: bool) -> Sums:
-        """Of so many groups without numbers."""
+        """Return the state of ``count`` groups without numbers."""
         return cls(np.zeros(count, dtype=np.int64), Digits(count), Digits(count) if with_squares else None)
 
     @classmethod
     def of(cls, numbers: np.ndarray, valid: np.ndarray | None, codes: np.ndarray, count: int, with_squares: bool) -> Sums:
-        """Of rows of groups of these numbers; numbers are zero where there is none."""
+        """Sum rows by group; ``numbers`` is zero where a value is missing."""
         if with_squares:
             sums, squared = sums_and_squares(numbers, codes, count)
         else:
@@ -90,35 +90,35 @@ class Sums:
 
     @classmethod
     def of_variance_state(cls, known: VarianceState, with_squares: bool) -> Sums:
-        """Of one group."""
+        """Convert the state of a single group."""
         squares = Digits.of_units(known.square_units << SQUARE_SHIFT, 2 * -LOWEST_PLACE) if with_squares else None
         return cls(np.array([known.count]), Digits.of_sum(known.total), squares)
 
     def variance_state(self, group: int) -> VarianceState:
-        """Those of one group."""
+        """Return the state of one group."""
         squares = 0 if self.squares is None else self.squares.units(group, 2 * -LOWEST_PLACE) >> SQUARE_SHIFT
         return VarianceState(int(self.counts[group]), self.sums.sum_of(group), squares)
 
     def merged(self, other: Sums, groups: np.ndarray) -> Sums:
-        """These groups and others, each of which is a part of the group of its number."""
+        """Merge each group of ``other`` into the group given by ``groups``."""
         counts = self.counts.copy()
         counts[groups] += other.counts
         squares = None if self.squares is None or other.squares is None else self.squares.added(other.squares, groups)
         return Sums(counts, self.sums.added(other.sums, groups), squares)
 
     def replaced(self, other: Sums, groups: np.ndarray) -> Sums:
-        """These groups, with others in place of those of these numbers."""
+        """Return these groups with those in ``groups`` replaced by ``other``."""
         counts = self.counts.copy()
         counts[groups] = other.counts
         squares = None if self.squares is None or other.squares is None else self.squares.replaced(other.squares, groups)
         return Sums(counts, self.sums.replaced(other.sums, groups), squares)
 
     def taken(self, groups: np.ndarray) -> Sums:
-        """Of some of the groups."""
+        """Return some of the groups."""
         return Sums(self.counts[groups], self.sums.select(groups), None if self.squares is None else self.squares.select(groups))
 
     def values(self, kind: str) -> np.ndarray:
-        """The ``sum``, ``mean``, ``var`` or ``std`` of each group; zero of none."""
+        """Return the ``sum``, ``mean``, ``var`` or ``std`` of each group; zero for a group without numbers."""
         if kind == "sum":
             return self.sums.rounded()
         sizes = np.maximum(self.counts, 1)
@@ -129,20 +129,20 @@ class Sums:
 
 
 def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums) -> tuple[np.ndarray, np.ndarray, Sums]:
-    """The ``sum``, ``mean``, ``var`` or ``std`` of all numbers of its group up to each row, how many these are, and what is known at the end.
+    """Return a running ``sum``, ``mean``, ``var`` or ``std`` within groups, the running counts, and the state at the end.
 
     Parameters
     ----------
     kind
-        What is asked.
+        Which of the four to compute.
     numbers
-        Floats, group by group; zero where there is none.
+        Floats, group by group; zero where a value is missing.
     valid
-        Where there is one; None for everywhere.
+        Which values are present; None if all are.
     starts
         Where each group begins; none is empty.
     before
-        What is known of earlier rows of these groups.
+        State of the earlier rows of these groups.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, start
     first, open_group, scratch = 0, None, WordScratch.of(min(len(numbers), WORDS_BLOCK))
     for start in range(0, len(numbers), WORDS_BLOCK):
         stop = min(start + WORDS_BLOCK, len(numbers))
-        # The groups of these rows: the first may have begun before, the last may go on.
+        # The groups of this block: the first may have begun in an earlier one, the last may continue.
         last = int(np.searchsorted(starts, stop))
         earlier = before.taken(np.arange(first, last))
         if open_group is not None:
@@ -174,7 +174,7 @@ def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, start
 
 
 def joined_sums(parts: list[Sums]) -> Sums:
-    """Groups of some parts, one after the other."""
+    """Concatenate the groups of some parts."""
     if len(parts) == 1:
         return parts[0]
     squares = [part.squares for part in parts if part.squares is not None]
@@ -185,7 +185,7 @@ def joined_sums(parts: list[Sums]) -> Sums:
 def block(
     kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums, scratch: WordScratch
 ) -> tuple[np.ndarray, np.ndarray, Sums]:
-    """The same of a few rows; what is found may be in an array of the scratch."""
+    """Compute :func:`running_sums` of one block of rows; the result may be in a scratch array."""
     ones = np.ones(len(numbers), dtype=np.int64) if valid is None else valid.astype(np.int64)
     counts = grouped_cumsum(ones, starts, before.counts)
     ends = np.append(starts[1:], len(numbers)) - 1
@@ -204,7 +204,7 @@ def block(
 
 
 def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: Digits) -> Digits:
-    """The digits of running sums of floats, each times ``2**(40 * place)``, within groups."""
+    """Return running sums within groups; each part is floats with the place ``p`` of their factor ``2**(40 * p)``."""
     others = None if before.others is None else np.repeat(before.others, np.diff(np.append(starts, len(parts[0][0]))))
     left = []
     for numbers, moved in parts:
@@ -215,7 +215,7 @@ def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: 
             others = running_non_finite(numbers, finite, starts, before.others)
             left.append((np.where(finite, numbers, 0.0), moved))
     result = by_place(left, MAX_BITS)
-    # Sums of a block fill 64 bits, so those of the rows before it are carried first.
+    # Sums of a block may fill 64 bits, so those of earlier rows are carried first.
     nothing, earlier = np.zeros(len(starts), dtype=np.int64), before.carried().places
     for place in {*result, *earlier}:
         digits = result.get(place, np.zeros(len(parts[0][0]), dtype=np.int64))
@@ -224,12 +224,12 @@ def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: 
 
 
 def squares_of(numbers: np.ndarray) -> list[tuple[np.ndarray, int]]:
-    """Squares of finite floats without rounding, as parts of which each is floats times ``2**(40 * place)``."""
+    """Return the exact squares of finite floats as parts: floats with the place ``p`` of their factor ``2**(40 * p)``."""
     return [(pair, place) for part, place in squarable_parts(numbers) for pair in squares_with_errors(part, scratch_arrays(len(part), 4))]
 
 
 def by_place(parts: list[tuple[np.ndarray, int]], bits: int) -> dict[int, np.ndarray]:
-    """The digits of rows of finite floats, each times ``2**(40 * place)``; the first one of each has at most so many bits.
+    """Return the digits of each row by place, from parts of finite floats; the first digit of a number has at most ``bits`` bits.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def by_place(parts: list[tuple[np.ndarray, int]], bits: int) -> dict[int, np.nda
 
 
 def running_non_finite(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarray, before: np.ndarray | None) -> np.ndarray:
-    """Running sums of what is not finite, zero for what is."""
+    """Return running sums of the non-finite numbers; zero before the first one."""
     others = np.where(finite, 0.0, numbers)
     if before is not None:
         with np.errstate(invalid="ignore"):
@@ -263,7 +263,7 @@ def running_non_finite(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarr
 
 
 def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, ExactSum]:
-    """Running sums of one group, and the last one.
+    """Return the running sums of a single group, and the last one exactly.
 
     Examples
     --------
@@ -285,20 +285,20 @@ def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, Exac
     return result, before
 
 
-# Sums and spreads of many windows of consecutive rows as differences of exact running sums, which lose no digit, however long windows are.
+# Rolling sums and variances as differences of exact running sums, which do not lose accuracy however long windows are.
 
 Numbers = npt.NDArray[Any]
 Positions = npt.NDArray[np.int64]
-# Sums of a window fit 64 bits.
+# Limit of the bits of sums of a window.
 MAX_WINDOW_BITS = 62
-# So many windows are taken at once where no row is then read more often than this, on average.
+# Windows per block, if then no row is read more than MAX_READ times on average.
 WINDOWS_IN_CACHE, MAX_READ = 1 << 14, 2
-# So many rows of digits add up in 64 bits, of squares too, which have two of a place.
+# Rows whose digits add up in 64 bits, also with squares, which have two numbers per place.
 MAX_ROWS = 1 << 20
 
 
 def means_of_windows(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positions) -> Numbers:
-    """The sum of each window ``starts..stops``, rounded once, by a number, one at least.
+    """Return the sum of each window ``starts..stops`` divided by its size, which is at least one; the sum is rounded once.
 
     Examples
     --------
@@ -312,7 +312,7 @@ def means_of_windows(numbers: Numbers, sizes: Numbers, starts: Positions, stops:
 
 
 def put_means(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positions, result: Numbers) -> None:
-    """Put there the same of all windows at once."""
+    """Write the means of one block of windows into ``result``."""
     running = running_ints(numbers, longest_of(starts, stops))
     if running is None:
         result[:] = digits_of_windows(numbers, starts, stops).means(sizes)
@@ -322,7 +322,7 @@ def put_means(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positi
 
 
 def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    """The sum of squared deviations from the mean of each window, of so many numbers that are not missing, as :func:`nearest_deviations` gives it.
+    """Return the sum of squared deviations from the mean of each window, as :func:`nearest_deviations` does; ``counts`` is without missing values.
 
     Examples
     --------
@@ -343,7 +343,7 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
 
 
 def sums_and_squares_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> tuple[Digits, Digits]:
-    """The exact sums of each window and those of its squares, of any numbers: of windows of few rows together window by window."""
+    """Return the exact sums of each window and of its squares; short windows are summed one by one instead of by differences."""
     lengths = stops - starts
     if int(lengths.sum()) <= MAX_READ * len(numbers):
         codes = np.repeat(np.arange(len(starts)), lengths)
@@ -353,7 +353,7 @@ def sums_and_squares_of_windows(numbers: Numbers, starts: Positions, stops: Posi
 
 
 def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    """The same of all windows at once, but NaN where pairs of floats leave the last digit open, or two ints have no scratch for all bits."""
+    """Return squared deviations of all windows computed in pairs of floats; NaN where these leave the last bit undecided."""
     unknown = np.full(len(starts), math.nan)
     if not squares_are_exact(np.abs(numbers)):
         return unknown
@@ -363,7 +363,7 @@ def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, 
         running_ints(numbers, longest),
         *(running_ints(part, longest, rests[1:]) for part in squares_with_errors(numbers, scratch_arrays(len(numbers), 4))),
     ]
-    # Of these sums some digits are lost, which are so far below the squares that the last digit of what is found is almost never open for that.
+    # These sums are rounded, but so far below the squares that it almost never makes the last bit undecided.
     np.cumsum(rests, out=rests)
     for some in window_slices(len(starts)):
         pairs = [None if part is None else pairs_of_windows(part, starts[some], stops[some]) for part in running]
@@ -378,12 +378,12 @@ def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, 
 
 
 def rest_error(rows: int, longest: int, unit: int) -> float:
-    """What a difference of running sums of so many floats up to one of ``2**unit`` is wrong by at most, over so many of them."""
+    """Return an error bound for differences of running sums of ``rows`` floats below ``2**unit``, over windows of up to ``longest`` rows."""
     return math.ldexp((rows + 8.0) * longest, unit - 53)
 
 
 def digits_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> Digits:
-    """The exact sum of each window, of any numbers.
+    """Return the exact sum of each window, of any numbers.
 
     Examples
     --------
@@ -400,7 +400,7 @@ def digits_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> 
 
 
 def digits_of_parts(parts: list[tuple[Numbers, int]], starts: Positions, stops: Positions) -> Digits:
-    """The same of finite floats, each times ``2**(40 * place)``: differences of running digits, of long windows a stretch at a time."""
+    """Return exact window sums of parts of finite floats, as differences of running digits; long windows in several steps."""
     running = {place: np.concatenate([[0], np.cumsum(digits)]) for place, digits in by_place(parts, BITS).items()}
     result, begins = Digits(len(starts)), starts
     while (begins < stops).any():
@@ -411,14 +411,14 @@ def digits_of_parts(parts: list[tuple[Numbers, int]], starts: Positions, stops: 
 
 
 def longest_of(starts: Positions, stops: Positions) -> int:
-    """Rows of the longest window."""
+    """Return the number of rows of the longest window."""
     return int((stops - starts).max(initial=0))
 
 
 def window_blocks(rows: int, starts: Positions, stops: Positions) -> Iterator[tuple[slice, int, int]]:
-    """A few windows after the other and from which row to which one they are, which stay in the cache of a core: that takes half of the time.
+    """Yield blocks of windows with the range of rows that each block covers, which fits the cache of a core: that halves the time.
 
-    All windows at once where no few of them are of few rows. Rows that are in none are not read.
+    One block of all windows if blocks would cover overlapping rows too often. Rows in no window are not read.
 
     Examples
     --------
@@ -438,12 +438,12 @@ def window_blocks(rows: int, starts: Positions, stops: Positions) -> Iterator[tu
 
 
 def window_slices(count: int) -> Iterator[slice]:
-    """A few of so many windows after the other, whose numbers stay in the cache of a core."""
+    """Return slices of at most a block of windows each."""
     return (slice(start, start + WORDS_BLOCK) for start in range(0, count, WORDS_BLOCK))
 
 
 def pairs_of_windows(running: TwoInts, starts: Positions, stops: Positions) -> tuple[Numbers, Numbers]:
-    """The float next to the sum of each window, and what that lacks."""
+    """Return the sum of each window as a pair of floats: the nearest float and its rounding error."""
     every_high, every_low, unit, bits = running
     high, low = every_high[stops], every_low[stops]
     high -= every_high[starts]
@@ -455,10 +455,9 @@ def pairs_of_windows(running: TwoInts, starts: Positions, stops: Positions) -> t
 
 
 def running_ints(numbers: Numbers, longest: int, rests: Numbers | None = None) -> TwoInts | None:
-    """Running sums, from that of no number to that of all, whose differences over so many rows are right; None where there is no scratch for that.
+    """Return running sums, starting with zero, whose differences over at most ``longest`` rows are exact; None if two ints cannot hold all bits.
 
-    What is beyond 64 bits in a running sum does not matter: it is not in the difference. What is below the two ints goes to the rests, if these are
-    given: a float for each number.
+    Overflow beyond 64 bits cancels out in differences. Bits below the two ints are added to ``rests``, a float per number, if given.
     """
     largest, length = largest_magnitude(numbers), longest.bit_length()
     top_bit = math.frexp(largest)[1] + length + 1

@@ -1,11 +1,11 @@
-"""Sums of floats without rounding in Spark: digits of 30 bits, a column of whole numbers for each place, which Spark's own sum adds up.
+"""Exact sums of floats in Spark: each float is split into 30-bit digits, one int column per place, which Spark's own sum adds up.
 
-Digits are cut off by arithmetic of floats, in which no step rounds. There are columns for usual numbers only, those of a
-window of places; who adds up says what becomes of others. Sums of digits become a float in Spark (:func:`carried`,
-:func:`leading` and :func:`nearest`, each of names of columns that the one before made, as Spark computes an expression anew
-for each place where it stands), or :class:`~sframe_spark.compute.exact_grouped_sum.Digits` in Python.
+Digits are extracted by float arithmetic in which no step rounds. Only a window of places has columns; the caller decides what happens to numbers
+outside it. Sums of digits become a float in Spark (by :func:`carried`, :func:`leading` and :func:`nearest`, each over named columns that the
+step before computed, as Spark evaluates an expression once per occurrence), or
+:class:`~sframe_spark.compute.exact_grouped_sum.Digits` in Python.
 
-Expressions are texts of SQL: made of columns, each operation would be a call of the JVM.
+Expressions are SQL strings: building them from Column objects would take a JVM call per operation.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from sframe_spark.compute.exact_sum import SPLITTER
 # Digits of 2**32 rows add up in 64 bits.
 BITS = 30
 HALF, MASK = 1 << (BITS - 1), (1 << BITS) - 1
-# Two digits are 60 bits; below them two more, and whether there is anything below these.
+# The leading two digits have 60 bits; below them come two more digits and the sign of the rest.
 PAIR_BITS = 2 * BITS
 SIGN_BITS = 2
-# By how many bits a pair of digits is moved so that it has 55 bits at least, two more than a float, and 62 at most.
+# Shifts that give the leading pair of digits 55 to 62 bits: at least two more than a float has.
 MOVES = (26, 19, 12, 5, 0)
 NOTHING = "0L"
 
 
 @attrs.frozen
 class Window:
-    """The places that have columns: of multiples of ``2**lowest`` below ``2**highest``.
+    """The places that have columns; it holds multiples of ``2**lowest`` below ``2**highest``.
 
     Parameters
     ----------
     lowest
-        The lowest bit.
+        Exponent of the lowest bit.
     places
-        How many digits there are.
+        Number of digits.
 
     Examples
     --------
@@ -54,35 +54,35 @@ class Window:
 
     @property
     def highest(self) -> int:
-        """The bit above all digits."""
+        """Exponent of the bit above all digits."""
         return self.lowest + BITS * self.places
 
     @property
     def of_squares(self) -> Window:
-        """The window of the squares of its numbers."""
+        """The window that holds the squares of its numbers."""
         return Window(2 * self.lowest, 2 * self.places)
 
     def holds(self, number: str) -> str:
-        """Whether all bits of a number are in the window; of no infinite one, nor of NaN, which Spark has above all others."""
+        """Return the SQL condition that all bits of a number are in the window; false for infinities and NaN, which Spark orders above all."""
         units = f"({number} * {power(-self.lowest)})"
         return f"(abs({number}) < {power(self.highest)} AND rint({units}) = {units})"
 
     def digits(self, number: str) -> list[str]:
-        """The digits of a number of the window, the lowest first; of others anything."""
-        # Of rint Spark expects that it may be missing, and its code would ask so after each step that follows.
+        """Return SQL for the digits of a number in the window, the lowest first; arbitrary for other numbers."""
+        # Spark considers rint nullable: without coalesce its generated code would check for null after each later step.
         rounded = [f"coalesce(rint({number} * {power(-self.lowest - BITS * place)}), 0.0D)" for place in range(self.places)]
         parts = [f"{low} - {high} * {power(BITS)}" for low, high in pairwise(rounded)]
         return [f"CAST({part} AS BIGINT)" for part in [*parts, rounded[-1]]]
 
 
-# All digits of floats from 1e-19, and all ints. With a place more, those of numbers and their squares took twice as long.
+# Holds all digits of floats from 1e-19 up, and all ints. One more place doubled the time of sums with squares.
 DEFAULT_WINDOW = Window(-116, 6)
-# All digits of floats from 1e-46 up to 1e28: where a column has such, most of its numbers may be.
+# Holds all digits of floats from 1e-46 up to 1e28, for columns of very small or large numbers.
 WIDE_WINDOW = Window(-206, 10)
 
 
 def power(exponent: int) -> str:
-    """A power of two.
+    """Return a power of two as a SQL literal.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def power(exponent: int) -> str:
 
 
 def square_of(number: str) -> tuple[str, str]:
-    """The square of a number as a float, and what that lacks.
+    """Return SQL for the square of a number and its rounding error.
 
     Source: Dekker, "A floating-point technique for extending the available precision" (1971).
     """
@@ -104,7 +104,7 @@ def square_of(number: str) -> tuple[str, str]:
 
 
 def carried(totals: Sequence[str]) -> list[str]:
-    """Sums of digits as digits from ``-2**29`` up to ``2**29``, two more of them: equal sums have equal digits.
+    """Normalize sums of digits to digits from ``-2**29`` up to ``2**29``, two more of them: equal sums get equal digits.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def carried(totals: Sequence[str]) -> list[str]:
 
 
 def leading(digits: Sequence[str], lowest: int) -> list[str]:
-    """Of carried digits the first two that count as one number, the next two and the sign of all others as another, and what the first is worth."""
+    """Return, of carried digits, the leading two as one int, the next two with the sign of the rest as another, and the unit of the first."""
 
     def pair(place: int) -> str:
         first, second = (digits[at] if at >= 0 else NOTHING for at in (place, place - 1))
@@ -135,7 +135,7 @@ def leading(digits: Sequence[str], lowest: int) -> list[str]:
 
 
 def at_first(digits: Sequence[str], value: Callable[[int], str], nothing: str) -> str:
-    """A value by the highest place whose digit is not zero; another where there is none.
+    """Return SQL that chooses a value by the highest place with a nonzero digit, or ``nothing`` if there is none.
 
     Examples
     --------
@@ -147,15 +147,15 @@ def at_first(digits: Sequence[str], value: Callable[[int], str], nothing: str) -
 
 
 def side(digit: str) -> str:
-    """One for a digit above zero, minus one for one below it."""
+    """Return SQL for the sign of a nonzero digit."""
     return f"(shiftright({digit}, 63) | 1L)"
 
 
 def nearest(first: str, below: str, worth: str) -> str:
-    """The float next to a sum, of its leading digits.
+    """Return SQL for the float nearest to a sum, from what :func:`leading` gives.
 
-    These become a whole number with more bits than a float, whose last bit is set where there is anything below it: so it is
-    rounded as all digits would be.
+    The leading digits become an int with more bits than a float; its last bit is set if anything lies below ("sticky bit"), so it rounds as the
+    whole sum would.
     """
 
     def moved(bits: int) -> str:
@@ -168,7 +168,7 @@ def nearest(first: str, below: str, worth: str) -> str:
 
 
 def digits_of_totals(totals: Sequence[np.ndarray], lowest: int) -> Digits:
-    """The sums of groups of sums of the digits of a window, the lowest first.
+    """Combine the sums of each digit of a window, the lowest first, into the sums of groups.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def digits_of_totals(totals: Sequence[np.ndarray], lowest: int) -> Digits:
 
 
 def add_at(sums: Digits, numbers: np.ndarray, bit: int) -> None:
-    """Add whole numbers of 30 bits, or of somewhat more as they are carried at the end, times ``2**bit``, to sums with room for few such digits."""
+    """Add ints of about 30 bits times ``2**bit`` to the sums, without carrying."""
     place, moved = divmod(bit, DIGIT_BITS)
     room = DIGIT_BITS - moved
     for position, digits in ((place, (numbers & ((1 << room) - 1)) << moved), (place + 1, numbers >> room)):

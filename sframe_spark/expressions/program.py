@@ -1,6 +1,6 @@
-"""Program: element-wise computation over one row as a flat list of steps (SSA form).
+"""Program: an element-wise computation over one row as a flat list of steps (SSA form).
 
-Flat, so that five thousand stacked expressions are evaluated, hashed and compared without recursion, and a value read twice is computed once.
+It is flat so that five thousand stacked expressions are evaluated, hashed and compared without recursion, and a value read twice is computed once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_PRINTED_ITEMS, MAX_PRINTED_CHARACTERS = 10, 200
 
 @attrs.frozen
 class Register:
-    """Value of an input column (below the number of inputs) or of an earlier step."""
+    """The value of an input column (index below the number of inputs) or of an earlier step."""
 
     index: int
 
@@ -47,20 +47,20 @@ class Literal:
     type: ColumnType = attrs.field()
 
     def as_read(self) -> Literal:
-        """Refuses a value of another type, and a bool, which no column holds: it would become one that nobody wrote."""
+        """Check a literal read from a plan's text: refuse a value of another type, and a bool, which no column holds."""
         accepted = {FLOAT_KIND: (int, float), ARRAY_KIND: (array.array, list)}.get(self.type.kind, self.type.python_class)
         if self.value is not None and (isinstance(self.value, bool) or not isinstance(self.value, accepted)):
             raise InvalidArgumentError(f"the plan's text holds the value {self.value!r:.80} of type {self.type.kind}")
         return self
 
     def to_scalar(self) -> pa.Scalar:
-        """As an Arrow scalar of the physical type."""
+        """Return the value as an Arrow scalar of the physical type."""
         return encode([self.value], self.type)[0]
 
 
 Operand = Register | Literal
 Function = str | PythonFunction
-# Functions that a message about all of them names.
+# At most this many functions are named in a message.
 MAX_NAMED = 3
 
 
@@ -74,7 +74,7 @@ class Step:
 
     @property
     def expression(self) -> Callable[..., Any] | None:
-        """What makes an expression of Spark's of it; None where Python computes it for Spark."""
+        """The builder of its Spark column; None if Spark calls Python for it."""
         return getattr(resolve(self.function), "column", None)
 
 
@@ -97,18 +97,18 @@ class Program:
     outputs: tuple[Operand, ...]
 
     def called(self) -> str:
-        """The first of its functions, for messages: those of a user by their names and places."""
+        """Return the names of its first functions for messages; user functions with where they are defined."""
         names = list(dict.fromkeys(step.function if isinstance(step.function, str) else step.function.describe() for step in self.steps))
         more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
         return f"{', '.join(names[:MAX_NAMED])}{more}" if names else "columns"
 
     def infer(self, schema: Schema) -> Schema:
-        """Types of the output columns."""
+        """Return the types of the output columns."""
         types = self.register_types(schema)
         return tuple(operand_type(operand, types) for operand in self.outputs)
 
     def register_types(self, schema: Schema) -> list[ColumnType]:
-        """Types of all registers."""
+        """Return the types of all registers."""
         types = list(schema[: self.width])
         for step in self.steps:
             operands = [operand_type(operand, types) for operand in step.operands]
@@ -120,7 +120,7 @@ class Program:
         return types
 
     def run(self, chunk: Chunk, schema: Schema) -> Chunk:
-        """Output columns over a run of rows; registers are freed after their last use."""
+        """Compute the output columns of a batch; registers are freed after their last use."""
         kernels = self._kernels(schema)
         registers: list[pa.Array | None] = list(chunk.columns[: self.width])
         for index, step in enumerate(self.steps):
@@ -131,10 +131,10 @@ class Program:
         return Chunk(tuple(self._output(operand, registers, chunk.rows) for operand in self.outputs), chunk.rows)
 
     def _kernels(self, schema: Schema) -> list[ReadyToCall]:
-        """The kernel of each step over such columns; threads that ask at once may make them twice."""
+        """Return the kernel of each step, bound to its types; concurrent threads may compute them twice."""
         functions = [resolve(step.function) for step in self.steps]
         known = self._known_kernels.get(schema)
-        # A plug-in's function may have been defined again.
+        # A plug-in's function may have been redefined.
         if known is not None and all(map(is_, known[0], functions)):
             return known[1]
         types = self.register_types(schema)
@@ -145,7 +145,7 @@ class Program:
 
     @cached_property
     def _known_kernels(self) -> dict[Schema, tuple[list[ScalarFunction | PythonFunction], list[ReadyToCall]]]:
-        """Functions and their kernels by the types of columns, for the batches that follow the first one."""
+        """Functions and their bound kernels by schema, cached for later batches."""
         return {}
 
     @staticmethod
@@ -170,16 +170,16 @@ class Program:
         return result
 
     def used_inputs(self) -> list[int]:
-        """Input columns that outputs depend on, ascending."""
+        """Return the input columns that outputs depend on, ascending."""
         live = self._live()
         return [register for register in sorted(live) if register < self.width]
 
     def pruned(self, outputs: Sequence[int]) -> Program:
-        """The program that computes only the outputs at these places; unused steps are dropped."""
+        """Return the program for only these outputs; unused steps are dropped."""
         return Program(self.width, self.steps, tuple(self.outputs[i] for i in outputs)).without_dead_steps()
 
     def without_dead_steps(self) -> Program:
-        """The program without steps that no output depends on."""
+        """Return the program without steps that no output depends on."""
         live = self._live()
         if all(self.width + index in live for index in range(len(self.steps))):
             return self
@@ -192,7 +192,7 @@ class Program:
         return Program(self.width, tuple(steps), tuple(remap(operand, mapping) for operand in self.outputs))
 
     def with_inputs(self, mapping: dict[int, int], width: int) -> Program:
-        """The program over other input columns: input ``i`` becomes ``mapping[i]`` of ``width`` columns."""
+        """Return the program over other input columns: input ``i`` becomes ``mapping[i]`` of ``width`` columns."""
         shift = width - self.width
         full = {**mapping, **{self.width + index: self.width + index + shift for index in range(len(self.steps))}}
         steps = tuple(attrs.evolve(step, operands=tuple(remap(operand, full) for operand in step.operands)) for step in self.steps)
@@ -207,16 +207,16 @@ class Program:
 
     @property
     def calls_python(self) -> bool:
-        """True when a step calls a function of the user's."""
+        """Whether a step calls a user's function."""
         return any(isinstance(step.function, PythonFunction) for step in self.steps)
 
     @property
     def may_fail(self) -> bool:
-        """True when a step raises for some values: a user's function, or a conversion of text."""
+        """Whether a step may raise for some values: a user's function, or for example parsing."""
         return self.calls_python or any(FUNCTIONS.named(step.function).may_fail for step in self.steps if isinstance(step.function, str))
 
     def computed_by_arrow(self, schema: Schema) -> list[int]:
-        """Outputs behind which no step makes a Python object of each list or dict."""
+        """Return the positions of outputs that are computed without making a Python object per list or dict."""
         types = self.register_types(schema)
         plain = [True] * self.width
         for index, step in enumerate(self.steps):
@@ -225,7 +225,7 @@ class Program:
         return [place for place, output in enumerate(self.outputs) if isinstance(output, Literal) or plain[output.index]]
 
     def describe(self) -> str:
-        """The program as text: ``v2 := add(v0, v1)`` and so on."""
+        """Return the program as text: ``v2 := add(v0, v1)`` and so on."""
         lines = [describe_step(self.width + index, step) for index, step in enumerate(self.steps[:6])]
         if len(self.steps) > len(lines):
             lines.append(f"... {len(self.steps) - len(lines)} more")
@@ -234,7 +234,7 @@ class Program:
 
 
 def is_by_arrow(step: Step, types: Sequence[ColumnType], result: ColumnType) -> bool:
-    """True for a step that makes no Python object of each list or dict."""
+    """Return whether a step does not make a Python object per list or dict."""
     if isinstance(step.function, PythonFunction):
         return False
     if not any(kind.is_list_or_dict for kind in (*types, result)):
@@ -244,22 +244,22 @@ def is_by_arrow(step: Step, types: Sequence[ColumnType], result: ColumnType) -> 
 
 
 def remap(operand: Operand, mapping: dict[int, int]) -> Operand:
-    """The operand with its register renamed."""
+    """Return the operand with its register renumbered."""
     return Register(mapping[operand.index]) if isinstance(operand, Register) else operand
 
 
 def operand_type(operand: Operand, types: Sequence[ColumnType]) -> ColumnType:
-    """Type of an operand given the types of the registers."""
+    """Return the type of an operand given the types of the registers."""
     return operand.type if isinstance(operand, Literal) else types[operand.index]
 
 
 def resolve(function: Function) -> ScalarFunction | PythonFunction:
-    """The implementation behind a step's function."""
+    """Return the implementation of a step's function."""
     return function if isinstance(function, PythonFunction) else FUNCTIONS.named(function)
 
 
 def constant_array(literal: Literal, rows: int) -> pa.Array:
-    """A literal repeated over rows."""
+    """Return a literal repeated over rows."""
     return scalar_array(literal.to_scalar(), rows)
 
 
@@ -269,7 +269,7 @@ def describe_operand(operand: Operand) -> str:
 
 
 def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
-    """The start of a constant, such as thousands of values to look for: a plan is for people to read.
+    """Return the text of a constant, abbreviated if it is long, as plans are for people to read.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
     try:
         text = text_of(value)
     except ValueError:
-        # Python has no text of an int with thousands of digits.
+        # Python refuses to print ints with thousands of digits.
         return brief(value)
     return text if len(text) <= MAX_PRINTED_CHARACTERS else f"{text[:MAX_PRINTED_CHARACTERS]}... {len(text) - MAX_PRINTED_CHARACTERS} more"
 
@@ -295,12 +295,12 @@ def describe_step(register: int, step: Step) -> str:
 
 
 def identity_program(width: int, positions: Sequence[int]) -> Program:
-    """The program that picks input columns."""
+    """Return the program that selects input columns."""
     return Program(width, (), tuple(Register(position) for position in positions))
 
 
 def lower_program(program: Program, columns: Sequence[Column], schema: Schema) -> list[Column]:
-    """Spark columns of the outputs; the caller splits programs whose registers are read more than once (see ``operators.elementwise``)."""
+    """Return the Spark columns of the outputs; the caller splits programs that read a register twice (see ``operators.elementwise``)."""
     from sframe_spark.compute.spark_columns import literal_column
 
     types = program.register_types(schema)
@@ -313,7 +313,7 @@ def lower_program(program: Program, columns: Sequence[Column], schema: Schema) -
 
 
 def call_column(step: Step, operands: Sequence[Column], types: Sequence[ColumnType], result: ColumnType) -> Column:
-    """Spark column of one step: the function's own expression, or its kernel inside an Arrow UDF."""
+    """Return the Spark column of one step: the function's own expression, or its kernel as an Arrow UDF."""
     from sframe_spark.compute.spark_columns import kernel_column
 
     if step.expression is not None:

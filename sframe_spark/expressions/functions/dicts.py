@@ -1,4 +1,4 @@
-"""Keys and values of dicts: as lists, looked for, and trimmed by."""
+"""Functions of dicts: their keys and values as lists, tests for keys, and dicts trimmed by keys or values."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def _compute_list(side: str) -> Any:
 
 
 def list_at(values: pa.Array, items: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Lists of other items at the places of those of ``values``, missing where these are."""
-    # Arrow takes no part of an array of offsets beside a mask.
+    """Return lists of other items with the offsets and the missing rows of ``values``."""
+    # Arrow does not accept a sliced offsets array together with a mask.
     offsets = pa.array(values.offsets.to_numpy(zero_copy_only=False), pa.int32())
     return pa.ListArray.from_arrays(offsets, items, type=data_type, mask=pc.is_null(values) if values.null_count else None)
 
@@ -77,7 +77,7 @@ def _build_list(side: str) -> Any:
 
 
 def _infer_has(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the keys, and whether all of them must be there."""
+    """Parameters: the keys, and whether all of them are required."""
     _require_dicts(types)
     return LOGICAL
 
@@ -98,21 +98,21 @@ def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], par
 
 
 def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, ColumnType]:
-    """Dicts that are stored as texts as maps from their keys, where these are texts or numbers alone; others as they are."""
+    """Return encoded dicts as maps, if their keys are all strings or all numbers; others unchanged."""
     result = any_items(values, DICT_KIND) if column_type.is_encoded else None
-    # Keys have no class where there are none.
+    # Without any key there is no key type.
     return (values, column_type) if result is None or result.keys is None or not len(result.keys) else result.by_keys()
 
 
 def _cells_and_texts(values: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> tuple[list[Any], set[str]]:
-    """Dicts as Python has them, and the texts that the wanted keys are compared by: those of keys of different classes differ."""
+    """Return dicts as Python objects, and the canonical texts of the requested keys, which differ for keys of different classes."""
     return decode(values, column_type), {canonical_value(key) for key in requested}
 
 
 def _require_comparable(values: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> None:
-    """Refuse keys of another class than those of a row that has keys.
+    """Refuse requested keys of another class than the keys of some row.
 
-    The reference compares each key of a row with those wanted, which fails for a text and a number; dicts without keys compare nothing, and what asks
+    The reference compares each key of a row with the requested ones, which fails for a string and a number; empty dicts compare nothing, and a test
     for *all* keys looks them up without such a comparison.
     """
     if column_type.is_encoded:
@@ -122,7 +122,7 @@ def _require_comparable(values: pa.Array, column_type: ColumnType, requested: Se
 
 
 def require_like_keys(cells: Sequence[dict[Any, Any] | None], requested: Sequence[Any]) -> None:
-    """Refuse keys that no dict of some row can have, as texts where its keys are numbers."""
+    """Refuse requested keys whose class no key of some nonempty dict has, such as strings where all its keys are numbers."""
     for cell in cells:
         if cell:
             own = set(map(class_of_key, cell))
@@ -132,7 +132,7 @@ def require_like_keys(cells: Sequence[dict[Any, Any] | None], requested: Sequenc
 
 
 def class_of_key(key: Any) -> str:
-    """The kind of a key: numbers are of one.
+    """Return the class of a key; all numbers are of one class.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def _unlike(key: Any, requested: Any) -> UnsupportedOperationError:
 
 
 def native_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
-    """Keys as a column of dicts of one type holds them; None for those that cannot be among its own.
+    """Return requested keys in the key type of a column of native dicts; None for keys that it cannot hold.
 
     Raises
     ------
@@ -168,30 +168,30 @@ def native_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
 
 
 def _unlike_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
-    """Those wanted keys that are of another class than all keys of a column of dicts of one type."""
+    """Return the requested keys of another class than the keys of a column of native dicts."""
     has_ints = column_type.physical.key_type == pa.int64()
     return [key for key in requested if not _is_like_keys(has_ints, key)]
 
 
 def _is_like_keys(has_ints: bool, key: Any) -> bool:
-    """Whether a key is of the class of those of a column of dicts of one type."""
+    """Return whether a key is of the class of the keys of a column of native dicts."""
     return isinstance(key, (int, float) if has_ints else str)
 
 
 def _possible_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
-    """Keys as a column of dicts of one type holds them; None for those that cannot be among its own, as keys of another class."""
+    """Return requested keys in the key type of a column of native dicts; None for keys that it cannot hold, also those of another class."""
     has_ints = column_type.physical.key_type == pa.int64()
     return [None if not _is_like_keys(has_ints, key) else int_equal_to(key) if has_ints else key for key in requested]
 
 
 def key_set(column_type: ColumnType, requested: Sequence[Any]) -> tuple[pa.Array, bool]:
-    """The distinct keys that a column may hold, and whether it cannot hold all of those wanted."""
+    """Return the distinct requested keys that a column can hold, and whether it cannot hold some of them."""
     keys = _possible_keys(column_type, requested)
     return pa.array(dict.fromkeys(key for key in keys if key is not None), column_type.physical.key_type), None in keys
 
 
 def counts_of(values: pa.Array, chosen: pa.Array) -> np.ndarray:
-    """How many items of each row are chosen."""
+    """Return the number of chosen items of each row."""
     before = np.concatenate([[0], np.cumsum(chosen.to_numpy(zero_copy_only=False))])
     offsets = values.offsets.to_numpy(zero_copy_only=False)
     return np.where(values.is_valid().to_numpy(zero_copy_only=False), before[offsets[1:]] - before[offsets[:-1]], 0)
@@ -214,19 +214,19 @@ def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameter
 
 
 def _infer_trim_keys(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the keys, and whether they are left out."""
+    """Parameters: the keys, and whether they are excluded."""
     _require_dicts(types)
     return types[0]
 
 
 def _infer_trim_values(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the bounds, both included; None: no bound. What is no number stays."""
+    """Parameters: the bounds, both inclusive, None for no bound. Values that are not numbers stay."""
     _require_dicts(types)
     return types[0]
 
 
 def _trims_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
-    """True where all values have one type: others are compared one by one."""
+    """Return whether all values have one type; others are compared one by one."""
     return not types[0].is_encoded
 
 
@@ -265,14 +265,14 @@ def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnTy
 
 
 def _bounds_of(items: pa.DataType, lower: float | None, upper: float | None) -> tuple[float | None, float | None]:
-    """Bounds of the type of numbers, within which are the same ones as within those given."""
+    """Convert bounds to the type of the items such that the same items are within them."""
     if items == pa.int64():
         return _whole_bounds(lower, upper)
     return _float_bound(lower, math.inf), _float_bound(upper, -math.inf)
 
 
 def _float_bound(bound: float | None, inwards: float) -> float | None:
-    """The next float in a direction from a bound, or at it: not all ints are floats.
+    """Return the bound as a float, rounded inwards: not all ints are floats.
 
     Examples
     --------
@@ -287,7 +287,7 @@ def _float_bound(bound: float | None, inwards: float) -> float | None:
 
 
 def _whole_bounds(lower: float | None, upper: float | None) -> tuple[int | None, int | None]:
-    """The least and the largest int of 64 bits within some bounds; the first is larger where there is none.
+    """Return the smallest and the largest 64-bit int within some bounds; ``(1, 0)`` if there is none.
 
     Examples
     --------
@@ -312,12 +312,12 @@ def _trimmed_cells(cells: Sequence[dict[Any, Any] | None], column_type: ColumnTy
 
 
 def _trimmed(values: pa.Array, mask: pa.Array, column_type: ColumnType) -> pa.Array:
-    """The chosen items of each row."""
+    """Return dicts of the chosen items of each row."""
     ends = np.concatenate([[0], np.cumsum(counts_of(values, mask))]).astype(np.int32)
     first, last = values.offsets[0].as_py(), values.offsets[-1].as_py()
     chosen = mask.slice(first, last - first)
     keys, items = (side.slice(first, last - first).filter(chosen) for side in (values.keys, values.items))
-    # A missing row is one whose offset is missing.
+    # Arrow takes a missing offset for a missing row.
     missing = values.is_null().to_numpy(zero_copy_only=False)
     offsets = pa.array(ends, mask=np.append(missing, False)) if values.null_count else pa.array(ends)
     return pa.MapArray.from_arrays(offsets, keys, items, type=column_type.physical)
@@ -347,7 +347,7 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
     lower, upper = _bounds_of(types[0].physical.item_type, *parameters)
 
     def keeps(key: Column, value: Column) -> Column:
-        # Spark takes NaN for larger than any number; here it is within no bounds.
+        # Spark has NaN above every number; here it is within no bounds.
         within = F.lit(True) if lower is None and upper is None else ~F.isnan(value.cast("double"))
         if lower is not None:
             within = within & (value >= F.lit(lower))
@@ -360,7 +360,7 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
 
 define_function("dict_keys", _infer_list("keys"), _compute_list("keys"), _build_list("keys"), by_arrow=always_by_arrow)
 define_function("dict_values", _infer_list("values"), _compute_list("values"), _build_list("values"), by_arrow=always_by_arrow)
-# Keys of another class than those of a row are refused.
+# May fail: keys of another class than those of a row are refused.
 define_function("dict_has_keys", _infer_has, _compute_has, _build_has, may_fail=True, by_arrow=always_by_arrow)
 define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys, may_fail=True, by_arrow=always_by_arrow)
 define_function("dict_trim_values", _infer_trim_values, _compute_trim_values, _build_trim_values, by_arrow=_trims_by_arrow)

@@ -1,4 +1,7 @@
-"""Items of lists, arrays and dicts by their key, in the form of ``unpack``: one list of all wanted items, cut into columns after."""
+"""Access to parts of lists, arrays, dicts and strings: lengths, elements, slices, and the items that ``unpack`` makes columns of.
+
+Unpacking takes two steps: ``slots`` gathers all requested items of a row in one list, and ``slot`` extracts a column from it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Looking inside lists, arrays, dicts and text: length, one element, a slice.
+# Lengths, elements and slices.
 
 
 def _infer_length(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -57,14 +60,14 @@ def _build_length(columns: Sequence[Column], types: Sequence[ColumnType], parame
 
 
 def _infer_element(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the index or key, and the type wanted."""
+    """Parameters: the index or key, and the requested type."""
     if types[0].kind in (LIST_KIND, ARRAY_KIND, DICT_KIND):
         return parameters[1]
     raise unsupported("element_at", types)
 
 
 def _compute_element(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    """Find the element of each cell; one that is not there, or cannot be of the type wanted, is missing."""
+    """Return the element of each cell; one that is absent, or does not convert to the requested type, is missing."""
     key, requested = parameters
     cells = decode(array_of(arguments[0], rows), types[0])
     key = plain_key(key)
@@ -83,7 +86,7 @@ def _as_kind(value: Any, kind: str) -> Any:
 
 
 def _infer_vector_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: start and end (None: one element). One element of an array is a float, of a list a list."""
+    """Parameters: start and end (None: one element). A single element of an array is a float, of a list a list."""
     start, end = parameters
     if types[0].kind == ARRAY_KIND:
         return FLOAT if end is None or end == start + 1 else ARRAY
@@ -110,7 +113,7 @@ def _cut(cell: list[Any] | None, start: int, end: int) -> list[Any] | None:
 
 
 def _slice_native(values: pa.Array, column_type: ColumnType, start: int, end: int) -> pa.Array:
-    """Take the elements by their place among all elements; cells too short for the whole slice are missing."""
+    """Take elements by their positions in the flattened array; cells too short for the whole slice are missing."""
     lengths = pc.list_value_length(values)
     fits = pc.and_(pc.greater_equal(lengths, max(end, start + 1)), start < end).fill_null(False)
     if not fits.true_count:
@@ -136,7 +139,7 @@ def _infer_element_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...
 
 
 def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    """Slice every cell as Python does; text by characters."""
+    """Slice every cell as Python does; strings by characters."""
     values, window = array_of(arguments[0], rows), slice(*parameters)
     if types[0].kind == STR_KIND and (window.step is None or window.step > 0):
         return pc.utf8_slice_codeunits(values, window.start or 0, window.stop, window.step or 1)
@@ -150,20 +153,20 @@ def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[Column
 
 
 def items_as_texts(values: pa.Array) -> pa.Array | None:
-    """Stored lists as lists of their items as JSON; None where these are nested deep."""
+    """Return encoded lists as lists of items in JSON; None if these are too deeply nested."""
     result = any_items(values, LIST_KIND)
     return None if result is None else pa.ListArray.from_arrays(result.offsets, result.items)
 
 
 def stored_texts(lists: pa.Array) -> pa.Array:
-    """Stored lists of which the items are JSON."""
+    """Return encoded lists from lists of items in JSON."""
     result = items_of(lists)
     assert result is not None
     return result.stored()
 
 
 def _sliced_lists(values: pa.Array, window: slice) -> pa.Array:
-    """Items of each list at the places that Python's ``slice.indices`` gives for its length."""
+    """Return the items of each list at the positions that Python's ``slice.indices`` gives for its length."""
     offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     lengths, step = np.diff(offsets), window.step or 1
     lowest, highest = (0, lengths) if step > 0 else (-1, lengths - 1)
@@ -186,11 +189,13 @@ define_function("vector_slice", _infer_vector_slice, _compute_vector_slice, by_a
 define_function("element_slice", _infer_element_slice, _compute_element_slice, by_arrow=always_by_arrow)
 
 
+# Items for unpack.
+
 _ITEMS = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
 
 
 def item_type(column_type: ColumnType) -> ColumnType | None:
-    """The one type of the items of a list, an array or of the values of a dict; None where they describe themselves."""
+    """Return the type of the items of a list or array, or of the values of a dict; None if these are encoded, each with its own type."""
     if column_type.is_encoded:
         return None
     physical = column_type.physical
@@ -198,7 +203,7 @@ def item_type(column_type: ColumnType) -> ColumnType | None:
 
 
 def _infer_slots(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameter: the keys of a dict or places in a list. Items that describe themselves are texts for :func:`_compute_slot`."""
+    """Parameter: the keys of a dict or positions in a list. Encoded items are strings for :func:`_compute_slot`."""
     if types[0].kind not in (LIST_KIND, ARRAY_KIND, DICT_KIND):
         raise SchemaError(f"values of {types[0].kind} have no items: this takes lists, arrays or dicts")
     item = item_type(types[0])
@@ -231,7 +236,7 @@ def _compute_slots(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 
 def _flat_texts(flat: FlatItems, requested: Sequence[Any]) -> pa.Array:
-    """Items of stored values, each as JSON."""
+    """Return the requested items of encoded values, each as JSON."""
     if flat.keys is None:
         places = _places_in_lists(pa.ListArray.from_arrays(flat.offsets, flat.items), requested)
     else:
@@ -241,7 +246,7 @@ def _flat_texts(flat: FlatItems, requested: Sequence[Any]) -> pa.Array:
 
 
 def are_alike(keys: Sequence[Any]) -> bool:
-    """True for keys of one class: who names some names such ones, and all those of a column may be of several, of which each row has some.
+    """Return whether keys are of one class. Keys that a user lists must be; keys collected from all rows may be of several classes.
 
     Examples
     --------
@@ -252,7 +257,7 @@ def are_alike(keys: Sequence[Any]) -> bool:
 
 
 def of_known_keys(flat: FlatItems, requested: Sequence[Any]) -> tuple[pa.Array, list[Any]]:
-    """Dicts as maps, and the keys that are looked for as these hold them; None in place of those of another class, where they are of several."""
+    """Return dicts as maps, and the requested keys in their key type; if the keys are of several classes, None for those of another class."""
     values, column_type = flat.by_keys()
     if len(values.keys) and are_alike(requested):
         return values, native_keys(column_type, requested)
@@ -263,7 +268,7 @@ def of_known_keys(flat: FlatItems, requested: Sequence[Any]) -> tuple[pa.Array, 
 
 
 def _texts_at(cell: Any, requested: Sequence[Any]) -> list[str | None]:
-    """Items of a value that describes itself, each as the text of a value that does."""
+    """Return the requested items of a decoded value, each in encoded form."""
     if cell is None:
         return [None] * len(requested)
     is_dict = isinstance(cell, dict)
@@ -272,7 +277,7 @@ def _texts_at(cell: Any, requested: Sequence[Any]) -> list[str | None]:
 
 
 def _places_in_lists(values: pa.Array, requested: Sequence[int]) -> np.ndarray:
-    """Where among all items those at some places of each row are; -1 where there is none."""
+    """Return the index, in the flattened array, of the items at some positions of each row; -1 if there is none."""
     offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     starts, ends = offsets[:-1, None], offsets[1:, None]
     places = starts + np.asarray([min(place, 2**40) for place in requested], dtype=np.int64)[None, :]
@@ -281,7 +286,7 @@ def _places_in_lists(values: pa.Array, requested: Sequence[int]) -> np.ndarray:
 
 
 def _places_of_keys(values: pa.Array, requested: Sequence[Any]) -> np.ndarray:
-    """Where among all items those with some keys are, row by row; -1 where there is none."""
+    """Return the index, in the flattened map, of the items with some keys, row by row; -1 if there is none."""
     offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     column = pc.index_in(values.keys, pa.array(requested, values.type.key_type)).fill_null(-1).to_numpy(zero_copy_only=False)
     result = np.full((len(values), len(requested)), -1, dtype=np.int64)
@@ -306,7 +311,7 @@ def _build_slots(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 
 
 def _infer_slot(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the place in the list of slots, the type wanted, whether items describe themselves, and what is taken for missing."""
+    """Parameters: the position in the list of slots, the requested type, whether items are encoded, and a value that counts as missing."""
     return parameters[1]
 
 
@@ -316,7 +321,7 @@ def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     item = pc.list_element(array_of(arguments[0], rows), place)
     if types[0].kind == ARRAY_KIND:
         item = pc.if_else(pc.is_nan(item), pa.scalar(None, pa.float64()), item)
-    # A text is stored as values that describe themselves are, and is none of them.
+    # Both an encoded value and a string are stored as strings, but mean different things.
     if not are_texts and not requested.is_encoded and item.type == requested.physical and not isinstance(absent, tuple):
         return item if absent is None else _without(item, absent)
     if are_texts and absent is None:
@@ -331,7 +336,7 @@ def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _slot_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
-    """True for items of the type wanted, or that describe themselves."""
+    """Return whether items have the requested type, or are encoded in a form that Arrow kernels can read."""
     _, requested, are_texts, absent = parameters
     if are_texts:
         return absent is None and requested in (INT, FLOAT, STR, ARRAY, ENCODED_LIST, ENCODED_DICT)
@@ -362,6 +367,6 @@ def _build_slot(columns: Sequence[Column], types: Sequence[ColumnType], paramete
     return F.when(~F.isnan(item), item) if types[0].kind == ARRAY_KIND else item
 
 
-# Keys of another class than those of a row are refused.
+# May fail: keys of another class than those of a row are refused.
 define_function("slots", _infer_slots, _compute_slots, _build_slots, may_fail=True, by_arrow=always_by_arrow)
 define_function("slot", _infer_slot, _compute_slot, _build_slot, may_fail=True, by_arrow=_slot_by_arrow)

@@ -1,4 +1,4 @@
-"""Membership: is a value one of a few (``is_in``), is something inside a value (``contains``)."""
+"""Membership tests: is a value in a set of values (``is_in``), does a value contain an item (``contains``)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the values as a tuple, and True if they are chosen *as* values, as keys are (a NaN is one), not compared.
+    """Parameters: the values as a tuple, and True if they match *as keys* do, for which NaN equals NaN.
 
-    All of them numbers is a mistake for a column that holds none.
+    Only numbers for a column without numbers are refused as a mistake.
     """
     values = parameters[0]
     classes = set(map(type, values))
@@ -41,22 +41,22 @@ def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
         raise UnsupportedOperationError(f"a column of {types[0].kind} holds no numbers to look for")
     for value in values if any(issubclass(python_class, int) for python_class in classes) and not _are_numbers_of_64_bits(values) else ():
         if isinstance(value, int) and not SMALLEST_INT <= value <= LARGEST_INT:
-            # Told here, where it is beyond the largest float, too: no plan is made of an int that Python does not show.
+            # Raise now for an int beyond the largest float: plans are printed, and Python does not print such ints.
             plain_number(value)
     return LOGICAL
 
 
 def _requested_values(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[Any], bool]:
-    """The plain values of the column's kind among those looked for, and whether None is.
+    """Return the native values of the column's kind among those requested, and whether None is one of them.
 
-    Nothing but numbers is compared as an array is: NaN is not equal to itself. Among other values it is one.
+    If all are numbers, they compare as in NumPy: NaN does not equal itself. Among other values NaN matches.
     """
     if column_type.kind == STR_KIND and set(map(type, parameters[0])) == {str}:
         return list(parameters[0]), False
     as_keys = len(parameters) > 1 and parameters[1]
     if column_type.is_numeric and _are_numbers_of_64_bits(parameters[0]):
         return [number for number in parameters[0] if as_keys or number == number], False
-    # A list of numbers would become an array of floats: ints beyond 2^53 would be others.
+    # plain() makes an array of floats of a list of numbers, which would change ints beyond 2^53.
     cells = [plain_list(value) if column_type.kind == LIST_KIND and family_of(type(value)) == LIST_KIND else plain(value) for value in parameters[0]]
     if column_type.is_numeric:
         requested = [cell for cell in cells if isinstance(cell, (int, float))]
@@ -68,7 +68,7 @@ def _requested_values(column_type: ColumnType, parameters: tuple[Any, ...]) -> t
 
 
 def _are_numbers_of_64_bits(values: tuple[Any, ...]) -> bool:
-    """True for plain numbers, as which many values are looked at together; False may be said of others, too."""
+    """Return whether all values are ints of 64 bits, or all are floats: a quick test for large sets; False is not exact."""
     classes = set(map(type, values))
     if classes == {int}:
         return min(values) >= SMALLEST_INT and max(values) <= LARGEST_INT
@@ -76,7 +76,7 @@ def _are_numbers_of_64_bits(values: tuple[Any, ...]) -> bool:
 
 
 def _as_cell(value: Any, column_type: ColumnType, as_key: bool) -> Any:
-    """The value if it can be equal to a cell of the column, otherwise None."""
+    """Return the value if it can equal a cell of the column, otherwise None."""
     if column_type.kind == LIST_KIND and isinstance(value, array.array):
         return list(value)
     if as_key and column_type == DATETIME and getattr(value, "tzinfo", None) is not None:
@@ -85,7 +85,7 @@ def _as_cell(value: Any, column_type: ColumnType, as_key: bool) -> Any:
 
 
 def _prepare_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> tuple[Callable[[pa.Array], pa.Array], bool]:
-    """What tells of values whether they are among those looked for, and whether a missing one is: these are brought into their form once."""
+    """Return a membership test for arrays, and whether a missing value is a member; the set is converted once for many batches."""
     requested, includes_none = _requested_values(types[0], parameters)
     if types[0].is_zoned:
         return partial(_find_zoned, keys=list(map(to_microseconds, requested)), as_values=len(parameters) > 1 and parameters[1]), includes_none
@@ -101,13 +101,13 @@ def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 def _find_numbers(column_type: ColumnType, requested: list[Any]) -> Callable[[pa.Array], pa.Array]:
     if column_type == INT:
-        # No int of 64 bits is one of the others, nor do they make floats of those beside them.
+        # Values that equal no 64-bit int are dropped, so that they do not turn the others into floats.
         all_ints = set(map(type, requested)) == {int}
         exact = requested if all_ints else [number for number in map(int_equal_to, requested) if number is not None]
         return NumberSet(pa.array(exact, pa.int64())).holds
     floats = [math.nan if number != number else float(number) for number in requested]
     bits = NumberSet(one_float(pa.array(floats, pa.float64())).view(pa.int64()))
-    # Arrow looks floats up by their bits.
+    # Arrow compares floats by their bits.
     return lambda values: bits.holds(one_float(values).view(pa.int64()))
 
 
@@ -116,7 +116,7 @@ def _find_cells(column_type: ColumnType, requested: list[Any]) -> Callable[[pa.A
         texts = pa.array(requested, pa.string())
         return lambda values: pc.is_in(values, texts)
     if column_type == DATETIME:
-        # Instants: a value without offset counts as UTC.
+        # Compare instants; a value without offset counts as UTC.
         instants = NumberSet(pa.array([to_microseconds(cell)[0] for cell in requested], pa.int64()))
         return lambda values: instants.holds(values.view(pa.int64()))
     canonical = pa.array([canonical_value(cell) for cell in requested], pa.string())
@@ -124,7 +124,7 @@ def _find_cells(column_type: ColumnType, requested: list[Any]) -> Callable[[pa.A
 
 
 def _find_zoned(values: pa.Array, keys: list[tuple[int, int | None]], as_values: bool) -> pa.Array:
-    """By their instants, or as values by their instants and offsets; a value without offset counts as UTC and is yet another value."""
+    """Compare instants, or as keys instants and offsets; a value without offset counts as UTC, but differs from one with offset zero."""
     instants = pc.struct_field(values, "instant").view(pa.int64())
     if not as_values:
         return pc.is_in(instants, pa.array([instant for instant, _ in keys], pa.int64()))
@@ -172,7 +172,7 @@ def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType]
         return to_ints(pc.match_substring(values, item)).fill_null(0)
     native, native_type = values, types[0]
     if types[0].is_encoded and types[0].kind == DICT_KIND:
-        # What their values are does not matter.
+        # Only the keys matter, whatever the types of the values.
         native, native_type = by_keys(values, types[0])
         native = None if native_type.is_encoded else native
     elif types[0].is_encoded:
@@ -189,7 +189,7 @@ def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType]
 
 
 def _contains_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
-    """True where items are of the class of the one that is looked for, as far as their type tells."""
+    """Return whether the type guarantees that items are of the class of the requested one."""
     column_type, item = types[0], plain(parameters[0])
     if column_type.is_encoded:
         return column_type.kind == DICT_KIND and isinstance(item, (int, str))
@@ -199,13 +199,13 @@ def _contains_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...])
 
 
 def _is_like_items(item: Any, items: pa.DataType) -> bool:
-    """True for a value of the class that items have, and which may be equal to one."""
+    """Return whether a value is of the class of the items and may equal one."""
     classes = {pa.int64(): int, pa.float64(): float, pa.string(): str}
     return type(item) is classes[items] and item == item and not (isinstance(item, int) and not -(2**63) <= item < 2**63)
 
 
 def _items_like(values: pa.Array, column_type: ColumnType, item: Any) -> pa.Array | None:
-    """Which items of lists and arrays, or keys of dicts, are equal to a value of their own class; None for values of another."""
+    """Return which items of lists and arrays, or keys of dicts, equal a value; None if the value is of another class."""
     items = values.keys if column_type.kind == DICT_KIND else values.values
     if column_type.kind == ARRAY_KIND and isinstance(item, int) and abs(item) <= 2**53:
         item = float(item)

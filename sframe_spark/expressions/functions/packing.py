@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def value_parameter(value: Any) -> Any:
-    """A value as a parameter of a function: None, numbers and texts as they are, others in a tuple, as texts.
+    """Return a value as a function parameter: None, numbers and strings as they are, others as encoded text in a tuple.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def value_parameter(value: Any) -> Any:
 
 
 def parameter_value(parameter: Any) -> Any:
-    """The value of a parameter.
+    """Return the value of a function parameter.
 
     Examples
     --------
@@ -57,13 +57,13 @@ def parameter_value(parameter: Any) -> Any:
 
 
 def _one_type(types: Sequence[ColumnType], filler: Any) -> ColumnType | None:
-    """The type of all values, and of what fills gaps, if it has a native form in lists."""
+    """Return the common type of all values and the filler, if it has a native form in lists."""
     kinds = {*types} if filler is None else {*types, infer_type([filler]) if not isinstance(filler, tuple) else ENCODED_LIST}
     return next(iter(kinds)) if len(kinds) == 1 and kinds <= {INT, FLOAT, STR} else None
 
 
 def _infer_list(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameter: what stands for missing values; None: they stay."""
+    """Parameter: the filler for missing values; None: they stay."""
     item = _one_type(types, parameters[0])
     return ENCODED_LIST if item is None else list_of(item)
 
@@ -83,12 +83,12 @@ def _compute_list(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _packs_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
-    """True for numbers and texts, unless something else than one of them fills gaps."""
+    """Return whether all columns are numbers or strings, and the filler, if any, has their type."""
     return {INT, FLOAT, STR}.issuperset(types) and (parameters[0] is None or _one_type(types, parameters[0]) is not None)
 
 
 def _as_json(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any) -> list[pa.Array] | None:
-    """Values of columns of numbers and texts as JSON; missing ones stay. None for others, and where others stand for missing ones."""
+    """Return columns of numbers and strings as JSON, missing values as null; None for other types, and if there is a filler."""
     if filler is not None or not {INT, FLOAT, STR}.issuperset(types):
         return None
     texts = [texts_of_items(column) for column in columns]
@@ -97,7 +97,7 @@ def _as_json(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: A
 
 
 def _rows(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any) -> Any:
-    """Values of the columns row by row."""
+    """Return the values of the columns row by row."""
     cells = [decode(column, kind) for column, kind in zip(columns, types, strict=True)]
     if filler is not None:
         value = parameter_value(filler)
@@ -106,13 +106,13 @@ def _rows(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any)
 
 
 def _row_by_row(columns: Sequence[pa.Array]) -> pa.Array:
-    """Values of columns of one type end to end, those of a row next to each other."""
+    """Interleave columns of one type: the values of a row become adjacent."""
     places = np.arange(sum(map(len, columns))).reshape(len(columns), -1).T.ravel()
     return pa.concat_arrays(columns).take(pa.array(places))
 
 
 def even_offsets(rows: int, width: int) -> pa.Array:
-    """Where lists of one length start and end among their items.
+    """Return the offsets of lists that all have the length ``width``.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _filled(columns: Sequence[Column], filler: Any) -> Sequence[Column]:
 
 
 def _infer_array(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameter: what stands for missing values and NaN; None: NaN."""
+    """Parameter: the filler for missing values and NaN; None: NaN."""
     if not are_numbers(types):
         raise unsupported("an array of several columns", types)
     return ARRAY
@@ -160,7 +160,7 @@ def _build_array(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 
 
 def _infer_dict(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: what stands for missing values (None: they are left out), and the keys, one for each column."""
+    """Parameters: the filler for missing values (None: they are left out), and the keys, one per column."""
     item = _one_type(types, parameters[0])
     return ENCODED_DICT if item is None else dict_of(STR, item)
 
@@ -171,7 +171,7 @@ def _compute_dict(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
         texts = _as_json(columns, types, parameters[0])
         if texts is not None:
             entries = [pc.binary_join_element_wise(f",[{encode_value(key)},", text, "]", "") for key, text in zip(keys, texts, strict=True)]
-            # Arrow drops rows of which it skips every part.
+            # Missing entries as empty strings: Arrow would give null for a row whose entries are all missing.
             joined = pc.binary_join_element_wise(*[entry.fill_null("") for entry in entries], "")
             return pc.binary_join_element_wise(BEFORE, pc.utf8_slice_codeunits(joined, 1), AFTER, "")
         cells = _rows(columns, types, parameters[0])
@@ -200,7 +200,7 @@ define_function("pack_array", _infer_array, _compute_array, _build_array)
 define_function("pack_dict", _infer_dict, _compute_dict, _build_dict, by_arrow=_packs_by_arrow)
 
 
-# Lists and dicts of mixed values as the JSON that Spark makes VARIANTs of.
+# Encoded lists and dicts as the JSON from which Spark makes VARIANTs.
 
 
 def _infer_text(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -214,5 +214,5 @@ def _compute_text(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     return pa.array([None if cell is None else variant_text(cell) for cell in cells], STR.physical)
 
 
-# Two keys may be one text, and a stored text damaged.
+# May fail: two keys may have the same text, and stored text may be damaged.
 define_function("variant_text", _infer_text, _compute_text, may_fail=True)
