@@ -79,7 +79,7 @@ def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tup
 def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> list[ExplainedSection]:
     """Return the sections that materializing a node runs, with their outcomes if ``analyze`` materializes it now."""
     planned_run = plan_dry_run(node)
-    names = names if planned_run.beside is None else planned_run.beside.names(names)
+    names = names if planned_run.new_columns is None else planned_run.new_columns.names(names)
     known = ColumnNames() if planned_run.plan is None else ColumnNames.of_plan(planned_run.plan, names, planned_run.trace, planned_run.graph)
     known = names_of_sections(planned_run.sections, names, known)
     if not analyze or not planned_run.sections:

@@ -1,4 +1,4 @@
-"""What users call the columns of a plan's nodes, which know their columns by position only."""
+"""Users' names for the columns of a plan's nodes, which only have positions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Names = tuple[str | None, ...]
 
 @attrs.define(eq=False)
 class ColumnNames:
-    """Names of columns by node, as far as they are known.
+    """Known names of columns, by node.
 
     Parameters
     ----------
     known
-        Names of the columns of each node, keyed by ``id(node)``; the nodes must be kept alive by somebody else.
+        Names of the columns of each node, keyed by ``id(node)``; the caller must keep the nodes alive.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class ColumnNames:
 
     @classmethod
     def of_plan(cls, plan: PlannerNode, top: Sequence[str], trace: Trace | None = None, logical: PlannerNode | None = None) -> ColumnNames:
-        """Names found from the columns of the result downwards, then those given on the way, then those of saved frames upwards.
+        """Find names: first downwards from the columns of the result, then from names given to intermediate frames, then upwards from saved frames.
 
         Parameters
         ----------
@@ -50,58 +50,58 @@ class ColumnNames:
         top
             Names of its columns.
         trace
-            What the optimizer did: the nodes that it replaced get names too.
+            The optimizer's trace: replaced nodes get names too.
         logical
-            The plan that it began with.
+            The plan before optimization.
         """
         names = cls()
         firings = trace.firings if trace else []
-        begin = [] if logical is None else [logical]
-        for node in [plan, *begin]:
-            names._hand_down(node, tuple(top))
+        initial = [] if logical is None else [logical]
+        for node in [plan, *initial]:
+            names._propagate_down(node, tuple(top))
         # A law changes no column of the node that it rewrites.
         for firing in reversed(firings):
-            names._hand_down(firing.before, names.known.get(id(firing.after), ()))
-        everything = [*(node for firing in firings for node in (firing.before, firing.after)), *begin, plan]
-        names._hand_down_given(everything)
+            names._propagate_down(firing.before, names.known.get(id(firing.after), ()))
+        everything = [*(node for firing in firings for node in (firing.before, firing.after)), *initial, plan]
+        names._propagate_given(everything)
         for firing in firings:
-            names._hand_down(firing.after, names.known.get(id(firing.before), ()))
-        names._hand_up(everything)
+            names._propagate_down(firing.after, names.known.get(id(firing.before), ()))
+        names._propagate_up(everything)
         return names
 
     def add(self, root: PlannerNode, top: Names) -> None:
-        """Take a further plan, with names of its columns as far as they are known, to the plans whose columns have names."""
-        self._hand_down(root, top)
-        self._hand_up([root])
+        """Add another plan, with names of its columns as far as they are known."""
+        self._propagate_down(root, top)
+        self._propagate_up([root])
 
     def name(self, node: PlannerNode, position: int) -> str:
-        """The name of a node's column, or which one it is where no name is known."""
+        """The name of a node's column, or a description of it if it has none."""
         name = self.known_name(node, position)
         return f"column {position} of the {node.operator_type}" if name is None else name
 
     def is_named(self, node: PlannerNode, position: int) -> bool:
-        """Whether a name is known of a node's column."""
+        """Return whether a node's column has a known name."""
         return self.known_name(node, position) is not None
 
     def order(self, node: PlannerNode, by: Iterable[tuple[int, bool]]) -> str:
-        """An order of a node's rows, given as pairs of column position and whether it ascends, in words."""
+        """An order of a node's rows, pairs of column position and whether it ascends, in words."""
         return ", ".join(self.name(node, position) + ("" if up else " (descending)") for position, up in by)
 
     def listed(self, node: PlannerNode, positions: Iterable[int]) -> str:
-        """Columns of a node by name."""
+        """Names of some columns of a node, as a list in words."""
         return ", ".join(self.name(node, position) for position in positions)
 
-    def _hand_down(self, root: PlannerNode, names: Names) -> None:
-        """Give names to a node and to the columns below it that they come from; names known before stay."""
+    def _propagate_down(self, root: PlannerNode, names: Names) -> None:
+        """Add names to a node and to the columns below from which its columns come; names known before stay."""
         pending: list[tuple[PlannerNode, Names]] = [(root, names)]
         while pending:
             node, offered = pending.pop()
             if self._learn(node, offered):
                 pending.extend(reversed(list(zip(node.inputs, self._names_below(node), strict=True))))
 
-    def _hand_down_given(self, roots: Iterable[PlannerNode]) -> None:
-        """Give the names that users gave to nodes, and hand them down; names from above stay."""
-        # Every node comes after all that read it, so one pass does; names that are not new have been handed down before.
+    def _propagate_given(self, roots: Iterable[PlannerNode]) -> None:
+        """Add the names that users gave to intermediate nodes, and propagate them down; names from above stay."""
+        # In this order every node comes after all its readers, so one pass is enough; names that are not new have already been propagated.
         changed: set[int] = set()
         for node in reversed(list(postorder(roots))):
             if self._learn(node, tuple(node.names or ())) or id(node) in changed:
@@ -110,15 +110,15 @@ class ColumnNames:
                         changed.add(id(child))
 
     def _names_below(self, node: PlannerNode) -> list[Names]:
-        """Names of the columns of each input, as far as they follow from those of a node."""
+        """Names of each input's columns, as far as they follow from those of a node."""
         below: list[list[str | None]] = [[None] * child.facts.width for child in node.inputs]
-        for shown, name in zip(origins_of(node), self.known[id(node)], strict=True):
-            for slot, position in shown if name is not None else ():
+        for origins, name in zip(origins_of(node), self.known[id(node)], strict=True):
+            for slot, position in origins if name is not None else ():
                 below[slot][position] = below[slot][position] or name
         return [tuple(names) for names in below]
 
-    def _hand_up(self, roots: Iterable[PlannerNode]) -> None:
-        """Give the columns that have no name yet those of the saved frames that they come from, or of other uses of the same rows."""
+    def _propagate_up(self, roots: Iterable[PlannerNode]) -> None:
+        """Name the remaining columns after the saved frames that they come from, or after other uses of the same rows."""
         nodes = list(postorder(roots))
         stored = self._names_of_datasets(nodes)
         for node in nodes:
@@ -127,56 +127,58 @@ class ColumnNames:
             if node.operator.is_source:
                 self._learn(node, tuple(stored.get((dataset_of(node), position)) for position in positions_of(node)))
             else:
-                self._learn(node, tuple(self.known_name(node.inputs[shown[0][0]], shown[0][1]) if shown else None for shown in origins_of(node)))
+                self._learn(
+                    node, tuple(self.known_name(node.inputs[origins[0][0]], origins[0][1]) if origins else None for origins in origins_of(node))
+                )
         for node in nodes:
             for (slot, position), name in self._names_of_keys(node):
                 child = node.inputs[slot]
-                self._learn(child, tuple(name if place == position else None for place in range(child.facts.width)))
+                self._learn(child, tuple(name if column == position else None for column in range(child.facts.width)))
 
     def _names_of_datasets(self, nodes: Iterable[PlannerNode]) -> dict[tuple[Hashable, int], str]:
-        """Names of stored columns: those that a result of the plan shows them under, else those saved with them."""
-        found: dict[tuple[Hashable, int], str] = {}
+        """Names of stored columns: those under which a result has them, else those saved with them."""
+        names: dict[tuple[Hashable, int], str] = {}
         sources = [node for node in nodes if node.operator.is_source]
         for node in sources:
             for position, name in zip(positions_of(node), self.known.get(id(node), ()), strict=False):
                 if name is not None:
-                    found.setdefault((dataset_of(node), position), name)
+                    names.setdefault((dataset_of(node), position), name)
         for node in sources:
             if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.names is not None:
                 for position, name in enumerate(node.operator.manifest.names):
-                    found.setdefault((dataset_of(node), position), name)
+                    names.setdefault((dataset_of(node), position), name)
             elif isinstance(node.operator, Source):
                 for position, name in enumerate(node.operator.stored_names):
-                    found.setdefault((dataset_of(node), position), name)
+                    names.setdefault((dataset_of(node), position), name)
             elif isinstance(node.operator, RangeSource) and (node.operator.start, node.operator.step) == (0, 1):
-                found.setdefault((dataset_of(node), 0), "row number")
-        return found
+                names.setdefault((dataset_of(node), 0), "row number")
+        return names
 
     def _names_of_keys(self, node: PlannerNode) -> Iterator[tuple[tuple[int, int], str]]:
-        """Names of keys that are not shown themselves, after the keys that they are matched with."""
+        """Names of keys that are not in the result, after the keys with which they are matched."""
         for (slot, position), other in node.operator.matched_keys():
             name = self.known_name(node.inputs[slot], position)
             if name is not None:
                 yield other, f"key {name}"
 
     def known_name(self, node: PlannerNode, position: int) -> str | None:
-        """The name of a node's column; None where no name is known."""
-        found = self.known.get(id(node), ())
-        return found[position] if position < len(found) else None
+        """The name of a node's column; None if it is unknown."""
+        names = self.known.get(id(node), ())
+        return names[position] if position < len(names) else None
 
     def _learn(self, node: PlannerNode, offered: Names) -> bool:
-        """Add names of a node's columns; whether any was new."""
+        """Add names of a node's columns; return whether any was new."""
         known = self.known.get(id(node))
         if known is not None and None not in known:
             return False
         before = (None,) * node.facts.width if known is None else known
-        after = tuple(old or (offered[place] if place < len(offered) else None) for place, old in enumerate(before))
+        after = tuple(old or (offered[position] if position < len(offered) else None) for position, old in enumerate(before))
         self.known[id(node)] = after
         return after != before
 
 
 def dataset_of(node: PlannerNode) -> Hashable:
-    """What is the same for all sources of the same stored rows."""
+    """Return an identity that all sources of the same stored rows share."""
     operator = node.operator
     if isinstance(operator, STORED_ROWS):
         return operator.manifest.identity
@@ -186,6 +188,6 @@ def dataset_of(node: PlannerNode) -> Hashable:
 
 
 def positions_of(node: PlannerNode) -> Sequence[int]:
-    """Places of a source's columns among the stored ones."""
+    """Positions of a source's columns among the stored ones."""
     positions: Sequence[int] = getattr(node.operator, "positions", range(node.facts.width))
     return positions

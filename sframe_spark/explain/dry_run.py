@@ -1,4 +1,4 @@
-"""The physical plan of a node before anything runs: the looks that would be taken, planned with results that are still to come in place of rows."""
+"""Dry runs for ``explain()``: the physical plan of an action, with placeholders instead of results, without running anything."""
 
 from __future__ import annotations
 
@@ -20,93 +20,91 @@ from sframe_spark.planner.graph import fold, postorder, private_copy, with_infer
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 
-# What may be decided otherwise while a section runs, as it depends on what is not known before.
-
 
 def alternatives_of(section: Section) -> list[Alternative]:
-    """What is announced of a section."""
+    """What may be decided differently while a section runs, because it depends on what is only known then."""
     root, mode = section.root, section.mode
     nodes = list(postorder([root]))
-    found = []
+    alternatives = []
     if mode.makes_parts:
-        found.append(Alternative.LARGE_PARTS)
+        alternatives.append(Alternative.LARGE_PARTS)
     if mode is Mode.FIRST_ROWS:
-        found.append(Alternative.ALL_ROWS)
+        alternatives.append(Alternative.ALL_ROWS)
     if mode in (Mode.DRIVER, Mode.WHOLE):
-        found.append(Alternative.TOO_LARGE)
+        alternatives.append(Alternative.TOO_LARGE)
     if mode is Mode.THREADS and not fits_driver(root, MaterializeOptions().in_memory):
-        found.append(Alternative.STAYS_IN_MEMORY)
+        alternatives.append(Alternative.STAYS_IN_MEMORY)
     if mode is Mode.GATHERED:
-        found.append(Alternative.NO_ROOM)
+        alternatives.append(Alternative.NO_ROOM)
     if mode is Mode.EXCHANGED:
-        found.append(Alternative.EXCHANGE)
+        alternatives.append(Alternative.EXCHANGE)
     if mode is Mode.JOINED:
-        found.append(Alternative.HASH_PARTITIONS)
+        alternatives.append(Alternative.HASH_PARTITIONS)
     if mode is Mode.EXCHANGED_BY_TASKS:
-        found.append(Alternative.EXCHANGE_OF_TASKS)
-    # A bound is no number: there may be fewer rows, or shorter ones.
+        alternatives.append(Alternative.EXCHANGE_OF_TASKS)
+    # There may be fewer rows than the bound says, or shorter ones.
     if mode is not Mode.DONE and any(isinstance(node.operator, SectionResult) for node in nodes):
-        found.append(Alternative.FEW_ROWS)
+        alternatives.append(Alternative.FEW_ROWS)
     if any(map(is_to_be_counted, nodes)):
-        found.append(Alternative.MATCHES_COUNTED)
+        alternatives.append(Alternative.MATCHES_COUNTED)
     if mode is Mode.QUERY and root.operator.group_keys is not None:
-        found.append(Alternative.FEW_GROUPS)
+        alternatives.append(Alternative.FEW_GROUPS)
     if mode is Mode.QUERY and any(map(adds_up_floats, nodes)) and not calls_user_functions(root):
-        found.append(Alternative.MORE_DIGITS)
+        alternatives.append(Alternative.MORE_DIGITS)
     if any(node.operator.otherwise() is not None and not has_few_rows(node) for node in nodes):
-        found.append(Alternative.TOO_MANY_TIES)
-    return found
+        alternatives.append(Alternative.TOO_MANY_TIES)
+    return alternatives
 
 
 def has_few_rows(node: PlannerNode) -> bool:
-    """True for so few rows that they may all tie."""
+    """Return whether there are so few rows that all of them may tie."""
     return node.length.at_most is not None and node.length.at_most <= MAX_TIES
 
 
 @attrs.define(eq=False)
 class DryRun:
-    """What would run.
+    """What an action would run.
 
     Parameters
     ----------
     sections
-        Sections in the order in which they would run; none where the rows are there.
+        Sections in the order in which they would run; none if the result is already materialised.
     plan, graph
-        The plan of the last of the looks, and the graph that it was made of.
+        The plan of the last action, and the graph from which it was made.
     trace
-        The laws that fired for it.
-    beside
-        The columns that are made, where others stay as they are stored; None where all are.
+        The laws that were applied for it.
+    new_columns
+        The columns that are computed if the others stay in their files; None if all are computed.
     """
 
     sections: list[Section] = attrs.Factory(list)
     plan: PlannerNode | None = None
     graph: PlannerNode | None = None
     trace: Trace = attrs.Factory(Trace)
-    beside: NewColumns | None = None
+    new_columns: NewColumns | None = None
 
 
 def plan_dry_run(node: PlannerNode) -> DryRun:
-    """What materialising a node would run; nothing is run, and the graph stays as it is.
+    """What materialising a node would run; nothing runs, and the graph stays as it is.
 
-    Rows of others' files may be compared with the order that they seem to be in, and matches of joins of few rows be counted, as before a run.
+    As before a real run, sortedness of external files may be checked, and matches of joins of few rows be counted.
     """
     with GRAPH_LOCK:
         copy, _held = copied(node)
     found = DryRun()
-    found.beside = None if is_materialized(copy) else new_columns(copy)
-    if found.beside is None:
+    found.new_columns = None if is_materialized(copy) else new_columns(copy)
+    if found.new_columns is None:
         _plan_dry_run(copy, found)
     else:
-        _plan_dry_run(found.beside.together, found, NEW_COLUMNS)
+        _plan_dry_run(found.new_columns.together, found, NEW_COLUMNS)
     for number, section in enumerate(found.sections, 1):
         section.number = str(number)
     return found
 
 
 def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
-    """A copy of a graph, and those of its nodes that somebody holds in the original; the caller keeps these, so that they are held too."""
-    held = referenced_directly(root)
+    """A copy of a graph, and its nodes that are referenced externally in the original, to which the caller must keep references."""
+    referenced = referenced_directly(root)
 
     def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
         same = PlannerNode(node.operator, inputs, with_inferred_length(node, [child.facts for child in inputs]))
@@ -114,15 +112,15 @@ def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
         return same
 
     copies = fold([root], copy)
-    return copies[id(root)], [copies[key] for key in held]
+    return copies[id(root)], [copies[key] for key in referenced]
 
 
 def _plan_dry_run(root: PlannerNode, found: DryRun, reason: str = THE_RESULT) -> None:
-    """Plan the looks at a node, and let it be the result of the last section of the last one."""
+    """Plan the actions for a node, and replace it with the result of the last section."""
 
     def plan(chosen: ActionPlan) -> Section:
         found.plan, found.graph, found.trace = chosen.plan, chosen.graph, chosen.trace
-        # What stands for rows is put into the graph, not into what was planned before.
+        # Placeholders for results are spliced into the graph, not into the plans made before.
         last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan), reason)
         for section in new_sections(last, found):
             if section.mode.is_remote_location:
@@ -139,7 +137,7 @@ def _plan_dry_run(root: PlannerNode, found: DryRun, reason: str = THE_RESULT) ->
     new, is_later = new_sections(last, found), len(found.sections) > before
     for section in new:
         section.alternatives = (*alternatives_of(section), *([Alternative.MORE_KNOWN] if is_later else []))
-        # How many rows such a join has is not known before it was made, and decides where others are made of them.
+        # The size of such a join is only known once it is computed, and decides where later sections run.
         is_later = is_later or section.mode is Mode.JOINED
     found.sections += new
     if last.mode is not Mode.DONE:
@@ -148,6 +146,6 @@ def _plan_dry_run(root: PlannerNode, found: DryRun, reason: str = THE_RESULT) ->
 
 
 def new_sections(last: Section, found: DryRun) -> list[Section]:
-    """The sections that run for one, without those of earlier looks."""
+    """The sections that run for a section, without those of earlier actions."""
     known = set(map(id, found.sections))
     return [section for section in in_order_of_running([last]) if id(section) not in known and section.mode is not Mode.DONE]

@@ -1,7 +1,6 @@
-"""The physical plans that Spark really ran, after adaptive replanning; a diagnostic, for classic sessions only.
+"""The physical plans that Spark actually ran, after adaptive replanning: for diagnostics, in classic sessions only.
 
-Spark keeps the text of the plan of each of its last thousand executions, brought up to date whenever it is planned anew. Nothing here decides
-a result.
+Spark keeps the text of the plans of its last thousand executions, updated whenever it replans. Nothing here affects a result.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ if TYPE_CHECKING:
 _NODE = re.compile(r"^(?P<indent>[ :|+-]*)(?P<codegen>\* )?(?P<name>[A-Za-z=][^(]*?) *(?:\((?P<number>\d+)\))?(?:, .*)?$")
 _DETAIL = re.compile(r"^\((\d+)\) ")
 _ATTRIBUTE_NUMBER = re.compile(r"#\d+L?")
-# Wrappers of other nodes that say nothing of the work.
+# Nodes that only wrap others.
 _WRAPPERS = frozenset(
     {
         *("AdaptiveSparkPlan", "== Final Plan ==", "== Current Plan ==", "ResultQueryStage"),
         *("ShuffleQueryStage", "BroadcastQueryStage", "TableCacheQueryStage"),
     }
 )
-# Spark enters the last change of a plan into its list some time after the action has returned.
-_LONGEST_WAIT, _PAUSE = 3.0, 0.1
+# Spark records the last change of a plan some time after the action has returned.
+_MAX_WAIT, _PAUSE = 3.0, 0.1
 
 
 @attrs.frozen
@@ -45,11 +44,11 @@ class ExecutedPlan:
     Parameters
     ----------
     root
-        Its nodes by name, without wrappers.
+        Its nodes, without wrappers.
     details
-        What Spark says of each node, by its place in a walk that visits a node before its inputs.
+        Spark's description of each node, in preorder.
     is_final
-        Adaptive planning came to its end, or took no part.
+        Whether adaptive planning is finished, or was not used.
     """
 
     root: PlanNode
@@ -57,25 +56,27 @@ class ExecutedPlan:
     is_final: bool = True
 
     def names(self) -> list[str]:
-        """Names of all nodes, each before its inputs."""
+        """Names of all nodes in preorder."""
         return [node.name for node, _ in walk(self.root)]
 
     def count(self, *names: str) -> int:
-        """How many nodes have one of these names."""
+        """Number of nodes with one of these names."""
         return sum(name in names for name in self.names())
 
     def full_sorts(self) -> set[int]:
-        """``id`` of the nodes that put all rows in order, across partitions."""
-        places = zip(walk(self.root), self.details, strict=True)
-        return {id(node) for (node, _), detail in places if node.name == "TakeOrderedAndProject" or (node.name == "Sort" and sorts_all_rows(detail))}
+        """``id`` of the nodes that sort all rows, across partitions."""
+        described = zip(walk(self.root), self.details, strict=True)
+        return {
+            id(node) for (node, _), detail in described if node.name == "TakeOrderedAndProject" or (node.name == "Sort" and sorts_all_rows(detail))
+        }
 
     def lines(self) -> list[str]:
         """The plan as text: a line for each node, indented below what reads it."""
-        return ["  " * depth + shown(node.name, detail) for (node, depth), detail in zip(walk(self.root), self.details, strict=True)]
+        return ["  " * depth + short_description(node.name, detail) for (node, depth), detail in zip(walk(self.root), self.details, strict=True)]
 
 
 def walk(root: PlanNode) -> Iterator[tuple[PlanNode, int]]:
-    """Every node of a plan before its inputs, and its depth."""
+    """Yield every node of a plan in preorder, with its depth."""
     pending = [(root, 0)]
     while pending:
         node, depth = pending.pop()
@@ -83,14 +84,14 @@ def walk(root: PlanNode) -> Iterator[tuple[PlanNode, int]]:
         pending.extend((child, depth + 1) for child in reversed(node.inputs))
 
 
-def shown(name: str, detail: str) -> str:
-    """A node in a few words.
+def short_description(name: str, detail: str) -> str:
+    """Describe a node in a few words.
 
     Examples
     --------
-    >>> shown("Exchange", "rangepartitioning(k0#4 ASC NULLS FIRST, 2), ENSURE_REQUIREMENTS, [plan_id=12]")
+    >>> short_description("Exchange", "rangepartitioning(k0#4 ASC NULLS FIRST, 2), ENSURE_REQUIREMENTS, [plan_id=12]")
     'Exchange rangepartitioning(k0 ASC NULLS FIRST, 2)'
-    >>> shown("Sort", "[k0#4 ASC NULLS FIRST], true, 0"), shown("Sort", "[k0#4 ASC NULLS FIRST], false, 0")
+    >>> short_description("Sort", "[k0#4 ASC NULLS FIRST], true, 0"), short_description("Sort", "[k0#4 ASC NULLS FIRST], false, 0")
     ('Sort of all rows [k0 ASC NULLS FIRST]', 'Sort within partitions [k0 ASC NULLS FIRST]')
     """
     text = _ATTRIBUTE_NUMBER.sub("", detail)
@@ -107,17 +108,17 @@ def shown(name: str, detail: str) -> str:
 
 
 def sorts_all_rows(detail: str) -> bool:
-    """Whether the order of a sort holds across partitions, given what Spark says of it."""
+    """Return whether a sort orders rows across partitions, given Spark's description."""
     return detail.endswith("], true, 0")
 
 
 def read_plan(text: str) -> ExecutedPlan:
-    """The plan that Spark's formatted description tells of.
+    """Parse Spark's formatted description of a plan.
 
     Parameters
     ----------
     text
-        The description: a tree of numbered nodes, then what there is to say of each. Of an adaptive plan only the final one is read.
+        The description: a tree of numbered nodes, then details of each. Of an adaptive plan only the final one is read.
 
     Raises
     ------
@@ -156,20 +157,20 @@ def read_plan(text: str) -> ExecutedPlan:
 
 
 def _arguments(lines: list[str]) -> dict[str, str]:
-    """What is said of each node, by its number."""
-    found: dict[str, str] = {}
+    """The arguments of each node, by its number."""
+    arguments: dict[str, str] = {}
     number = ""
     for line in lines:
         heading = _DETAIL.match(line)
         if heading:
             number = heading[1]
         elif line.startswith("Arguments: ") and number:
-            found[number] = line.removeprefix("Arguments: ")
-    return found
+            arguments[number] = line.removeprefix("Arguments: ")
+    return arguments
 
 
 def _tree_lines(lines: list[str]) -> Iterator[tuple[int, str, str]]:
-    """Indentation, name and number of the nodes of a tree, without plans that were made but not run."""
+    """Indentation, name and number of each node of a tree, without initial plans that were replaced."""
     skipped_below: int | None = None
     for line in lines:
         match = _NODE.match(line)
@@ -184,22 +185,22 @@ def _tree_lines(lines: list[str]) -> Iterator[tuple[int, str, str]]:
 
 
 def _plan_of(tree: list[tuple[int, str, str]]) -> PlanNode:
-    """The plan whose nodes are given by depth and name, each before its inputs."""
+    """Build a plan from depth and name of its nodes in preorder."""
     waiting: list[tuple[int, PlanNode]] = []
     for depth, name, _ in reversed(tree):
         inputs = []
         while waiting and waiting[-1][0] > depth:
             inputs.append(waiting.pop()[1])
-        # The words after the name of a join say how it joins, which is no matter of partitions.
-        plain = name if name.startswith(("Execute", "Scan")) else name.split(" ")[0]
-        waiting.append((depth, PlanNode(plain, tuple(inputs))))
+        # A join's name is followed by its type, which does not affect partitions.
+        short_name = name if name.startswith(("Execute", "Scan")) else name.split(" ")[0]
+        waiting.append((depth, PlanNode(short_name, tuple(inputs))))
     if len(waiting) != 1:
         raise ValueError(f"nodes beside the plan: {[node.name for _, node in waiting]}")
     return waiting[0][1]
 
 
 def job_plan(stages: int) -> ExecutedPlan:
-    """The plan of a job without a query, which has one stage more than exchanges.
+    """A plan for a job without a query: it has one exchange fewer than stages.
 
     Examples
     --------
@@ -214,19 +215,19 @@ def job_plan(stages: int) -> ExecutedPlan:
 
 @contextlib.contextmanager
 def recorded_plans() -> Iterator[list[ExecutedPlan]]:
-    """A list that holds, after the block, the plans that this thread's actions in Spark ran in it: queries first, then jobs without one."""
-    found: list[ExecutedPlan] = []
+    """Yield a list that contains, after the block, the plans that this thread's actions ran in Spark: queries first, then other jobs."""
+    plans: list[ExecutedPlan] = []
     before = get_session() if is_started() else active_session()
     first = _next_execution(before) if before else 0
     with _tagged(before) as tag:
-        yield found
+        yield plans
     if is_started():
-        found += _plans_since(get_session(), first, tag)
+        plans += _plans_since(get_session(), first, tag)
 
 
 @contextlib.contextmanager
 def _tagged(session: SparkSession | None) -> Iterator[str | None]:
-    """Mark the jobs of this thread, and of those it starts, so that those of others are told from them; None where no Spark runs yet."""
+    """Tag the jobs of this thread, and of those it starts, to distinguish them from others; None if no Spark runs yet."""
     if session is None:
         yield None
         return
@@ -239,14 +240,14 @@ def _tagged(session: SparkSession | None) -> Iterator[str | None]:
 
 
 def _status(session: SparkSession) -> tuple[Any, Any]:
-    """Spark's own lists of executions and of jobs, once everything that happened so far has been entered in them."""
+    """Spark's lists of executions and of jobs, after all events so far have been processed."""
     spark = session.sparkContext._jsc.sc()
     spark.listenerBus().waitUntilEmpty()
     return _items(session._jsparkSession.sharedState().statusStore().executionsList()), _items(spark.statusStore().jobsList(None))
 
 
 def stages_of(session: SparkSession, tag: str) -> list[Any]:
-    """The stages that ran for jobs with a tag, as Spark's own list of them has them."""
+    """The stages that ran for jobs with a tag, from Spark's status store."""
     jobs = [job for job in _status(session)[1] if job.jobTags().contains(tag)]
     numbers = {int(number) for job in jobs for number in job.stageIds().mkString(",").split(",") if number}
     known = _items(
@@ -266,8 +267,8 @@ def _next_execution(session: SparkSession) -> int:
 
 
 def _plans_since(session: SparkSession, first: int, tag: str | None) -> list[ExecutedPlan]:
-    """The plans of our executions from one on, and of our other jobs, as they are in the end."""
-    deadline = time.monotonic() + _LONGEST_WAIT
+    """The final plans of this thread's executions since a certain one, and of its other jobs."""
+    deadline = time.monotonic() + _MAX_WAIT
     while True:
         plans = _plans_so_far(session, first, tag)
         if all(plan.is_final for plan in plans) or time.monotonic() > deadline:
@@ -289,12 +290,9 @@ def _plans_so_far(session: SparkSession, first: int, tag: str | None) -> list[Ex
     return [*(read_plan(texts[number]) for number in sorted(texts)), *(job_plan(stages[job]) for job in alone)]
 
 
-# What Spark did for a section: its tasks, and what they put on disk for lack of memory.
-
-
 @contextlib.contextmanager
 def work_in_spark() -> Iterator[Work]:
-    """What Spark does for this thread in the block, complete after it; nothing is known where no Spark runs at its beginning."""
+    """Measure Spark's work for this thread in the block, complete afterwards; empty if no Spark runs at the beginning."""
     work = Work()
     session = get_session() if is_started() else None
     if session is None or is_remote(session):

@@ -1,4 +1,4 @@
-"""What ``explain`` gives: a plan as text that is also a picture, a diagram and a graph."""
+"""Explanation, the result of ``explain()``: a plan as text, SVG picture, Mermaid flowchart and networkx graph."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ if TYPE_CHECKING:
     import networkx
 
 
-# An explained plan as a graph: for analysis with networkx, and as a Mermaid flowchart.
+# The plan as a graph.
 
-LONGEST_TEXT = 60
+MAX_TEXT = 60
 NOTHING_TO_RUN = "nothing to run, the rows are there"
 
 
 def graph_of(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
-    """A node ``section.register`` for each operator, an edge from each input to what reads it; results of sections are edges between these."""
+    """A node ``section.register`` for each operator, and an edge from each input to its reader; a section's result is an edge between sections."""
     import networkx
 
     graph = networkx.DiGraph()
     last: dict[str, str] = {}
     for section in sections:
-        places: dict[str, str] = {}
+        names: dict[str, str] = {}
         for node in section.nodes:
             if node.section is not None and node.section in last:
-                places[node.register] = last[node.section]
+                names[node.register] = last[node.section]
                 continue
-            name = places[node.register] = f"{section.number}.{node.register}"
+            name = names[node.register] = f"{section.number}.{node.register}"
             about = {"parameters": node.parameters, "columns": node.columns, "length": node.length}
             graph.add_node(name, operator=node.operator, section=section.number, where=section.where, **about)
             for register in node.inputs:
-                graph.add_edge(places[register], name)
+                graph.add_edge(names[register], name)
         if section.nodes:
-            last[section.number] = places[section.nodes[-1].register]
+            last[section.number] = names[section.nodes[-1].register]
     return graph
 
 
-def short(text: str, most: int = LONGEST_TEXT) -> str:
-    """A text, cut where it is long.
+def short(text: str, max_length: int = MAX_TEXT) -> str:
+    """A text, truncated if it is too long.
 
     Examples
     --------
     >>> short("abcdefgh", 6)
     'abc...'
     """
-    return text if len(text) <= most else text[: most - 3] + "..."
+    return text if len(text) <= max_length else text[: max_length - 3] + "..."
 
 
 def mermaid_of(sections: Sequence[ExplainedSection]) -> str:
@@ -73,7 +73,7 @@ def mermaid_of(sections: Sequence[ExplainedSection]) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text in quotes of Mermaid: what has a meaning there as a number.
+    """Escape a text for a quoted string of Mermaid: special characters become numbers.
 
     Examples
     --------
@@ -83,20 +83,20 @@ def escaped(text: str) -> str:
     return "".join(f"#{ord(character)};" if character in '"<>&#`[]{}|\\' else character for character in text)
 
 
-# The picture of an explained plan: sections as bands from the bottom up, operators in layers, edges routed around boxes.
+# The plan as a picture: sections are bands from the bottom up, operators are in layers, edges are routed around boxes.
 
 BOX_WIDTH, BOX_HEIGHT, WAY_WIDTH = 300, 58, 24
 GAP_ACROSS, GAP_UP, MARGIN, TITLE = 22, 34, 20, 26
-LONGEST_LINE = 46
-# More boxes than this are a wall: each section is one box then.
+MAX_LINE = 46
+# With more boxes than this the picture is unreadable: each section becomes one box.
 MAX_BOXES = 250
 SWEEPS = 6
 COLOURS = {"driver": "#eef6ee", "Spark tasks": "#eef3fb", "Spark query": "#fbf3e6"}
 
 
 @attrs.frozen
-class Place:
-    """Where a box, or a bend of an edge, is: its layer from the bottom, the left edge, the width."""
+class Position:
+    """Position of a box, or of a bend of an edge: its layer from the bottom, its left edge, its width."""
 
     layer: int
     left: float
@@ -109,7 +109,7 @@ class Place:
 
 
 def svg_of(sections: Sequence[ExplainedSection], title: str = "") -> str:
-    """The plan as an SVG picture."""
+    """Draw the plan as SVG."""
     graph = graph_of(sections)
     if len(graph) > MAX_BOXES:
         graph = graph_of_sections(sections)
@@ -134,7 +134,7 @@ def svg_of(sections: Sequence[ExplainedSection], title: str = "") -> str:
 
 
 def graph_of_sections(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
-    """One node for each section, for plans with very many operators."""
+    """A node for each section, for plans with very many operators."""
     import networkx
 
     graph = networkx.DiGraph()
@@ -179,7 +179,7 @@ def with_bends(graph: networkx.DiGraph, layers: dict[Any, int]) -> networkx.DiGr
 
 
 def ordered(ways: networkx.DiGraph, layers: dict[Any, int]) -> list[list[Any]]:
-    """Boxes and bends of each layer, from left to right: each near the middle of what it is connected with."""
+    """Boxes and bends of each layer from left to right, each close to the middle of its neighbours in the adjacent layers."""
     rows: list[list[Any]] = [[] for _ in range(max(layers.values(), default=-1) + 1)]
     for name in ways:
         rows[layers[name]].append(name)
@@ -196,39 +196,39 @@ def ordered(ways: networkx.DiGraph, layers: dict[Any, int]) -> list[list[Any]]:
     return rows
 
 
-def placed(rows: Sequence[Sequence[Any]], layers: dict[Any, int]) -> dict[Any, Place]:
-    """Where boxes and bends are; layers stand above each other by their middles."""
+def placed(rows: Sequence[Sequence[Any]], layers: dict[Any, int]) -> dict[Any, Position]:
+    """Positions of boxes and bends; layers are centred above each other."""
     widths = [sum(width_of(name) + GAP_ACROSS for name in row) - GAP_ACROSS for row in rows]
     widest = max(widths, default=0)
     places = {}
     for row, width in zip(rows, widths, strict=True):
         left = MARGIN * 2 + (widest - width) / 2
         for name in row:
-            places[name] = Place(layers[name], left, width_of(name))
+            places[name] = Position(layers[name], left, width_of(name))
             left += width_of(name) + GAP_ACROSS
     return places
 
 
 def width_of(name: Any) -> float:
-    """The width of a box, or of the way that an edge takes between boxes."""
+    """The width of a box, or of the channel of an edge between boxes."""
     return WAY_WIDTH if isinstance(name, tuple) else BOX_WIDTH
 
 
 def heights(bands: Sequence[tuple[int, int, dict[Any, int]]], layers: int) -> list[float]:
-    """How far up each layer's boxes reach, and the height of all; bands have room for their titles."""
-    found, height = [], float(MARGIN)
+    """The upper edge of each layer's boxes, and the total height; bands have space for their titles."""
+    tops, height = [], float(MARGIN)
     starts = {first for first, _, _ in bands}
     for layer in range(layers):
         height += GAP_UP if layer not in starts else GAP_UP / 2
         height += BOX_HEIGHT
-        found.append(height)
+        tops.append(height)
         if layer + 1 in starts or layer + 1 == layers:
             height += TITLE + 8
-    return [*found, height]
+    return [*tops, height]
 
 
 def band(section: ExplainedSection, first: int, count: int, height_of: Sequence[float], total: float, width: float) -> str:
-    """The band of a section, with its title."""
+    """Draw the band of a section, with its title."""
     colour = next((colour for start, colour in COLOURS.items() if section.where.startswith(start)), "#f4f4f4")
     bottom, top = height_of[first] - BOX_HEIGHT - 10, height_of[first + count - 1] + TITLE
     text = short(f"section {section.number}: {section.where}: {section.reason}", max(40, int(width / 6.2)))
@@ -238,8 +238,8 @@ def band(section: ExplainedSection, first: int, count: int, height_of: Sequence[
     )
 
 
-def edge(points: Sequence[Any], places: dict[Any, Place], height_of: Sequence[float], total: float) -> str:
-    """An edge from the top of a box, through the ways that are kept free for it, to the bottom of another."""
+def edge(points: Sequence[Any], places: dict[Any, Position], height_of: Sequence[float], total: float) -> str:
+    """Draw an edge from the top of a box, through its channels between boxes, to the bottom of another."""
     first = places[points[0]]
     x, y = first.middle, total - height_of[first.layer]
     path = [f"M {x:g} {y:g}"]
@@ -254,26 +254,26 @@ def edge(points: Sequence[Any], places: dict[Any, Place], height_of: Sequence[fl
     return f'<path d="{" ".join(path)}" fill="none" stroke="#889"/>'
 
 
-def box(data: dict[str, Any], place: Place, top: float) -> str:
-    """The box of an operator: its name, its parameters, its columns."""
+def box(data: dict[str, Any], place: Position, top: float) -> str:
+    """Draw the box of an operator: its name, parameters and columns."""
     lines = [
         f'<rect x="{place.left:g}" y="{top:g}" width="{place.width:g}" height="{BOX_HEIGHT}" rx="6" fill="#ffffff" stroke="#557"/>',
-        f'<text x="{place.left + 10:g}" y="{top + 17:g}" font-weight="bold">{html.escape(short(data["operator"], LONGEST_LINE))}</text>',
-        f'<text x="{place.left + 10:g}" y="{top + 33:g}">{html.escape(short(data["parameters"], LONGEST_LINE))}</text>',
-        f'<text x="{place.left + 10:g}" y="{top + 49:g}" fill="#667">{html.escape(short(rows_and_columns(data), LONGEST_LINE))}</text>',
+        f'<text x="{place.left + 10:g}" y="{top + 17:g}" font-weight="bold">{html.escape(short(data["operator"], MAX_LINE))}</text>',
+        f'<text x="{place.left + 10:g}" y="{top + 33:g}">{html.escape(short(data["parameters"], MAX_LINE))}</text>',
+        f'<text x="{place.left + 10:g}" y="{top + 49:g}" fill="#667">{html.escape(short(rows_and_columns(data), MAX_LINE))}</text>',
     ]
     return "".join(lines)
 
 
 def rows_and_columns(data: dict[str, Any]) -> str:
-    """How many rows, of which columns."""
+    """Number of rows and the columns, in words."""
     return f"{data['length']} rows of ({data['columns']})"
 
 
 class Explanation(str):
-    """A plan as text, by sections as pictures and graphs.
+    """A plan as text, which can also be drawn as a picture, a diagram or a graph.
 
-    In a terminal and in ``print`` it is its text; a notebook shows the picture above the text.
+    In a terminal and in ``print`` it is text; a notebook shows the picture above the text.
 
     Examples
     --------
@@ -293,8 +293,8 @@ class Explanation(str):
 
     @classmethod
     def of(cls, text: str, sections: Sequence[ExplainedSection], heading: str = "") -> Explanation:
-        """The explanation with a text and the sections of its plan."""
-        # What Spark says of a user's DataFrame may quote where it reads.
+        """Make an explanation of a text and the sections of its plan."""
+        # Spark's description of a user's DataFrame may contain its location.
         made = cls(redacted(text))
         made.sections, made.heading = tuple(sections), heading
         return made
@@ -348,12 +348,12 @@ def physical_lines(sections: Sequence[ExplainedSection]) -> list[str]:
 
 
 def listed(numbers: Sequence[str]) -> str:
-    """Sections by their numbers."""
+    """Numbers of sections, in words."""
     return f"section {numbers[0]}" if len(numbers) == 1 else f"sections {', '.join(numbers)}"
 
 
 def estimate(section: ExplainedSection) -> str:
-    """What is known of the rows of a section before it runs."""
+    """What is known about a section's rows before it runs, in words."""
     if section.rows is None:
         return "any number of rows"
     size = "" if section.size is None else f", about {in_words(section.size)}"
@@ -362,7 +362,7 @@ def estimate(section: ExplainedSection) -> str:
 
 
 def what_ran(outcome: SectionOutcome, section: ExplainedSection | None = None) -> str:
-    """What became of a section, in a line."""
+    """How a section ran, in one line."""
     where = outcome.mode.value if section is None or outcome.mode.value != section.where else ""
     number = "" if section is not None and outcome.number == section.number else f"{outcome.number} "
     operators = "" if section is not None and not number else f" ({', '.join(outcome.operators)})"
@@ -378,11 +378,11 @@ def what_ran(outcome: SectionOutcome, section: ExplainedSection | None = None) -
         parts.append(f"{in_words(outcome.spilled)} spilled")
     if outcome.queries is not None and outcome.queries > 1:
         parts.append(f"{outcome.queries} queries, as the first had not all digits of its sums")
-    given_up = ", thrown away: it ran again otherwise" if outcome.is_given_up else ""
+    discarded = ", thrown away: it ran again otherwise" if outcome.is_given_up else ""
     instead = f", instead of: {outcome.instead_of.value}" if outcome.instead_of and outcome.instead_of is not outcome.mode else ""
-    return f"ran {number}{where}{operators}{': ' if where or number else ''}{', '.join(parts)}{instead}{given_up}".replace("ran : ", "ran: ")
+    return f"ran {number}{where}{operators}{': ' if where or number else ''}{', '.join(parts)}{instead}{discarded}".replace("ran : ", "ran: ")
 
 
 def run_lines(outcomes: Sequence[SectionOutcome]) -> list[str]:
-    """What ran, section by section, in the order in which they ended."""
+    """How all sections ran, in the order in which they ended."""
     return [f"section {what_ran(outcome).removeprefix('ran ')}: {outcome.reason}" for outcome in outcomes] or ["nothing ran"]

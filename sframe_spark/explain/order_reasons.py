@@ -1,4 +1,4 @@
-"""Why each sort, exchange and gather is there, or is not: the property that decides it, in the names that users know."""
+"""Explains why each sort, exchange and gather is in a plan, or is not: the property that decides it, with users' column names."""
 
 from __future__ import annotations
 
@@ -53,13 +53,11 @@ from sframe_spark.storage.segments.pruning import Bounds
 from sframe_spark.storage.segments.reader import intersecting
 from sframe_spark.types import DATETIME, INT
 
-# Two rows that may follow each other, as a reason for a sort.
-
-MAX_COLUMNS_SHOWN = 4
+MAX_NAMED_COLUMNS = 4
 
 
 def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNames) -> str:
-    """That rows are not known to be in an order, with two rows that have every known property and break it; of many columns only some are shown.
+    """Say that rows are not known to be sorted, with two rows that have every known property and violate the order; of many columns only some.
 
     Examples
     --------
@@ -71,30 +69,28 @@ def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNa
     witness = order.witness(requirement(by))
     if witness is None:
         return "rows are in that order, but something before takes it from them"
-    telling = [position for position, _ in by]
-    telling += [c for items in order.orderings for item in items if isinstance(c := item.column, int) and names.is_named(node, c)]
-    shown = [column for column in dict.fromkeys(telling) if column in witness.columns][:MAX_COLUMNS_SHOWN]
+    relevant = [position for position, _ in by]
+    relevant += [c for items in order.orderings for item in items if isinstance(c := item.column, int) and names.is_named(node, c)]
+    named = [column for column in dict.fromkeys(relevant) if column in witness.columns][:MAX_NAMED_COLUMNS]
     earlier, later = (dict(zip(witness.columns, row, strict=True)) for row in (witness.earlier, witness.later))
-    rows = [", ".join(_shown(names.name(node, column), row[column]) for column in shown) for row in (earlier, later)]
+    rows = [", ".join(_value_text(names.name(node, column), row[column]) for column in named) for row in (earlier, later)]
     return f"nothing known rules out {rows[0]} before {rows[1]}"
 
 
-def _shown(name: str, value: int | None) -> str:
+def _value_text(name: str, value: int | None) -> str:
     return f"{name} missing" if value is None else f"{name} = {value}"
 
 
-# What is known of the order of a plan's rows, and where that knowledge comes from.
-
 Order = Sequence[tuple[int, bool]]
 
-# Operators that leave the rows of an input in its order, as far as their columns are that input's.
+# Operators that keep the rows of an input in order, as far as their columns come from that input.
 KEEPS_ORDER = frozenset(
     {
         *("project", "zip", "arrange", "filter", "filter_rows", "slice", "assign_intervals", "map_cycles", "streaming_group_by"),
         *("join", "hash_join", "sorted_join", "asof_join", "key_window"),
     }
 )
-# Why an operator's own rows are in an order.
+# Why an operator's output is in order.
 SOURCES_OF_ORDER = {
     "sort": "the rows are sorted so",
     "top_rows": "the rows are sorted so",
@@ -115,7 +111,7 @@ SOURCES_OF_ORDER = {
 
 
 def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = None) -> str:
-    """Where the knowledge comes from that a node's rows are in an order, in one line; the node must be known to be in it.
+    """Why a node's rows are known to be in an order, in one line; they must be.
 
     Parameters
     ----------
@@ -136,27 +132,27 @@ def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = No
     known = properties_of(node).order
     constant = [position for position, _ in by if known.is_constant(position)]
     by = [item for item in by if item[0] not in constant]
-    parts = [_begin_of_order(node, by)] if by else []
+    parts = [_start_of_order(node, by)] if by else []
     if constant:
         parts.append(f"{(names or ColumnNames()).listed(node, constant)} {'has' if len(constant) == 1 else 'have'} one value")
     return "; ".join(parts)
 
 
-def _begin_of_order(node: PlannerNode, by: Order) -> str:
-    """Where an order begins, and what kept it on the way."""
-    kept: list[str] = []
+def _start_of_order(node: PlannerNode, by: Order) -> str:
+    """The node that establishes an order, and the operators that keep it."""
+    keeping: list[str] = []
     while True:
         below = order_below(node, by)
         if below is None:
             break
-        kept.append(node.operator_type)
+        keeping.append(node.operator_type)
         node, by = below
     if isinstance(node.operator, STORED_ROWS):
         reason = _of_files(node.operator, by)
     else:
         reason = SOURCES_OF_ORDER.get(node.operator_type, f"{node.operator_type} gives this order")
-    passed = list(dict.fromkeys(reversed(kept)))
-    return reason + (f"; kept by {', '.join(passed)}" if passed else "")
+    above = list(dict.fromkeys(reversed(keeping)))
+    return reason + (f"; kept by {', '.join(above)}" if above else "")
 
 
 def _of_files(operator: SegmentSource | SegmentParts, by: Order) -> str:
@@ -171,7 +167,7 @@ def _of_files(operator: SegmentSource | SegmentParts, by: Order) -> str:
 
 
 def order_below(node: PlannerNode, by: Order) -> tuple[PlannerNode, Order] | None:
-    """The input from which an operator has its order, and that order there; None when the order begins here."""
+    """The input whose order an operator keeps, and that order in terms of the input; None if the operator establishes the order."""
     if node.operator_type == "reverse":
         return node.inputs[0], [(position, not up) for position, up in by]
     if node.operator_type not in KEEPS_ORDER and not isinstance(node.operator, RowWise):
@@ -185,14 +181,12 @@ def order_below(node: PlannerNode, by: Order) -> tuple[PlannerNode, Order] | Non
     return None
 
 
-# What the laws left out of a plan, and the property that allows it.
-
-# Of more ranges or segments, not all are named.
-MAX_SHOWN = 5
+# Longer lists of ranges or segments are abbreviated.
+MAX_LISTED = 5
 
 
 def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
-    """What a law's firing left out, and why that is right."""
+    """What an application of a law removed, and why that is right."""
     before, operator = firing.before, firing.before.operator
     if firing.equation == unobserved_order.equation:
         observed = observed_nodes(before)
@@ -216,7 +210,7 @@ def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
 
 
 def reasons_of_sort(firing: Firing, names: ColumnNames) -> Iterator[str]:
-    """What became of a sort or of the first rows of one."""
+    """Why a sort, or a selection of top rows, was removed."""
     before, after = firing.before, firing.after
     operator, child = before.operator, before.inputs[0]
     assert isinstance(operator, (Sort, TopRows))
@@ -233,7 +227,7 @@ def reasons_of_sort(firing: Firing, names: ColumnNames) -> Iterator[str]:
 
 
 def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:
-    """What became of the exchange of a group-by or of a join."""
+    """Why the exchange of a group-by or of a join was removed."""
     before, operator = firing.before, firing.before.operator
     if isinstance(operator, GroupBy):
         title = f"left out the exchange of group_by on {names.listed(before, range(len(operator.keys)))}"
@@ -254,8 +248,8 @@ def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:
         elif firing.equation == right_join.equation:
             yield f"the right join on {names.name(right, key)} is a left join whose right side is the left one here"
         elif firing.equation == join_of_few.equation:
-            most = " and ".join(str(side.length.at_most) for side in before.inputs)
-            yield f"{title}: they have at most {most} rows, whose keys are numbered in memory"
+            bounds = " and ".join(str(side.length.at_most) for side in before.inputs)
+            yield f"{title}: they have at most {bounds} rows, whose keys are numbered in memory"
 
 
 def sort_below(node: PlannerNode, names: ColumnNames) -> str:
@@ -265,21 +259,21 @@ def sort_below(node: PlannerNode, names: ColumnNames) -> str:
 
 
 def pruned(firing: Firing, names: ColumnNames) -> str:
-    """Which rows are not read, as recorded bounds show that a filter drops them."""
+    """Which rows a filter drops according to recorded bounds, so that they are not read."""
     transform, left = firing.before.inputs[0], firing.after.inputs[0].inputs[0]
     below = transform.inputs[0]
-    wanted: dict[str, ValueRanges] = {}
+    required: dict[str, ValueRanges] = {}
     for column, ranges in required_ranges(transform).items():
         name = names.name(below, column)
-        wanted[name] = intersection(wanted[name], ranges) if name in wanted else ranges
+        required[name] = intersection(required[name], ranges) if name in required else ranges
     opened = [opened_segments(part) for part in stored_parts(below, left)]
     where = f" ({'; '.join(dict.fromkeys(opened))})" if opened else ""
-    conditions = " and ".join(map(in_ranges, wanted, wanted.values()))
+    conditions = " and ".join(map(in_ranges, required, required.values()))
     return f"left out the scan of other rows: by recorded bounds only {left.length} of {below.length} can have {conditions}{where}"
 
 
 def stored_parts(before: PlannerNode, after: PlannerNode) -> Iterator[SegmentSource | SegmentParts]:
-    """The stored rows that are left of all that a plan reads."""
+    """The stored rows that remain after pruning."""
     if isinstance(after.operator, SliceRows):
         start, stop = after.operator.start, after.operator.stop
         for source in [node.operator for node in postorder([before]) if isinstance(node.operator, STORED_ROWS)]:
@@ -291,7 +285,7 @@ def stored_parts(before: PlannerNode, after: PlannerNode) -> Iterator[SegmentSou
 
 
 def in_ranges(name: str, ranges: ValueRanges) -> str:
-    """A condition on a column that says in which ranges its values lie; of many the first and the last.
+    """Ranges of a column's values as a condition in words; of many ranges, only the first and the last.
 
     Examples
     --------
@@ -300,14 +294,14 @@ def in_ranges(name: str, ranges: ValueRanges) -> str:
     """
     if not ranges:
         return f"a value of {name} that is wanted"
-    shown = [in_bounds(name, bounds) for bounds in ranges]
-    if len(shown) > MAX_SHOWN:
-        shown = [shown[0], "...", shown[-1]]
-    return shown[0] if len(shown) == 1 else f"({' or '.join(shown)})"
+    conditions = [in_bounds(name, bounds) for bounds in ranges]
+    if len(conditions) > MAX_LISTED:
+        conditions = [conditions[0], "...", conditions[-1]]
+    return conditions[0] if len(conditions) == 1 else f"({' or '.join(conditions)})"
 
 
 def in_bounds(name: str, bounds: Bounds) -> str:
-    """A condition on a column, as it was asked for; the limits themselves are taken to be wanted.
+    """Bounds of a column's values as a condition in words, with inclusive limits.
 
     Examples
     --------
@@ -321,27 +315,27 @@ def in_bounds(name: str, bounds: Bounds) -> str:
 
 
 def opened_segments(source: SegmentSource | SegmentParts) -> str:
-    """How many segments of a dataset are opened for some of its rows, and which."""
+    """Number of a dataset's segments that are read for some of its rows, and which."""
     segments = source.manifest.segments
     ranges = source.ranges if isinstance(source, SegmentParts) else ((source.start, source.stop),)
     opened = {entry.file for first, last in ranges for entry, _, _ in intersecting(source.manifest, first, last)}
-    places = [place for place, entry in enumerate(segments) if entry.file in opened]
-    if len(places) < 2:
-        return f"opens {len(places)} of {len(segments)} segments" + "".join(f", number {place}" for place in places)
-    shown = [str(place) for place in places[:MAX_SHOWN]] + ["..."] * (len(places) > MAX_SHOWN)
-    neighbours = places[-1] - places[0] < len(places)
-    return f"opens {len(places)} of {len(segments)} segments, numbers {f'{places[0]} to {places[-1]}' if neighbours else ', '.join(shown)}"
+    numbers = [number for number, entry in enumerate(segments) if entry.file in opened]
+    if len(numbers) < 2:
+        return f"opens {len(numbers)} of {len(segments)} segments" + "".join(f", number {number}" for number in numbers)
+    listed = [str(number) for number in numbers[:MAX_LISTED]] + ["..."] * (len(numbers) > MAX_LISTED)
+    adjacent = numbers[-1] - numbers[0] < len(numbers)
+    return f"opens {len(numbers)} of {len(segments)} segments, numbers {f'{numbers[0]} to {numbers[-1]}' if adjacent else ', '.join(listed)}"
 
 
 def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNames | None = None) -> list[str]:
-    """One line per node that orders, exchanges or aligns rows, then per sort, exchange and scan that was left out, then for the result.
+    """One line for each node that sorts, exchanges or aligns rows, for each sort, exchange and scan that was removed, and for the result.
 
     Parameters
     ----------
     plan
         The optimized plan.
     trace
-        What the optimizer did to get it.
+        The optimizer's trace.
     names
         Names of columns.
 
@@ -375,16 +369,15 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNa
 
 
 def observed_by(plan: PlannerNode) -> dict[int, str]:
-    """For each node whose row order is observed, by ``id``, what observes it."""
+    """For each node whose row order is observed, by ``id``, what observes it, in words."""
     numbers = {id(node): number for number, node in enumerate(postorder([plan]))}
     return {
-        place: "the result shows" if node is None else f"r{numbers[id(node)]} {node.operator_type} depends on"
-        for place, node in observers(plan).items()
+        key: "the result shows" if node is None else f"r{numbers[id(node)]} {node.operator_type} depends on" for key, node in observers(plan).items()
     }
 
 
 def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) -> str | None:
-    """What a node of the plan does about order and places of rows, and why; None where it does nothing.
+    """What a node does about the order and partitioning of rows, and why; None if nothing.
 
     Parameters
     ----------
@@ -393,7 +386,7 @@ def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) 
     names
         Names of columns.
     observer
-        What observes the order of its rows, in words to which "the order" can be added; None if nobody does.
+        What observes the order of its rows, in words before "the order"; None if nothing does.
     """
     operator = node.operator
     match operator:
@@ -427,15 +420,15 @@ def reason_of_sort(node: PlannerNode, names: ColumnNames, observer: str | None) 
     operator, child = node.operator, node.inputs[0]
     assert isinstance(operator, (Sort, TopRows, SuffixSort))
     title = f"{node.operator_type} by {names.order(node, operator.by)}"
-    lacking = not_known(child, operator.by, names)
+    reason = not_known(child, operator.by, names)
     if isinstance(operator, Sort):
-        return f"{title}: an exchange by key range and a sort, {f'as {observer}' if observer else 'though nobody observes'} the order: {lacking}"
+        return f"{title}: an exchange by key range and a sort, {f'as {observer}' if observer else 'though nobody observes'} the order: {reason}"
     if isinstance(operator, TopRows):
-        return f"{title}: no exchange of all rows: each partition gives its first {operator.rows}, and these are compared: {lacking}"
+        return f"{title}: no exchange of all rows: each partition gives its first {operator.rows}, and these are compared: {reason}"
     if not operator.held:
-        return f"{title}: no exchange: few rows are sorted in memory: {lacking}"
+        return f"{title}: no exchange: few rows are sorted in memory: {reason}"
     held = operator.by[: operator.held]
-    return f"{title}: no exchange: rows are {in_order(node, 0, held, names)}, and only ties are sorted, where they are: {lacking}"
+    return f"{title}: no exchange: rows are {in_order(node, 0, held, names)}, and only ties are sorted, where they are: {reason}"
 
 
 def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames, observer: str | None) -> str:
@@ -455,7 +448,7 @@ def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames,
 
 
 def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: ColumnNames) -> str:
-    """Why rows can be grouped where they are."""
+    """Why rows can be grouped without an exchange."""
     keys = [(key, True) for key in operator.keys]
     title = f"{node.operator_type} on {names.listed(node.inputs[0], operator.grouped)}"
     if is_in_order(node.inputs[0], keys):
@@ -468,18 +461,18 @@ def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: Co
 
 
 def max_rows(node: PlannerNode) -> str:
-    """How many rows there may be in a plan."""
+    """Upper bound of a plan's rows, in words."""
     weight = plan_size_of(node)
     return "any number" if weight is None else f"at most {weight.rows}"
 
 
 def fits_in_memory(node: PlannerNode) -> bool:
-    """True when a node has few rows and is computed without a Spark query."""
+    """Return whether a node has few rows and is computed without a Spark query."""
     return runs_as_kernels(node) and is_small(node)
 
 
 def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
-    """How a single row is made of all rows."""
+    """How all rows are reduced to one."""
     child = node.inputs[0]
     if operator.has_whole_kernel and fits_in_memory(child):
         return f"reduce[{operator.describe()}]: no exchange: few rows ({max_rows(child)}) are read in one place"
@@ -492,7 +485,7 @@ def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
 
 
 def reason_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
-    """Why both inputs of a join are exchanged: what is lacking for a search in one of them."""
+    """Why both inputs of a join are exchanged: what prevents a search in one of them."""
     why = why_not_searched(node, operator, names)
     if all(map(runs_as_kernels, node.inputs)):
         why += f", and a side may have more than {config.small_rows} rows, or long ones"
@@ -500,14 +493,14 @@ def reason_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str
 
 
 def title_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
-    """The kind of a join and its keys."""
+    """Type and keys of a join, in words."""
     pairs = zip(operator.left_keys, operator.right_keys, strict=True)
     on = ", ".join(f"{names.name(node.inputs[0], a)} = {names.name(node.inputs[1], b)}" for a, b in pairs)
     return f"{operator.how} join on {on}"
 
 
 def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
-    """The first condition of a search that a join does not meet."""
+    """The first requirement of a searched join that a join does not meet."""
     left, right = node.inputs
     if len(operator.left_keys) != 1:
         return "a search takes one key"
@@ -529,7 +522,7 @@ def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> s
 
 
 def in_order(node: PlannerNode, slot: int, by: Order, names: ColumnNames) -> str:
-    """That an input is in an order, and where this is known from."""
+    """The order of an input, and why it is known, in words."""
     child = node.inputs[slot]
     if not by:
         return "in one run"
@@ -539,16 +532,16 @@ def in_order(node: PlannerNode, slot: int, by: Order, names: ColumnNames) -> str
 
 
 def both_in_order(node: PlannerNode, operator: MergeSorted, names: ColumnNames) -> str:
-    """That both inputs of a merge are in its order; where that is not known it is checked as they are read."""
+    """The order of both inputs of a merge, in words; an order that is not known is checked while reading."""
     unknown = [slot for slot, child in enumerate(node.inputs) if not is_in_order(child, operator.by)]
-    found = f"in order of {names.order(node, operator.by)}"
+    known = f"in order of {names.order(node, operator.by)}"
     if unknown:
-        return f"{found}; not known of {' and '.join(('the first', 'the second')[slot] for slot in unknown)}, so checked as it is read"
-    return f"{found} ({'; '.join(dict.fromkeys(origin_of_order(child, operator.by, names) for child in node.inputs))})"
+        return f"{known}; not known of {' and '.join(('the first', 'the second')[slot] for slot in unknown)}, so checked as it is read"
+    return f"{known} ({'; '.join(dict.fromkeys(origin_of_order(child, operator.by, names) for child in node.inputs))})"
 
 
 def reason_of_reader(node: PlannerNode) -> str | None:
-    """How an operator that depends on the places of rows gets along without gathering them."""
+    """How an operator that depends on row positions avoids gathering rows, in words; None if it does not depend on them."""
     needs = [node.operator.requires(slot) for slot in range(len(node.inputs))]
     title = f"{node.operator_type}: no exchange and no gather: "
     if Need.ALIGNED in needs:
@@ -565,28 +558,28 @@ def reason_of_reader(node: PlannerNode) -> str | None:
 
 
 def how_read(node: PlannerNode) -> str:
-    """What an operator does with the rows of an input that must be computed before it."""
+    """How an operator accesses an input that must be computed first."""
     return "searched" if any(node.operator.requires(slot) is Need.LOOKUP for slot in range(len(node.inputs))) else "counted and read by number"
 
 
 def computed_first(plan: PlannerNode) -> dict[int, list[int]]:
-    """Numbers of the nodes that must be computed before each node can run over row ranges, keyed by ``id(node)``."""
+    """Numbers of the nodes that must be computed before each node can run over row ranges, by ``id(node)``."""
     numbers = {id(node): number for number, node in enumerate(postorder([plan]))}
     placed: dict[int, Placement] = {}
-    found: dict[int, list[int]] = {}
+    blocking: dict[int, list[int]] = {}
     for node in postorder([plan]):
         inputs = [placed[id(child)] for child in node.inputs]
         slots = blocking_inputs(node, inputs) if node.operator.has_kernel else []
         blocked = [slot for slot in slots if not node.inputs[slot].operator.is_source]
         if blocked:
-            found[id(node)] = sorted({numbers[id(node.inputs[slot])] for slot in blocked})
+            blocking[id(node)] = sorted({numbers[id(node.inputs[slot])] for slot in blocked})
         stored = [Placement(True, base_rows=child.length.rows) if slot in slots else inputs[slot] for slot, child in enumerate(node.inputs)]
         placed[id(node)] = place(node, stored) or Placement(True)
-    return found
+    return blocking
 
 
 def reason_of_result(plan: PlannerNode) -> Iterator[str]:
-    """Where the rows of the result are kept."""
+    """Where the rows of the result are stored."""
     if not plan.operator.is_source:
         few = fits_driver(plan, MaterializeOptions().in_memory)
         many = "where they are made, not gathered: in memory if this process makes them and finds room, else in segments on disk"
@@ -594,22 +587,20 @@ def reason_of_result(plan: PlannerNode) -> Iterator[str]:
         yield f"rows of the result are kept {where}"
 
 
-# Orders of rows that a plan relies on without making them.
-
 ReliedOrder = tuple[tuple[int, bool], ...]
-# What these give is in order because they put it in order.
+# Operators that establish the order themselves.
 MAKES_ORDER = ("sort", "suffix_sort", "top_rows")
 
 
 def relied_orders(plan: PlannerNode, trace: Trace, names: ColumnNames) -> list[tuple[str, PlannerNode, ReliedOrder]]:
-    """What relies on an order, the node whose rows must be in it, and the order; each once.
+    """The orders on which a plan relies without sorting: what relies on it, the node whose rows must be in order, and the order; each once.
 
     Parameters
     ----------
     plan
         The optimized plan.
     trace
-        What the optimizer did: sorts that it left out relied on an order.
+        The optimizer's trace: removed sorts rely on an order.
     names
         Names of columns.
     """
@@ -625,7 +616,7 @@ def relied_orders(plan: PlannerNode, trace: Trace, names: ColumnNames) -> list[t
 
 
 def left_out_sort(firing: Firing) -> tuple[PlannerNode, ReliedOrder] | None:
-    """The rows that a law did not sort, and the order that they are in."""
+    """The rows whose sort a law removed, and their order."""
     operator = firing.before.operator
     if not isinstance(operator, (Sort, TopRows)):
         return None
@@ -638,7 +629,7 @@ def left_out_sort(firing: Firing) -> tuple[PlannerNode, ReliedOrder] | None:
 
 
 def needed_orders(plan: PlannerNode) -> Iterator[tuple[tuple[PlannerNode, PlannerNode], ReliedOrder]]:
-    """Operators that work only on rows in an order, each with the input in question and that order."""
+    """Yield operators that require an order of an input, with that input and the order."""
     for node in postorder([plan]):
         operator = node.operator
         match operator:

@@ -1,4 +1,4 @@
-"""An explained plan as plain data: sections, their operators, and what became of them. Text and pictures are made of it."""
+"""An explained plan as plain data, from which text and pictures are made: sections, their operators, and how they ran."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class ExplainedNode:
     Parameters
     ----------
     register
-        Its name in the plan's text.
+        Its register in the plan's text.
     operator, parameters
         Name and parameters of the operator.
     inputs
         Registers of the nodes that it reads.
     columns
-        Names, as far as they are known, and types of its columns.
+        Types of its columns, with their names as far as they are known.
     length
-        How many rows it has, as far as that is known.
+        Its number of rows, as far as it is known.
     section
-        Number of the section whose rows it stands for; None of an operator.
+        Number of the section whose result it is; None if it is an operator.
     """
 
     register: str
@@ -63,19 +63,19 @@ class ExplainedSection:
     where
         Where it runs.
     reason
-        Why its rows have to be there.
+        Why it runs before the sections that read it.
     reads
         Numbers of the sections whose rows it reads.
     nodes
         Its operators, inputs first.
     rows, size
-        How many rows it has, at most, and about how many bytes they take, before it runs; None where nothing is known.
+        Upper bounds of its rows and bytes before it runs; None if unknown.
     exchanged
-        Of a Spark query that exchanges rows: into how many partitions, and why; None of other sections.
+        For a Spark query that exchanges rows: into how many partitions, and why; None for other sections.
     alternatives
-        What may be decided otherwise as it runs.
+        What may be decided differently while it runs.
     outcomes
-        What became of it: none before it ran, several where it was tried, or planned again.
+        How it ran: none before it ran, several if it was retried, or planned again.
     """
 
     number: str
@@ -109,7 +109,7 @@ def explained_nodes(root: PlannerNode, names: ColumnNames | None = None) -> list
 
 
 def explained_sections(sections: Sequence[Section], names: ColumnNames, outcomes: Sequence[SectionOutcome] = ()) -> list[ExplainedSection]:
-    """The sections of a plan, with what became of them if they ran."""
+    """The sections of a plan, with their outcomes if they ran."""
     by_number: dict[str, list[SectionOutcome]] = {}
     for outcome in outcomes:
         by_number.setdefault(outcome.number.partition(".")[0], []).append(outcome)
@@ -117,7 +117,7 @@ def explained_sections(sections: Sequence[Section], names: ColumnNames, outcomes
 
 
 def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Sequence[SectionOutcome]]) -> ExplainedSection:
-    """One section of a plan."""
+    """Explain one section of a plan."""
     rows = section.root.length.at_most
     size = None if rows is None else int(rows * row_bytes(sizes_of(section.root)[id(section.root)], 0))
     return ExplainedSection(
@@ -135,15 +135,15 @@ def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Seque
 
 
 def names_of_sections(sections: Sequence[Section], top: Sequence[str], names: ColumnNames) -> ColumnNames:
-    """Names of columns of sections: those of the result are known, and what reads a section's rows has names for them."""
-    wanted: dict[int, tuple[str | None, ...]] = {id(sections[-1]): tuple(top)} if sections else {}
+    """Add names of the columns of sections: those of the result are known, and the readers of a section's result name its columns."""
+    names_of: dict[int, tuple[str | None, ...]] = {id(sections[-1]): tuple(top)} if sections else {}
     for section in reversed(sections):
-        names.add(section.root, wanted.get(id(section), ()))
+        names.add(section.root, names_of.get(id(section), ()))
         for node in postorder([section.root]):
             if isinstance(node.operator, SectionResult):
-                key, found = id(node.operator.section), names.known.get(id(node), ())
-                wanted[key] = tuple(old or new for old, new in zip(wanted.get(key, (None,) * len(found)), found, strict=True))
-    # What a section makes of columns that others have names for has names too.
+                key, known = id(node.operator.section), names.known.get(id(node), ())
+                names_of[key] = tuple(old or new for old, new in zip(names_of.get(key, (None,) * len(known)), known, strict=True))
+    # The columns of a section that come from named columns of other sections get names too.
     for section in sections:
         for node in postorder([section.root]):
             if isinstance(node.operator, SectionResult):

@@ -1,4 +1,4 @@
-"""Claims about rows that hold or fail at a row, given the row before it: what the planner knows of a relation, in a form that tasks can check."""
+"""Compares what the planner and manifests claim about rows with the rows themselves, in parallel over row ranges."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from sframe_spark.types import ColumnType
 
 
 class RowClaim(Protocol):
-    """A claim about all rows; every row but the first is looked at together with the one before it."""
+    """A claim that can be checked row by row, comparing each row with the previous one."""
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """The first of consecutive rows that contradicts the claim."""
+        """Index of the first of consecutive rows that contradicts the claim; None if none does."""
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -51,7 +51,7 @@ class RowClaim(Protocol):
 
 @attrs.frozen
 class InOrder:
-    """No row comes before its predecessor in an order; with ``strict`` no two rows tie either.
+    """Rows are in an order; with ``strict`` no two rows tie.
 
     Examples
     --------
@@ -65,9 +65,10 @@ class InOrder:
     strict: bool = False
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """The first row that comes before its predecessor, or ties with it."""
-        found = steps(rows, schema, self.by)
-        return _first(np.concatenate([[False], found < (1 if self.strict else 0)]) if rows.rows else found.astype(bool))
+        """Index of the first row that comes before its predecessor, or ties with it."""
+        comparisons = steps(rows, schema, self.by)
+        wrong = comparisons < (1 if self.strict else 0)
+        return _first(np.concatenate([[False], wrong])) if rows.rows else None
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -77,12 +78,12 @@ class InOrder:
 
 @attrs.frozen
 class OneValue:
-    """A column holds one value."""
+    """A column has the same value in every row."""
 
     column: int
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """The first row that differs from its predecessor."""
+        """Index of the first row that differs from its predecessor."""
         if not rows.rows:
             return None
         return _first(np.concatenate([[False], differs(comparable(rows.columns[self.column], schema[self.column]))]))
@@ -101,7 +102,7 @@ class EqualColumns:
     second: int
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """The first row in which they are not."""
+        """Index of the first row in which they differ."""
         a, b = (comparable(rows.columns[position], schema[position]) for position in self.columns)
         valid = a.is_valid().to_numpy(zero_copy_only=False)
         other = b.is_valid().to_numpy(zero_copy_only=False)
@@ -125,7 +126,7 @@ class NotMissing:
     column: int
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """The first row without a value."""
+        """Index of the first row without a value."""
         return _first(rows.columns[self.column].is_null().to_numpy(zero_copy_only=False))
 
     @property
@@ -136,14 +137,14 @@ class NotMissing:
 
 @attrs.frozen
 class Within:
-    """Values of a column that are there lie between bounds (date-times in microseconds) and are not NaN."""
+    """Values of a column that are not missing are within bounds (datetimes in microseconds) and not NaN."""
 
     column: int
     low: Any
     high: Any
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """The first row outside of the bounds."""
+        """Index of the first row outside of the bounds."""
         values = comparable(rows.columns[self.column], schema[self.column])
         if pa.types.is_string(values.type):
             inside = pc.and_(pc.greater_equal(values, self.low), pc.less_equal(values, self.high))
@@ -159,14 +160,14 @@ class Within:
 
 
 def _first(wrong: np.ndarray) -> int | None:
-    places = np.flatnonzero(wrong)
-    return int(places[0]) if len(places) else None
+    indices = np.flatnonzero(wrong)
+    return int(indices[0]) if len(indices) else None
 
 
 def row_claims(properties: RelationProperties, schema: Schema) -> list[RowClaim]:
-    """What is claimed of visible columns, as far as a look at neighbouring rows decides it.
+    """Claims about visible columns that can be checked by comparing adjacent rows.
 
-    A key is checked where the rows are claimed to be in an order of its columns; functional dependencies are not.
+    A key is checked if the rows are claimed to be sorted by its columns; functional dependencies are not checked.
 
     Examples
     --------
@@ -183,15 +184,15 @@ def row_claims(properties: RelationProperties, schema: Schema) -> list[RowClaim]
             claims.append(_order_and_key(by, order.keys))
     claims += [OneValue(column) for column in order.constants if isinstance(column, int)]
     for group in order.equivalences:
-        shown = [column for column in group if isinstance(column, int)]
-        claims += [EqualColumns(a, b) for a, b in pairwise(shown) if _same_scale(schema[a], schema[b])]
+        columns = [column for column in group if isinstance(column, int)]
+        claims += [EqualColumns(a, b) for a, b in pairwise(columns) if _same_scale(schema[a], schema[b])]
     claims += [NotMissing(column) for column in order.not_null if isinstance(column, int)]
     claims += [Within(column, low, high) for column, (low, high) in properties.bounds.items()]
     return list(dict.fromkeys(claims))
 
 
 def _order_and_key(by: tuple[tuple[int, bool], ...], keys: Iterable[Iterable[Hashable]]) -> InOrder:
-    """The order; where its first columns hold a key, that they grow from row to row, which decides the order of the others."""
+    """An order, which is strict, and needs no further columns, once its first columns contain a key."""
     for length in range(1, len(by) + 1):
         if any({position for position, _ in by[:length]}.issuperset(key) for key in keys):
             return InOrder(by[:length], strict=True)
@@ -203,7 +204,7 @@ def _same_scale(first: ColumnType, second: ColumnType) -> bool:
 
 
 def first_wrong_rows(chunks: Iterable[Chunk], schema: Schema, claims: Sequence[RowClaim]) -> list[int | None]:
-    """For each claim the number of the first of consecutive rows that contradicts it, counted from zero; None where no row does.
+    """For each claim the index of the first row that contradicts it; None if none does.
 
     Examples
     --------
@@ -212,34 +213,32 @@ def first_wrong_rows(chunks: Iterable[Chunk], schema: Schema, claims: Sequence[R
     >>> first_wrong_rows(chunks, (INT,), [InOrder(((0, True),)), Within(0, 1, 3)])
     [2, 3]
     """
-    found: list[int | None] = [None] * len(claims)
+    first: list[int | None] = [None] * len(claims)
     before = Chunk.empty(schema)
     seen = 0
     for chunk in chunks:
         rows = concatenate([before, chunk], schema)
-        for place, claim in enumerate(claims):
-            wrong = None if found[place] is not None else claim.first_wrong(rows, schema)
-            found[place] = found[place] if wrong is None else seen - before.rows + wrong
+        for number, claim in enumerate(claims):
+            wrong = None if first[number] is not None else claim.first_wrong(rows, schema)
+            first[number] = first[number] if wrong is None else seen - before.rows + wrong
         seen += chunk.rows
         before = rows.slice(rows.rows - 1, rows.rows) if rows.rows else before
-    return found
+    return first
 
-
-# Compares what is claimed of rows and segments with the rows that are there, range by range; rows never meet in one place.
 
 ORDER_FACTS = ("ascending", "descending", "strictly_ascending", "strictly_descending", "constant")
 
 
 @attrs.frozen
 class BrokenClaim:
-    """A claim that a row contradicts.
+    """A claim and the first row that contradicts it.
 
     Parameters
     ----------
     claim
-        What was claimed.
+        The claim.
     row
-        Number of the first row that contradicts it; None where all rows bear it out.
+        Index of that row; None if all rows agree.
     """
 
     claim: RowClaim
@@ -247,22 +246,22 @@ class BrokenClaim:
 
 
 def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClaim]:
-    """Each claim about a materialised node's rows with the first row that contradicts it.
+    """Check claims about a materialised node's rows.
 
-    Few rows, and those in memory, are looked at on the driver, more by one task for each segment or range, which begins with the row before.
+    Few rows, and rows in memory, are checked on the driver, others by one task for each segment or range, which also reads the row before it.
     """
     if not claims:
         return []
     plan = Pipeline.of(node)
-    works = [partial(wrong_rows, plan, tuple(claims), start, stop, config.batch_rows) for start, stop in row_ranges(node)]
+    checks = [partial(wrong_rows, plan, tuple(claims), start, stop, config.batch_rows) for start, stop in row_ranges(node)]
     rows = 0 if isinstance(node.operator, MemorySource) else known_rows(node)
-    found = run_works(works, rows, "comparing rows with what is known of them")
-    firsts = [min((row for row in rows if row is not None), default=None) for rows in zip(*found, strict=True)]
+    results = run_checks(checks, rows, "comparing rows with what is known of them")
+    firsts = [min((row for row in rows if row is not None), default=None) for rows in zip(*results, strict=True)]
     return [BrokenClaim(claim, row) for claim, row in zip(claims, firsts or [None] * len(claims), strict=True)]
 
 
 def row_ranges(node: PlannerNode) -> list[tuple[int, int]]:
-    """Rows of a materialised node in ranges: those of its segments, if it has any."""
+    """Row ranges of a materialised node: those of its segments, if it has any."""
     rows = known_rows(node)
     if isinstance(node.operator, SegmentSource):
         source = node.operator
@@ -272,22 +271,22 @@ def row_ranges(node: PlannerNode) -> list[tuple[int, int]]:
     return list(pairwise(sorted({0, rows, *edges}))) if rows else []
 
 
-def run_works(works: Sequence[Callable[[], Any]], rows: int, description: str) -> list[Any]:
-    """Results of pieces of work on so many rows: on the driver if these are few, otherwise by tasks."""
+def run_checks(checks: Sequence[Callable[[], Any]], rows: int, description: str) -> list[Any]:
+    """Run checks of so many rows: on the driver if these are few, otherwise as Spark tasks."""
     if rows <= config.small_rows:
-        return [work() for work in works]
-    return SparkTaskRunner().run(list(works), description) if works else []
+        return [check() for check in checks]
+    return SparkTaskRunner().run(list(checks), description) if checks else []
 
 
 def wrong_rows(plan: Pipeline, claims: Sequence[RowClaim], start: int, stop: int, batch_rows: int) -> list[int | None]:
-    """For each claim the first row of ``start..stop`` that contradicts it, if need be together with the row before ``start``."""
+    """For each claim the first row from ``start`` to ``stop`` that contradicts it, alone or together with the row before ``start``."""
     first = max(start - 1, 0)
     found = first_wrong_rows(PipelineRunner(plan).stream(first, stop, batch_rows), plan.facts[-1].schema, claims)
     return [None if row is None else first + row for row in found]
 
 
 def check_segments(source: SegmentSource) -> list[str]:
-    """What the manifest says of the segments that a source reads and the segments do not bear out, in a sentence each."""
+    """Statements of a manifest that the segments read by a source contradict, each as a sentence."""
     manifest = source.manifest
     places = [place for place, offset in enumerate(manifest.offsets) if _is_read(source, offset, manifest.segments[place])]
     problems = []
@@ -295,9 +294,9 @@ def check_segments(source: SegmentSource) -> list[str]:
         entries = [manifest.segments[place] for place in places]
         problems = [f"{b.file} comes after {a.file}, but its row keys are smaller" for a, b in pairwise(entries) if _key_of(a) >= _key_of(b)]
     columns = tuple(sorted(set(source.positions)))
-    works = [partial(check_segment, manifest, place, columns, config.batch_rows) for place in places]
-    found = run_works(works, sum(manifest.segments[place].rows for place in places), "comparing segments with their manifest")
-    return [*problems, *(problem for part in found for problem in part)]
+    checks = [partial(check_segment, manifest, place, columns, config.batch_rows) for place in places]
+    results = run_checks(checks, sum(manifest.segments[place].rows for place in places), "comparing segments with their manifest")
+    return [*problems, *(problem for part in results for problem in part)]
 
 
 def _is_read(source: SegmentSource, offset: int, entry: SegmentEntry) -> bool:
@@ -305,12 +304,12 @@ def _is_read(source: SegmentSource, offset: int, entry: SegmentEntry) -> bool:
 
 
 def _key_of(entry: SegmentEntry) -> tuple[int, int]:
-    """Place of a segment's first row in the order of row keys."""
+    """Sort key of a segment's first row in the order of row keys."""
     return (entry.number, entry.first_position)
 
 
 def check_segment(manifest: Manifest, place: int, columns: Sequence[int], batch_rows: int) -> list[str]:
-    """What is recorded of one segment and is not so."""
+    """Recorded facts about one segment that are not true, each as a sentence."""
     entry, offset = manifest.segments[place], manifest.offsets[place]
     stored = footer_of(join(manifest.directory, entry.file), entry.size, entry.tail).rows
     if stored != entry.rows:
@@ -327,7 +326,7 @@ def check_segment(manifest: Manifest, place: int, columns: Sequence[int], batch_
 
 
 def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int) -> bool:
-    """Whether the row keys in a file are those that follow from the segment's number."""
+    """Return whether the row keys in a file are those that follow from the segment's number."""
     location = join(manifest.directory, entry.file)
     expected = _first_key(entry)
     footer = footer_of(location, entry.size, entry.tail)
@@ -355,7 +354,7 @@ def _refuted_statistics(entry: SegmentEntry, columns: Sequence[int], collectors:
 
 
 def refuted(claimed: ColumnStatistics, found: ColumnStatistics) -> list[str]:
-    """Facts recorded about a column that its values do not bear out.
+    """Recorded facts about a column that its values contradict, each as a sentence.
 
     Examples
     --------

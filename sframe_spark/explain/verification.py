@@ -1,6 +1,6 @@
-"""``explain(verify=True)``: runs a plan and compares what the planner claims with the plans that ran and the rows that came of them.
+"""``explain(verify=True)``: runs a plan, and compares the planner's claims with Spark's plans and the resulting rows.
 
-The result is thrown away, so that a frame answers, and is planned, afterwards as before.
+The result is discarded, so that the frame is planned and computed afterwards as before.
 """
 
 from __future__ import annotations
@@ -47,24 +47,22 @@ from sframe_spark.planner.optimizer import Trace
 from sframe_spark.session import get_session, is_remote, is_started
 from sframe_spark.session.session import active_session
 
-# What the planner claims of the physical work of a section, compared with the plans that ran.
-
-# The result of a query is brought into its order.
+# The result of a query is sorted into its order.
 RESULT_IN_ORDER = QueryWork(1, 1)
 
 
 @attrs.frozen
 class Finding:
-    """A claim and what became of it.
+    """A claim and the result of checking it.
 
     Parameters
     ----------
     claim
-        What was claimed.
+        The claim, in words.
     found
-        What was found instead; None where it agrees.
+        What contradicts it; None if nothing does.
     claimed
-        False where the planner claims nothing of the matter.
+        False if the planner makes no claim about it.
 
     Examples
     --------
@@ -83,7 +81,7 @@ class Finding:
 
 
 def query_work(plan: PlannerNode) -> QueryWork | None:
-    """The most exchanges and sorts that a plan takes as one Spark query whose result comes in row order; None where nothing is claimed.
+    """Upper bounds of a plan's exchanges and sorts as one Spark query whose result is in row order; None if nothing is claimed.
 
     Examples
     --------
@@ -104,27 +102,27 @@ def query_work(plan: PlannerNode) -> QueryWork | None:
 
 
 def is_ordered_result(plan: PlannerNode) -> bool:
-    """Whether the rows of a query have an order to be brought into: more than one row, not all from a DataFrame of unknown order."""
-    most = plan.length.at_most
-    return (most is None or most > 1) and plan.operator_type != "spark_source"
+    """Return whether a query's result must be sorted: it has more than one row, and is not a DataFrame of unknown order."""
+    max_rows = plan.length.at_most
+    return (max_rows is None or max_rows > 1) and plan.operator_type != "spark_source"
 
 
 def check_query(plan: PlannerNode, plans: Sequence[ExecutedPlan], rows: int | None) -> list[Finding]:
-    """Findings about the exchanges, sorts and row order of a Spark query that gave so many rows."""
+    """Check the exchanges, sorts and row order of a Spark query with so many result rows."""
     if not plans:
         return [Finding("one Spark query", "Spark ran none")]
-    # Where the number of groups is guessed wrong, the query is run once more and written to files.
+    # If the number of groups was underestimated, the query ran again and wrote files.
     last = plans[-1]
     findings = [] if last.is_final else [Finding("the last change of this plan, of which Spark did not tell", claimed=False)]
     work = query_work(plan)
-    for name, most, ran in (
+    for name, limit, ran in (
         ("exchanges", work and work.exchanges, last.count("Exchange")),
         ("sorts", work and work.sorts, last.count("Sort")),
     ):
-        if most is None:
+        if limit is None:
             findings.append(Finding(f"{name}: {ran} ran", claimed=False))
         else:
-            findings.append(Finding(f"{name}: at most {most} claimed, {ran} ran", None if ran <= most else f"{ran - most} more than claimed"))
+            findings.append(Finding(f"{name}: at most {limit} claimed, {ran} ran", None if ran <= limit else f"{ran - limit} more than claimed"))
     if is_ordered_result(plan):
         findings.append(Finding("rows leave Spark in the order of their row key", order_problem(last, rows)))
     else:
@@ -133,23 +131,23 @@ def check_query(plan: PlannerNode, plans: Sequence[ExecutedPlan], rows: int | No
 
 
 def order_problem(plan: ExecutedPlan, rows: int | None) -> str | None:
-    """Why a plan does not give its rows in the order of the row key; None where it does.
+    """Why a plan does not return rows in the order of the row key; None if it does.
 
-    It does where it sorts all rows and nothing above that sort moves a row, which is decided by the names of the nodes above it.
+    It does if it sorts all rows and no node above that sort moves rows, as far as their names tell.
     """
     if rows is not None and rows <= 1:
         return None
     sorts = plan.full_sorts()
-    kept = preservation_above(plan.root, lambda node: id(node) in sorts)
-    if kept is None:
+    preserved = preservation_above(plan.root, lambda node: id(node) in sorts)
+    if preserved is None:
         return "no node on the way to the result sorts all rows"
-    if kept != KEEPS_ALL:
+    if preserved != KEEPS_ALL:
         return "a node above the sort may move rows"
     return None
 
 
 def check_tasks(plan: PlannerNode, plans: Sequence[ExecutedPlan]) -> list[Finding]:
-    """Findings about a section whose row ranges are computed by tasks: nothing is exchanged or sorted, and no row leaves its range."""
+    """Check a section whose row ranges are computed by tasks: no exchange, no sort, and no row leaves its range."""
     exchanges = sum(item.count("Exchange", "BroadcastExchange") for item in plans)
     sorts = sum(item.count("Sort", "TakeOrderedAndProject") for item in plans)
     moved = [item for item in plans if plan_preservation(item.root) != KEEPS_ALL]
@@ -165,36 +163,34 @@ def check_tasks(plan: PlannerNode, plans: Sequence[ExecutedPlan]) -> list[Findin
 
 
 def aligned_problem(node: PlannerNode, exchanges: int) -> str | None:
-    """Why inputs are not aligned row by row; None where they are."""
+    """Why inputs are not aligned row by row; None if they are."""
     lengths = {child.length.rows for child in node.inputs} - {None}
     if len(lengths) > 1:
         return f"its inputs have {' and '.join(map(str, sorted(lengths, key=str)))} rows"
     return f"{exchanges} exchanges ran" if exchanges else None
 
 
-# The report of ``explain(verify=True)``: each section that ran, its plan, and what became of each claim about it.
-
 QUERY, TASKS, DRIVER = "Spark query", "segment tasks", "driver"
 
 
 @attrs.frozen(eq=False)
-class RanSection:
-    """A part of a plan that ran by itself.
+class ExecutedSection:
+    """A section of a plan that ran.
 
     Parameters
     ----------
     where
-        What ran it.
+        Where it ran.
     plan
-        What was computed, over sources.
+        The computed plan over sources.
     result
-        A source of its rows.
+        A source of its result.
     executed
         Spark's plans, in the order in which they ran.
     ranges
-        Base rows of each task.
+        Range of base rows of each task.
     dense
-        Row numbers of the result are those of the base rows.
+        Whether row indices of the result are those of the base rows.
     """
 
     where: str
@@ -214,24 +210,24 @@ class Run:
     plan
         The optimized plan.
     trace
-        What the optimizer did to get it.
+        The optimizer's trace.
     result
-        Its rows.
+        A source of its result.
     sections
-        What ran for it, in order.
+        The sections that ran for it, in order.
     names
-        Names of columns of all these nodes.
+        Names of the columns of all these nodes.
     """
 
     plan: PlannerNode
     trace: Trace
     result: PlannerNode
-    sections: Sequence[RanSection]
+    sections: Sequence[ExecutedSection]
     names: ColumnNames
 
 
 def report(run: Run) -> list[str]:
-    """The report as lines, the last one with the number of claims that were compared and of those that do not agree."""
+    """The report as lines; the last one has the numbers of claims that were compared and that disagree."""
     lines: list[str] = []
     findings: list[Finding] = []
     for title, plans, found in blocks(run):
@@ -243,7 +239,7 @@ def report(run: Run) -> list[str]:
 
 
 def blocks(run: Run) -> Iterator[tuple[str, list[list[str]], list[Finding]]]:
-    """For each source that is read, each section that ran and each order that was relied on: title, plans, findings."""
+    """Yield title, plans and findings for each source that is read, each section that ran, and each order that was relied on."""
     for node in postorder([run.plan]):
         if isinstance(node.operator, SegmentSource):
             yield (
@@ -263,7 +259,7 @@ def blocks(run: Run) -> Iterator[tuple[str, list[list[str]], list[Finding]]]:
 
 
 def distinct_plans(executed: Sequence[ExecutedPlan]) -> list[list[str]]:
-    """Plans as text, equal ones once with their number."""
+    """Plans as text, equal ones once with their count."""
     counts: dict[tuple[str, ...], int] = {}
     for plan in executed:
         text = tuple(plan.lines())
@@ -271,8 +267,8 @@ def distinct_plans(executed: Sequence[ExecutedPlan]) -> list[list[str]]:
     return [[text[0] + (f" (ran {count} times)" if count > 1 else ""), *text[1:]] for text, count in counts.items()]
 
 
-def section_findings(section: RanSection, names: ColumnNames) -> list[Finding]:
-    """What became of each claim about a section."""
+def section_findings(section: ExecutedSection, names: ColumnNames) -> list[Finding]:
+    """Check each claim about a section."""
     rows = section.result.length.rows
     if section.where == QUERY:
         found = check_query(section.plan, section.executed, rows)
@@ -289,53 +285,52 @@ def section_findings(section: RanSection, names: ColumnNames) -> list[Finding]:
 
 
 def length_finding(plan: PlannerNode, rows: int | None) -> Finding:
-    """Whether there are as many rows as was known before."""
-    exact, most = plan.length.rows, plan.length.at_most
-    if exact is None and most is None:
+    """Check the number of rows."""
+    exact, bound = plan.length.rows, plan.length.at_most
+    if exact is None and bound is None:
         return Finding("number of rows", claimed=False)
-    is_wrong = rows is not None and (rows != exact if exact is not None else most is not None and rows > most)
-    claim = f"{exact} rows" if exact is not None else f"at most {most} rows"
+    is_wrong = rows is not None and (rows != exact if exact is not None else bound is not None and rows > bound)
+    claim = f"{exact} rows" if exact is not None else f"at most {bound} rows"
     return Finding(claim, f"there are {rows}" if is_wrong else None)
 
 
-def range_findings(section: RanSection) -> list[Finding]:
-    """Whether each segment holds the rows of one range, where rows are counted."""
+def range_findings(section: ExecutedSection) -> list[Finding]:
+    """Check that each segment contains the rows of one range, if the number of rows is known."""
     source = section.result.operator
     base_rows = section.ranges[-1][1] if section.ranges else 0
     if not isinstance(source, SegmentSource) or not section.dense or section.plan.length.rows != base_rows:
         return []
-    wanted = [stop - start for start, stop in section.ranges]
+    expected = [stop - start for start, stop in section.ranges]
     found = [entry.rows for entry in source.manifest.segments]
-    return [
-        Finding(f"{len(wanted)} ranges of rows are {len(wanted)} segments", None if wanted == found else f"segments of {found} rows, not {wanted}")
-    ]
+    problem = None if expected == found else f"segments of {found} rows, not {expected}"
+    return [Finding(f"{len(expected)} ranges of rows are {len(expected)} segments", problem)]
 
 
 def segment_finding(source: SegmentSource) -> Finding:
-    """Whether segments are as their manifest says."""
+    """Check that segments agree with their manifest."""
     problems = check_segments(source)
     count = len(source.manifest.segments)
     return Finding(f"rows, row keys and statistics of segments as recorded ({count} in the dataset)", "; ".join(problems) or None)
 
 
 def row_findings(plan: PlannerNode, result: PlannerNode, names: ColumnNames) -> list[Finding]:
-    """What became of each claim about the rows of a plan; claims of one kind that hold are one line."""
+    """Check each claim about the rows of a plan; true claims of one type are one line."""
     recorded = row_claims(properties_of(result), result.schema) if isinstance(result.operator, SegmentSource) else []
     claims = list(dict.fromkeys([*row_claims(properties_of(plan), plan.schema), *recorded]))
-    held: dict[str, list[str]] = {}
+    confirmed: dict[str, list[str]] = {}
     wrong = []
     for checked in check_rows(result, claims):
         kind, about = words(checked.claim, plan, names)
         if checked.row is None:
-            held.setdefault(kind, []).append(about)
+            confirmed.setdefault(kind, []).append(about)
         else:
             wrong.append(Finding(f"{kind} {about}", f"row {checked.row} is the first of which this is not so"))
-    agreed = [Finding(f"{kind} {'; '.join(dict.fromkeys(about))}") for kind, about in held.items()]
+    agreed = [Finding(f"{kind} {'; '.join(dict.fromkeys(about))}") for kind, about in confirmed.items()]
     return [*wrong, *agreed] or [Finding("order and values of rows", claimed=False)]
 
 
 def words(claim: RowClaim, node: PlannerNode, names: ColumnNames) -> tuple[str, str]:
-    """Kind of a claim, and what it is about."""
+    """Type of a claim, and what it is about, in words."""
     match claim:
         case InOrder(by, strict):
             return "rows in order of", names.order(node, by) + (" without ties" if strict else "")
@@ -351,7 +346,7 @@ def words(claim: RowClaim, node: PlannerNode, names: ColumnNames) -> tuple[str, 
 
 
 def order_finding(why: str, node: PlannerNode, by: tuple[tuple[int, bool], ...], names: ColumnNames) -> Finding:
-    """Whether rows are in an order that the plan relies on; they are computed for that."""
+    """Check that rows are in an order on which the plan relies, by computing them."""
     with GRAPH_LOCK:
         plan = optimize(node)
     source = plan if is_materialized(plan) else Executor(MaterializeOptions()).execute(plan)
@@ -360,31 +355,31 @@ def order_finding(why: str, node: PlannerNode, by: tuple[tuple[int, bool], ...],
 
 
 @attrs.define(eq=False)
-class ObservedRuns(SectionRunner):
-    """Runs that keep the ranges of the last tasks."""
+class RecordingSectionRunner(SectionRunner):
+    """A section runner that records the ranges of the last tasks."""
 
     ranges: list[tuple[int, int]] = attrs.Factory(list)
 
     def tasks_of(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> list[RangeTask]:
-        """The tasks, whose ranges are noted."""
+        """The tasks; their ranges are recorded."""
         tasks = super().tasks_of(node, placement, workers)
         self.ranges[:] = [(task.start, task.stop) for task in tasks]
         return tasks
 
 
 @attrs.define(eq=False)
-class ObservedExecutor(Executor):
-    """An executor that keeps a record of each section that it runs."""
+class RecordingExecutor(Executor):
+    """An executor that records each section that it runs."""
 
-    sections: list[RanSection] = attrs.Factory(list)
+    sections: list[ExecutedSection] = attrs.Factory(list)
     ranges: list[tuple[int, int]] = attrs.Factory(list)
 
     def runs(self) -> SectionRunner:
-        """Runs whose ranges are noted."""
-        return ObservedRuns(self.options, self.log, self.owned, ranges=self.ranges)
+        """A section runner that records ranges."""
+        return RecordingSectionRunner(self.options, self.log, self.owned, ranges=self.ranges)
 
     def run_as_planned(self, section: Section) -> PlannerNode | ReplanNeeded:
-        """A source of the rows of a section, which is recorded once it has run."""
+        """Run and record a section; returns a source of its rows."""
         self.ranges.clear()
         with recorded_plans() as plans:
             result = super().run_as_planned(section)
@@ -392,17 +387,17 @@ class ObservedExecutor(Executor):
             where = QUERY if section.mode is Mode.QUERY else TASKS if section.mode.is_on_spark else DRIVER
             is_dense = section.mode.is_over_ranges and placement_of(section.root).dense
             ranges = tuple(self.ranges) if section.mode.is_over_ranges else ()
-            self.sections.append(RanSection(where, section.root, result, plans, ranges, is_dense))
+            self.sections.append(ExecutedSection(where, section.root, result, plans, ranges, is_dense))
         return result
 
 
 def require_classic_session() -> None:
-    """Let classic sessions pass, and programs that need no session at all, without starting one.
+    """Refuse Spark Connect sessions, without starting a session.
 
     Raises
     ------
     UnsupportedOperationError
-        If queries go to a Spark Connect server, which does not tell how it ran them.
+        If queries go to a Spark Connect server, which does not report how it ran them.
     """
     session = get_session() if is_started() else active_session()
     remote = "SPARK_REMOTE" in os.environ if session is None else is_remote(session)
@@ -414,12 +409,12 @@ def require_classic_session() -> None:
 
 
 def verification(node: PlannerNode, names: Sequence[str]) -> list[str]:
-    """Run a plan without keeping its result, and compare claims with what ran, line by line.
+    """Run a plan, discard its result, and compare claims with what ran, line by line.
 
     Parameters
     ----------
     node
-        The node, which stays as it is.
+        The node, which stays unchanged.
     names
         Names of its columns.
 
@@ -433,14 +428,14 @@ def verification(node: PlannerNode, names: Sequence[str]) -> list[str]:
 
 
 def _verified(found: ActionPlan, names: Sequence[str]) -> list[str]:
-    executor = ObservedExecutor(MaterializeOptions(), owned=found.owned, run_log=found.run_log)
+    executor = RecordingExecutor(MaterializeOptions(), owned=found.owned, run_log=found.run_log)
     result = found.plan if is_materialized(found.plan) else executor.execute(found.plan)
     known = names_of_sections(executor.sections, result, names, ColumnNames.of_plan(found.plan, names, found.trace, found.graph))
     return report(Run(found.plan, found.trace, result, executor.sections, known))
 
 
-def names_of_sections(sections: Sequence[RanSection], result: PlannerNode, top: Sequence[str], names: ColumnNames) -> ColumnNames:
-    """Names that are known of the plan, and those of the sections that ran: what reads a section's result has names for its columns."""
+def names_of_sections(sections: Sequence[ExecutedSection], result: PlannerNode, top: Sequence[str], names: ColumnNames) -> ColumnNames:
+    """Add names of the result's and the sections' columns: the reader of a section's result names its columns."""
     names.add(result, tuple(top))
     for section in reversed(sections):
         names.add(section.plan, names.known.get(id(section.result), ()))

@@ -78,7 +78,7 @@ def test_remote_sessions_are_refused_before_anything_runs(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(verification, "is_started", lambda: False)
     monkeypatch.setattr(verification, "active_session", lambda: None)
-    monkeypatch.setattr(verification.ObservedExecutor, "execute", run)
+    monkeypatch.setattr(verification.RecordingExecutor, "execute", run)
     monkeypatch.setenv("SPARK_REMOTE", "sc://localhost")
     with pytest.raises(UnsupportedOperationError, match="needs a classic Spark session") as caught:
         by_time().sort("v").explain(verify=True)
