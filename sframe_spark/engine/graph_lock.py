@@ -1,4 +1,4 @@
-"""The global lock: it guards the graph, never a running Spark action."""
+"""The lock that guards the query graph; nobody holds it while an action runs."""
 
 from __future__ import annotations
 

@@ -9,13 +9,13 @@ import attrs
 
 from sframe_spark.planner.chunk import Chunk
 
-# Of results and files of others so many rows are kept in the driver's memory, where they have room: more are segments, which others can read.
+# Results and external files of at most this many rows stay in the driver's memory if they fit; larger ones are written as segments.
 IN_MEMORY_ROWS = 100_000
 
 
 @attrs.define
 class Work:
-    """What Spark did for a section: tasks that it completed, and bytes that these put on disk for lack of memory; None where nobody knows."""
+    """Spark's metrics of a section: completed tasks and spilled bytes; None where unknown."""
 
     tasks: int | None = None
     spilled: int | None = None
@@ -38,9 +38,9 @@ class MaterializeOptions:
     in_memory
         Keep results of at most this many rows in the driver's memory.
     converts
-        Rows that are decoded anew for whoever reads them, of archives in other forms, are written in our form, too.
+        Also rewrite archives in other formats, whose rows would be decoded at each read, as segments.
     measure
-        Makes a context for each section, which knows afterwards what Spark did in it; None: nobody asks.
+        Opens a context for each section that collects Spark's metrics; None to collect none.
     """
 
     segments: int | None = None

@@ -1,4 +1,4 @@
-"""Room in this process for rows that several threads make or work on."""
+"""Memory budgets: estimates of how large rows are, batch sizes, and reservations that threads share."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from sframe_spark.planner.operator import Need
 from sframe_spark.planner.row_sizes import Sizes, row_bytes
 from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
 
-# Budgets of memory: what may be computed in, brought to and kept in the driver's memory, in bytes and in rows.
+# Estimates of what fits the driver's memory, in rows and bytes.
 
-# What a value of unknown length is taken for where nobody can look at it before it is sent.
+# Assumed size of a value whose length is unknown before it is sent.
 UNKNOWN_BYTES = 8_192
-# Results of tasks that the driver puts together, and rows in memory that are sent with a query.
+# Limit for task results that the driver merges, and for rows in memory that are sent with a query.
 SENT_BYTES = 16 << 20
 
 
 @attrs.frozen
 class PlanSize:
-    """The most rows, and the most bytes, that any node of a plan has."""
+    """The largest number of rows, and the largest number of bytes, of any node of a plan."""
 
     rows: int
     size: float
 
 
 def plan_size_of(root: PlannerNode, unknown: int = 0) -> PlanSize | None:
-    """The weight of a plan if every leaf can be read by row range on the driver and has a known or bounded number of rows, else None.
+    """Estimate the size of a plan whose leaves can all be read by row range on the driver and have a bounded number of rows; None for other plans.
 
-    Values of unknown length count as so many bytes.
+    ``unknown`` is the size assumed for values of unknown length.
 
-    Sources in which rows are only looked up do not count: as many of their blocks are read as the rows that look need, a few at a time.
+    Sources in which rows are only looked up do not count: a few of their blocks are read at a time.
     """
     nodes = list(postorder([root]))
     if any(not node.inputs and (not node.operator.is_source or node.length.at_most is None) for node in nodes):
@@ -56,20 +56,20 @@ def plan_size_of(root: PlannerNode, unknown: int = 0) -> PlanSize | None:
 
 
 def fits_driver(node: PlannerNode, max_rows: int) -> bool:
-    """True when a result has at most so many rows and, as far as can be told before it is there, not too many bytes for the driver's memory."""
+    """Return whether a result has at most ``max_rows`` rows that, by estimate, fit the driver's memory."""
     bound = node.length.at_most
     return bound is not None and bound <= max_rows and rows_fit(node, bound)
 
 
 def bytes_of_rows(node: PlannerNode, rows: int) -> float:
-    """About how many bytes so many rows of a result take; values of which nothing is known count as usual ones."""
+    """Estimate how many bytes ``rows`` rows of a result take, with a default for values of unknown length."""
     return rows * row_bytes(sizes_of(node)[id(node)], UNKNOWN_BYTES)
 
 
 def rows_fit(node: PlannerNode, rows: int) -> bool:
-    """True when so many rows of a result do not take too many bytes for the driver's memory.
+    """Return whether ``rows`` rows of a result, by estimate, fit the driver's memory.
 
-    Values of unknown length, such as lists of the values of groups, may hold all that is read.
+    Values of unknown length, such as lists of the values of groups, may be as large as all input together.
     """
     if bytes_of_rows(node, rows) > config.memory_budget:
         return False
@@ -80,9 +80,9 @@ def rows_fit(node: PlannerNode, rows: int) -> bool:
     return weight is None or weight.size <= config.memory_budget
 
 
-# How many rows kernels see at a time: at most a number of rows, and no more than take a number of bytes.
+# Batch sizes: limits in rows and in bytes.
 
-# Rows looked at first where it shows only then how long values are.
+# Rows of the first batch where the length of values is not known beforehand.
 FIRST_ROWS = 4_096
 # Batches grow by this factor at most, so that a run of short rows does not hide long ones behind it.
 GROWTH = 4
@@ -94,7 +94,7 @@ MAX_OF_WIDE = 4
 
 
 def bytes_of_batch(columns: int, batch_bytes: int) -> int:
-    """Return what a batch of so many columns should not exceed: of very many columns more, so that each has rows enough to be worth a call.
+    """Return the byte limit of a batch; it is higher for very many columns, so that each has enough rows to be worth a call.
 
     Examples
     --------
@@ -106,16 +106,16 @@ def bytes_of_batch(columns: int, batch_bytes: int) -> int:
 
 @attrs.define(eq=False)
 class BatchSize:
-    """The number of rows that take about so many bytes, by what is known of them and by what the last ones took.
+    """Chooses batch lengths that stay below a byte limit, from known row sizes and from those of the last batches.
 
     Parameters
     ----------
     max_bytes
-        What a batch should not exceed.
+        Byte limit of a batch.
     row_bytes
-        What a row takes as far as that is known.
+        Known bytes of a row.
     is_known
-        Whether that is all; otherwise a few rows are looked at first.
+        Whether the size of a row is known completely; otherwise batches begin small.
 
     Examples
     --------
@@ -134,14 +134,14 @@ class BatchSize:
     _last_rows: int = 0
 
     def rows(self, max_rows: int) -> int:
-        """Rows of the next batch."""
+        """Return the number of rows of the next batch."""
         fitting = max(1, int(self.max_bytes / max(self.row_bytes, self._seen, 1.0)))
         if not self.is_known:
             fitting = min(fitting, GROWTH * self._last_rows or FIRST_ROWS)
         return min(max_rows, fitting)
 
     def saw(self, rows: int, size: int) -> None:
-        """Take note of what some rows took."""
+        """Record the size of a batch."""
         if rows:
             self._seen = max(size / rows, self._seen / GROWTH)
             self._last_rows = rows
@@ -149,14 +149,14 @@ class BatchSize:
 
 @attrs.define(eq=False)
 class MemoryReservation:
-    """Bytes that rows of several threads may take together: what finds none is refused.
+    """Memory that the rows of several threads may take together; reserving more than that fails.
 
     Parameters
     ----------
     size
-        All of them.
+        Bytes of all rows.
     most_in_column
-        Those of a single column, which is to be one array.
+        Bytes of a single column, which is to be one array.
     """
 
     size: int
@@ -165,12 +165,12 @@ class MemoryReservation:
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
     def take(self, chunk: Chunk) -> None:
-        """Let rows have room.
+        """Reserve memory for rows.
 
         Raises
         ------
         MemoryReservationError
-            If there is none left.
+            If the reservation is exhausted.
         """
         sizes = [column.nbytes for column in chunk.columns]
         with self._lock:
@@ -180,13 +180,13 @@ class MemoryReservation:
 
     @property
     def is_full(self) -> bool:
-        """Whether rows were refused."""
+        """Whether the reservation is exhausted."""
         return sum(self._taken) > self.size or max(self._taken, default=0) > self.most_in_column
 
 
 @attrs.define(eq=False)
 class BlockingReservation:
-    """Bytes that threads may work on at a time: who finds too few left waits for others, and takes more than there are alone.
+    """Memory that threads share: a thread waits until enough is free, and a request for more than there is runs alone.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class BlockingReservation:
 
     @contextmanager
     def taken(self, size: int) -> Iterator[None]:
-        """Let the block have room, once there is some; Ctrl-C ends the wait."""
+        """Reserve memory for the block, waiting until it is free; Ctrl-C ends the wait."""
         with self._changed:
             while self._taken and self._taken + size > self.size:
                 self._changed.wait(POLL_SECONDS)

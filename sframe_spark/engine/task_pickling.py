@@ -1,4 +1,4 @@
-"""Works as bytes: each with what it alone needs, so that a task is sent that of its own; what several share is pickled once."""
+"""Pickling of tasks: each task has a payload of its own, and values that several tasks share are pickled once."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from sframe_spark.errors import ExecutionError, SFrameError
 
 
 class SharedValue:
-    """Base of values that several works hold: they are sent once with all of them."""
+    """Base class of values that several tasks refer to: they are pickled once, beside the payloads."""
 
     travels_once: ClassVar[bool] = True
 
 
 @attrs.frozen(eq=False)
 class TaskPayload:
-    """A work without what it shares with others.
+    """A pickled task without the values that it shares with other tasks.
 
     Parameters
     ----------
     content
-        The work, pickled, with numbers in place of shared values.
+        The pickled task, with indices in place of shared values.
     """
 
     content: bytes
 
     def unpack(self, shared: Sequence[Any]) -> Callable[[], Any]:
-        """The work, over the values that are shared."""
+        """Return the task, given the shared values."""
         work: Callable[[], Any] = TaskUnpickler(self.content, shared).load()
         return work
 
 
 class TaskUnpickler(pickle.Unpickler):
-    """Reads a work that this program's driver has pickled."""
+    """Unpickler of tasks that the driver has pickled."""
 
     def __init__(self, content: bytes, shared: Sequence[Any]) -> None:
         super().__init__(io.BytesIO(content))
         self.shared = shared
 
     def persistent_load(self, number: Any) -> Any:
-        """What stands for a number."""
+        """Return the shared value of an index."""
         return self.shared[number]
 
 
 def pack_tasks(works: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload], list[Any]]:
-    """Works as parcels, and what they share.
+    """Return the payloads of tasks, and the values that they share.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def pack_tasks(works: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload], l
 
 @contextmanager
 def translated_pickling_errors(description: str) -> Iterator[None]:
-    """Tell what those who work are sent and cannot be pickled.
+    """Raise pickling errors of the block as execution errors that name what was being done.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def translated_pickling_errors(description: str) -> Iterator[None]:
     try:
         yield
     except pickle.PicklingError as error:
-        # Of a user's function it is told already whose it is.
+        # The error of a user's function names the function already.
         if isinstance(error, SFrameError):
             raise
         raise ExecutionError(
@@ -99,7 +99,7 @@ def translated_pickling_errors(description: str) -> Iterator[None]:
 
 
 def pickle_by_value(value: Any) -> bytes:
-    """A value as bytes, functions by value where others could not import them.
+    """Pickle a value; functions that workers could not import are pickled by value.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def pickle_by_value(value: Any) -> bytes:
 
 
 def _pickle(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
-    # By value where workers cannot import: Spark's own pickler of functions.
+    # Spark's pickler of functions pickles those by value that workers cannot import.
     from pyspark import cloudpickle
 
     class TaskPickler(cloudpickle.Pickler):
@@ -118,7 +118,7 @@ def _pickle(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
             return number_of(value)
 
         def reducer_override(self, value: Any) -> Any:
-            # By Python's own pickler, which asks nothing about each value within.
+            # Python's own pickler is faster, as it calls no hook for each value inside.
             if getattr(type(value), "travels_as_one", False):
                 return pickle.loads, (pickle.dumps(value, pickle.HIGHEST_PROTOCOL),)
             return super().reducer_override(value)

@@ -1,8 +1,8 @@
-"""Looks: every door runs its plan through here, so that a user's function is called once for each row, and all see the same rows.
+"""Actions: whatever computes rows runs through here, so that a user's function is called once for each row and all actions agree on the rows.
 
 See docs/decisions/003-once-per-row.md, and docs/decisions/009-one-evaluation.md for rows of users' DataFrames.
 
-The node that calls a function owns its results. A look takes the nodes whose functions its plan calls; others wait until it is done. Few rows are
+The node that calls a function owns its results. An action claims the nodes whose functions its plan calls; other actions wait until it is done. Few rows are
 computed on the driver, where each node's memo keeps what its function gave. Many rows are computed by Spark tasks only when the node itself is
 materialised, or something above it through which alone it can be reached.
 """
@@ -36,7 +36,7 @@ from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.redaction import hide_in_error
 from sframe_spark.session.progress import showing_work
 
-# Actions in flight: who works on a node, for whom others wait.
+# Claims: which thread computes a node, while others wait for it.
 
 
 @attrs.define(eq=False)
@@ -49,7 +49,7 @@ class NodeClaim:
     waiting: set[int] = attrs.Factory(set)
 
     def wait(self) -> None:
-        """Wait until the work is done, whether it succeeded or not; not at all where it would never be done without this thread."""
+        """Wait until the claim is released; return at once where that would be a deadlock."""
         own = threading.get_ident()
         try:
             with GRAPH_LOCK:
@@ -61,7 +61,7 @@ class NodeClaim:
             self.waiting.discard(own)
 
     def needs(self, thread: int) -> bool:
-        """True when the work is that of a thread, or waits for work that is; the caller holds the lock."""
+        """Return whether a thread holds this claim, or holds one that this claim's thread waits for; the caller holds the lock."""
         claim: NodeClaim | None = self
         while claim is not None and claim.thread != thread:
             worker = claim.thread
@@ -69,8 +69,8 @@ class NodeClaim:
         return claim is not None
 
     def acquire(self, nodes: Iterable[PlannerNode]) -> None:
-        """Take nodes, but for those on which somebody works who needs this thread; the caller holds the lock."""
-        # Ctrl-C may have kept one that is done from being taken out.
+        """Claim nodes, except those that are claimed by a thread which waits for this one; the caller holds the lock."""
+        # Ctrl-C may have kept a released claim from being removed.
         IN_FLIGHT.difference_update([claim for claim in IN_FLIGHT if claim.done.is_set()])
         IN_FLIGHT.add(self)
         for node in nodes:
@@ -79,9 +79,9 @@ class NodeClaim:
                 node.claim = self
 
     def release(self) -> None:
-        """Let the waiting threads go on, also when Ctrl-C comes in the middle."""
+        """Release the nodes and wake the waiting threads, even if Ctrl-C interrupts."""
         if self.done.is_set() and self not in IN_FLIGHT:
-            # Called once more, after a whole call: nobody breaks off the block in which it was taken out.
+            # A second call after a complete first one does nothing.
             return
         try:
             with interrupts_deferred(), GRAPH_LOCK:
@@ -94,14 +94,14 @@ class NodeClaim:
 
 
 def awaited(nodes: Iterable[PlannerNode]) -> NodeClaim | None:
-    """The work on some nodes that this thread has to wait for; the caller holds the lock."""
+    """Return a claim on some nodes that this thread has to wait for, if any; the caller holds the lock."""
     own = threading.get_ident()
     claims: Iterable[NodeClaim] = (node.claim for node in nodes if node.claim is not None)
     return next((claim for claim in claims if not claim.done.is_set() and not claim.needs(own)), None)
 
 
 def release_those_of_other_threads() -> None:
-    """In a forked process: the threads that worked on nodes are not here, and nobody would ever be done."""
+    """Release, in a forked process, the claims of threads that exist only in the parent."""
     for claim in list(IN_FLIGHT):
         if claim.thread != threading.get_ident():
             # A thread that is not here may have held the lock inside the old one.
@@ -115,13 +115,13 @@ do_in_child(release_those_of_other_threads)
 
 Result = TypeVar("Result")
 
-# So often temporary files that were lost are made again for one look.
+# How often one action computes lost temporary files again.
 MAX_LOSSES = 3
 
 
 @attrs.frozen(eq=False)
 class ActionPlan:
-    """What one run may do.
+    """A plan that an action may run, or what has to be materialised before it.
 
     Parameters
     ----------
@@ -138,11 +138,11 @@ class ActionPlan:
     missing
         Nodes to be materialised first; nothing is run then.
     shown
-        Nodes whose rows are columns of the result, with these columns.
+        Nodes whose columns are all columns of the result, with their positions there.
     free
-        DataFrames of which the result has the only rows that anybody will see.
+        DataFrames whose rows are used by nothing but the result.
     journal
-        Filled with what ran, and for which nodes before.
+        Filled with what ran.
     """
 
     plan: PlannerNode
@@ -157,12 +157,12 @@ class ActionPlan:
 
 
 def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
-    """Let plans pass whose users' functions may be called in Spark tasks.
+    """Require that all users' functions of a plan may be called in Spark tasks.
 
     Raises
     ------
     UnownedCallsError
-        If others would call them for the same rows.
+        If other plans would call them for the same rows.
     """
     others = not_owned(plan, owned)
     if others:
@@ -170,13 +170,13 @@ def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
 
 
 def not_owned(plan: PlannerNode, owned: frozenset[int]) -> list[int]:
-    """``id`` of the memos in a plan of functions that others would call for the same rows."""
+    """Return the ``id`` of the memos of functions that other plans would call for the same rows."""
     return [id(memo) for memo in memos_in(plan) if id(memo) not in owned]
 
 
 @attrs.define(eq=False)
 class PlanAttempts:
-    """Plans of one look, each made with what was learned of those before it that could not run to their end.
+    """The plans of one action, each made with what was learned from failed ones before it.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class PlanAttempts:
     losses: int = 0
 
     def next_plan(self, claim: NodeClaim) -> tuple[ActionPlan, NodeClaim | None]:
-        """What to run, or to make first; and the work of others that has to be done before, where there is some.
+        """Return the next plan, and the claim of another thread that has to be released before it runs, if any.
 
         Parameters
         ----------
@@ -211,12 +211,12 @@ class PlanAttempts:
         """
         root = self.root
         with GRAPH_LOCK:
-            # Before there is a plan, which holds nodes of the graph.
+            # This counts references, so it comes before there is a plan, which refers to nodes of the graph.
             tops = {} if self.first else exclusive_tops(root)
             chosen = plan_action(root, self.becomes, self.first, self.in_tasks)
             unfixed = unfixed_nodes(root, chosen.plan, self.becomes, self.discards, None if self.first else self.whole)
             unfixed, free = narrowed(unfixed, tops, root, self.becomes, is_chain(chosen.plan), self.whole)
-            # The rows of DataFrames come before all else.
+            # Rows of DataFrames are fixed first.
             chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free, run_log=self.run_log)
             busy = awaited(chosen.calls)
             if busy is None and not chosen.missing:
@@ -224,7 +224,7 @@ class PlanAttempts:
             return chosen, busy
 
     def learn(self, error: Exception, make: Callable[[PlannerNode], object]) -> bool:
-        """Take of a plan that failed what the next one has to heed; False where the error is the user's to see.
+        """Note what the next plan has to respect after a failure; return False where the error is to be raised.
 
         Raises
         ------
@@ -242,7 +242,7 @@ class PlanAttempts:
             if self.first or error.frames <= self.whole:
                 raise PlanInvariantError("a plan reads a DataFrame whose rows are not fixed") from None
             self.whole |= error.frames
-        # Of a full memo nothing is to be learned: its rows are kept, and the next plan materialises its node first.
+        # A full memo needs no note: the next plan materialises its node first.
         return True
 
 
@@ -254,7 +254,7 @@ def run_action(
     first: bool = False,
     discards: bool = False,
 ) -> Result:
-    """Plan a graph and run the plan, when nobody else calls the functions that it calls.
+    """Plan a graph and run the plan, once no other action calls the functions that it calls.
 
     Parameters
     ----------
@@ -265,11 +265,11 @@ def run_action(
     make
         Materialises a node.
     becomes
-        The result takes the place of ``root``, on which the caller holds an action.
+        The result takes the place of ``root``, which the caller has claimed.
     first
         All functions below the root are called first, and all rows of DataFrames fixed.
     discards
-        The rows of the result are seen by nobody.
+        The rows of the result are discarded.
     """
     require_unchanged_files(root)
     find_claimed_orders(root)
@@ -298,10 +298,10 @@ def run_action(
             try:
                 claim.release()
             finally:
-                # Once more, which does nothing but where Ctrl-C came as the first call began: others would wait for ever.
+                # A second call, in case Ctrl-C interrupted the first one at its start: other threads would wait forever.
                 claim.release()
         missing = chosen.missing[0] if chosen.missing else None
-        # The plan holds nodes of the graph, which nobody else may.
+        # The plan refers to nodes of the graph, and references are counted.
         del chosen
         if missing is not None:
             make_first(missing, make, run_log)
@@ -310,7 +310,7 @@ def run_action(
 
 
 def make_first(node: PlannerNode, make: Callable[[PlannerNode], object], run_log: RunLog) -> None:
-    """Materialise a node before a plan that reads it runs, and note it."""
+    """Materialise a node before a plan that reads it runs, and log it."""
     # Afterwards the node calls nothing.
     why = why_first(node)
     make(node)
@@ -318,30 +318,30 @@ def make_first(node: PlannerNode, make: Callable[[PlannerNode], object], run_log
 
 
 def why_first(node: PlannerNode) -> str:
-    """Why a node is materialised before a plan that reads it runs."""
+    """Return why a node is materialised before a plan that reads it."""
     if any(map(functions_of, postorder([node]))):
         return "a function of the user's is called once for each row, so what it gives is kept for all who read it"
     return "rows of a DataFrame are fixed, so that all who look at them see the same"
 
 
 def together(nodes: Sequence[PlannerNode]) -> PlannerNode:
-    """The first of some nodes, beside those of the others that have as many rows by its domain: all of them in one run, however many they are.
+    """Zip those of some nodes that share the row domain of the first, so that one run computes them all.
 
-    Only for nodes that their columns' frame shows when it is materialised; others would be missing below that frame again.
+    Only for nodes whose columns the materialised frame exposes; others would be missing again below that frame.
     """
     domain = nodes[0].facts.domain
     return zip_columns(*(node for node in nodes if node.facts.domain == domain))
 
 
 def settle(root: PlannerNode, done: ActionPlan) -> None:
-    """Let nodes whose rows are columns of the result be views of it."""
+    """Replace nodes whose columns are columns of the result by projections of it."""
     with GRAPH_LOCK:
         for node, columns in done.shown:
             node.splice(project(root, columns))
 
 
 def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -> ActionPlan:
-    """What a look at a graph may run now, or what it has to wait for."""
+    """Return the plan that an action on a graph may run now, or what has to be materialised before it."""
     trace = Trace()
     learn_lengths(root)
     if not calls_user_functions(root):
@@ -353,7 +353,7 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -
     others = [node for node in called if not (becomes and node is root)]
     if any(memo.is_called for node in called for memo in node.calls):
         raise ExecutionError("a function given to apply() looks at its own results: give it what it needs beforehand")
-    # What somebody works on who needs this thread is his to materialise.
+    # A node claimed by a thread that waits for this one is that thread's to materialise.
     full = [node for node in others if node.claim is None and any(memo.is_full for memo in node.calls)]
     if full:
         return ActionPlan(plan, graph, trace, missing=topmost_called(plan, owners, full))
@@ -372,7 +372,7 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -
 
 
 def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[PlannerNode, Sequence[int]]]) -> ActionPlan:
-    """A plan whose functions are called in Spark tasks."""
+    """Return a plan whose functions are called in Spark tasks."""
     trace = Trace()
     graph, owners = with_memos(root, everywhere=False)
     plan = optimize(graph, None, trace)
@@ -382,21 +382,21 @@ def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[Plan
 
 
 def takes_few(root: PlannerNode) -> bool:
-    """True for the first rows of something: functions are called for few rows, or it turns out that they are not."""
+    """Return whether a node is a slice of few rows."""
     taken = root.operator.row_range
     return taken is not None and taken.takes_at_most(MAX_FIRST_ROWS)
 
 
 def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[PlannerNode]:
-    """The nodes whose functions a plan calls."""
+    """Return the nodes whose functions a plan calls."""
     return list({id(owners[id(memo)]): owners[id(memo)] for memo in memos_in(plan)}.values())
 
 
 def topmost_called(plan: PlannerNode, owners: dict[int, PlannerNode], nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
-    """Those of some nodes whose functions a plan calls where nothing above calls one of theirs, and never none of them.
+    """Return the topmost of some nodes in a plan, by where their functions are called; at least one.
 
-    The plan decides, as in the graph a column may be above all columns of its frame. It may call one function at several depths, for instance beside
-    and below a running value, so a node counts as topmost by the highest of the places where it is called.
+    The plan decides, as in the graph a column may be above all columns of its frame. It may call one function at several depths, for instance next to
+    and below a running value, so its highest call decides.
     """
     wanted = {id(node) for node in nodes}
     below: set[int] = set()
@@ -411,7 +411,7 @@ def topmost_called(plan: PlannerNode, owners: dict[int, PlannerNode], nodes: Seq
 
 
 def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
-    """Those of some nodes below ``root`` that are below none of the others."""
+    """Return those of some nodes below ``root`` that are below none of the others."""
     wanted = {id(node) for node in nodes}
     below: set[int] = set()
     for node in reversed(list(postorder([root]))):
@@ -421,7 +421,7 @@ def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode
 
 
 def exposed_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
-    """Those of some nodes whose rows a frame of columns side by side shows whole, with the places of their columns; none where that takes long."""
+    """Return the nodes all of whose columns a frame exposes, with the positions of these columns; none where finding them takes long."""
     places: dict[int, dict[int, int]] = {id(node): {} for node in nodes if node is not root}
     shown = arranged_columns(root) if places else None
     for place, (node, column) in enumerate(shown or ()):

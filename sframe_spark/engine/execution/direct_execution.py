@@ -1,4 +1,4 @@
-"""Few rows in memory: an action computes the columns that it reads, one kernel after the other, without a plan.
+"""Direct execution of few rows in memory: kernels compute the required columns one after the other, without a plan.
 
 A plan costs the same for ten rows as for ten million, and as much as a hundred kernels over ten rows.
 See docs/decisions/038-few-rows-without-a-plan.md.
@@ -33,38 +33,38 @@ from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, Recorded
 # Of more rows, or longer ones, laws and batches save more than they cost.
 MAX_ROWS = 4_096
 MAX_BYTES = 8 << 20
-# What all columns take that are computed on the way.
+# Limit for all intermediate columns together.
 MAX_TOTAL_BYTES = 64 << 20
 
 # Columns of inputs whose order is followed through all nodes, one by one.
 MAX_COLUMNS_PASSED, MAX_COLUMNS_PASSED_FOR_EACH = 1_000, 4
 
-# Of more nodes columns stay that were computed, for the next action on them: a column that is changed and looked at in turn is not made from its
-# beginning each time.
+# In graphs of more nodes computed columns are cached for the next action, so that a column which is changed and displayed in turn is not recomputed
+# from the start each time.
 MAX_NODES_RECOMPUTED = 32
 
-# The plan raises what is to be raised: it may not compute the value at all, and knows in which row it is.
+# On failure the plan runs, and raises: it may not compute the value at all, and knows the row of the error.
 FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError, pa.ArrowException)
 
 
 class _NeedsPlanError(Exception):
-    """Rows of files or of Spark, calls of users' functions, plug-ins, or more than a few rows."""
+    """The rows need a plan: they come from files or Spark, call users' functions or plug-ins, or are too many."""
 
 
 def few_rows(root: PlannerNode) -> Chunk | None:
-    """All rows of a node that has few, all made of rows in memory; None where they need a plan, and where computing them fails."""
+    """Return all rows of a node that has few, computed from rows in memory; None where they need a plan, or computing them fails."""
     result = _run_directly(root)
     return None if result is None else result.rows
 
 
 def direct_source(root: PlannerNode) -> PlannerNode | None:
-    """The same rows as a source."""
+    """Return the same rows as a source."""
     result = _run_directly(root)
     return None if result is None else PlannerNode(MemorySource.of(result.rows, root.schema, result.order))
 
 
 def needs_no_plan(root: PlannerNode) -> bool:
-    """Whether the rows of a node would be computed without a plan, as far as can be told before; nothing is computed."""
+    """Return whether the rows of a node would probably be computed without a plan; nothing is computed."""
     if not _may_be_few(root):
         return False
     try:
@@ -77,7 +77,7 @@ def needs_no_plan(root: PlannerNode) -> bool:
 
 @attrs.frozen(eq=False)
 class DirectResult:
-    """The rows of a node, and the order that they are known to be in."""
+    """The rows of a node, and their recorded order."""
 
     rows: Chunk
     order: RecordedOrder
@@ -110,7 +110,7 @@ def _max_rows() -> int:
 
 
 def _may_be_few(root: PlannerNode) -> bool:
-    """Whether the first source below a node has few rows in memory: of what else there is few plans are unlike that."""
+    """Return whether the first source below a node has few rows in memory, a cheap test that most other plans fail."""
     node, max_rows = root, _max_rows()
     if config.check == "result" or (root.length.rows is not None and root.length.rows > max_rows):
         return False
@@ -121,18 +121,18 @@ def _may_be_few(root: PlannerNode) -> bool:
 
 @attrs.define(eq=False)
 class DirectRun:
-    """The values of some columns of nodes, found from the result down and computed from the sources up.
+    """One direct run: required columns are found from the result down, and computed from the sources up.
 
     Parameters
     ----------
     max_rows, max_bytes
-        What no node may have more of.
+        Limits for each node.
     wanted
         The columns that are read of each node, by its ``id``.
     reads
         The columns of its inputs that are read for these, by slot; inputs of which none is read are left out.
     operators, inputs
-        What computes each node, of which others.
+        The operator that computes each node, and its inputs.
     order
         The nodes, inputs before those that read them.
     values, counts
@@ -167,7 +167,7 @@ class DirectRun:
         return Chunk(tuple([values[column] for column in range(width)]), self.counts[id(root)])
 
     def keep_columns(self, root: PlannerNode) -> None:
-        """Let computed columns, as far as others than such read them, be the rows that were found; the caller holds the lock."""
+        """Replace computed columns that other operators read by their values; the caller holds the lock."""
         read = [child for node in self.order if not node.operator.is_program for child in self.inputs[id(node)]]
         for node in {id(node): node for node in read}.values():
             is_free = node.claim is None or node.claim.done.is_set()
@@ -178,7 +178,7 @@ class DirectRun:
                 node.splice(PlannerNode(MemorySource.of(rows, node.schema)))
 
     def find(self, root: PlannerNode) -> None:
-        """Find out what is read of which nodes.
+        """Find the required columns of each node.
 
         Raises
         ------
@@ -190,12 +190,12 @@ class DirectRun:
         self.recorded_row_order = self.known_order(root)
 
     def known_order(self, root: PlannerNode) -> RecordedOrder:
-        """The order that the rows are known to be in, beside what a look at each of their columns tells.
+        """Return the known order of the rows, beyond what each column's statistics state.
 
         Raises
         ------
         _NeedsPlanError
-            If it takes longer to find than a plan, after whose laws nodes have fewer columns.
+            If finding it would take longer than planning.
         """
         if root.facts.width == 1 or not any(map(self._sets_an_order, self.order)):
             return NO_RECORDED_ORDER
@@ -212,7 +212,7 @@ class DirectRun:
         return not passes and operator.row_range is None
 
     def _find_columns_read(self, root: PlannerNode, columns: Iterable[int]) -> None:
-        """What is read of each node; one that several read is come to again for what the others had not asked for."""
+        """Collect the required columns of each node; a shared node is revisited for further columns."""
         waiting = [(root, columns)]
         while waiting:
             node, requested = waiting.pop()
@@ -233,7 +233,7 @@ class DirectRun:
                 waiting.append((self.inputs[id(node)][slot], positions))
 
     def _read_for(self, node: PlannerNode, columns: Sequence[int]) -> Mapping[int, Sequence[int]]:
-        """The columns of inputs that are read for some columns of a node."""
+        """Return the columns of inputs that some columns of a node require."""
         operator, inputs = self.operators[id(node)], self.inputs[id(node)]
         if operator.is_source:
             return {}
@@ -245,14 +245,14 @@ class DirectRun:
         if len(inputs) == 1 and inputs[0].facts.width == 1:
             return {0: (0,)}
         requested = operator.input_columns(columns, [child.facts for child in inputs])
-        # An operator that only counts rows asks for the first column, which a frame without columns does not have.
+        # An operator that only counts rows requires the first column, which a frame without columns lacks.
         read = {
             slot: [p for p in positions if 0 <= p < child.facts.width] for slot, (positions, child) in enumerate(zip(requested, inputs, strict=True))
         }
         return {slot: positions for slot, positions in read.items() if positions} or {0: range(min(inputs[0].facts.width, 1))}
 
     def _put_in_order(self, root: PlannerNode) -> None:
-        """Inputs before those that read them, as far as any column of theirs is read."""
+        """Order the nodes of which columns are required, inputs before their readers."""
         opened: set[int] = set()
         waiting: list[tuple[PlannerNode, bool]] = [(root, False)]
         while waiting:
@@ -325,14 +325,14 @@ class DirectRun:
         return dict(zip(outputs, made.columns, strict=True))
 
     def _columns_read(self, node: PlannerNode) -> tuple[list[int], list[list[int]], list[tuple[PlannerNode, list[int]]]]:
-        """The columns that are read of a node, those of each input for that, and the inputs with any."""
+        """Return the required columns of a node, those of each input, and the inputs that have any."""
         reads, inputs = self.reads[id(node)], self.inputs[id(node)]
         kept = [sorted(reads.get(slot, ())) for slot in range(len(inputs))]
         left = [(child, part) for child, part in zip(inputs, kept, strict=True) if part or not child.facts.width]
         return sorted(self.required[id(node)]), kept, left
 
     def _made(self, operator: Operator, chunks: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """The rows that a kernel makes of all rows of its inputs."""
+        """Run a kernel on all rows of its inputs."""
         if operator.counts_rows:
             sides: list[Any] = [Lookup.of_rows(chunk, item.schema) for chunk, item in zip(chunks, facts, strict=True)]
             operator = operator.counted(sides, facts)
@@ -374,7 +374,7 @@ class DirectRun:
 
 
 def united_inputs(node: PlannerNode) -> list[PlannerNode]:
-    """What a node unites, those of inputs that do the same in their place: frames appended one by one are put together once."""
+    """Return the inputs of a union with nested unions flattened, so that frames appended one by one are concatenated once."""
     result: list[PlannerNode] = []
     waiting = [*node.inputs[::-1]]
     while waiting:
@@ -387,7 +387,7 @@ def united_inputs(node: PlannerNode) -> list[PlannerNode]:
 
 
 def operator_without_plan(node: PlannerNode) -> Operator:
-    """What computes a node of a few rows.
+    """Return the operator that computes a node of few rows.
 
     Raises
     ------

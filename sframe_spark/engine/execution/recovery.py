@@ -1,4 +1,4 @@
-"""How temporary rows were made: when their files are lost they are made again, from what is left.
+"""Recovery of temporary rows: when their files are lost they are computed again from their lineage.
 
 See docs/decisions/025-lost-temporary-files.md.
 """
@@ -41,12 +41,12 @@ Make = Callable[[PlannerNode], object]
 
 @attrs.frozen(eq=False)
 class ForgottenDataset:
-    """Stands for a temporary dataset that nobody kept alive.
+    """Placeholder for a temporary dataset that was garbage-collected.
 
     Parameters
     ----------
     recipe
-        How its rows were made.
+        How its rows were computed.
     """
 
     lineage: RowLineage
@@ -54,20 +54,20 @@ class ForgottenDataset:
 
 @attrs.define(eq=False)
 class RowLineage:
-    """How the rows of a temporary dataset are made; it keeps no other temporary dataset alive.
+    """How the rows of a temporary dataset were computed; it keeps no other temporary dataset alive.
 
     Parameters
     ----------
     plan
-        The graph, of which nobody else holds a node; None if they cannot be made again.
+        A private copy of the graph; None if the rows cannot be computed again.
     reason
         Why they cannot.
     leaves
-        By ``id`` of the plan's nodes over temporary datasets: what keeps one alive, if somebody does, and its recipe.
+        By ``id`` of the plan's nodes over temporary datasets: a weak reference to the dataset's handle, and its lineage.
     size, generations
-        Bytes that the recipe keeps, with those of its leaves, about; how many stand one above the other.
+        Estimated bytes of the lineage with its leaves; how deep lineages are nested.
     found
-        The rows, if they were made again.
+        The rows, if they were computed again.
     """
 
     plan: PlannerNode | None = None
@@ -79,7 +79,7 @@ class RowLineage:
 
 
 def lineage_of(root: PlannerNode) -> RowLineage:
-    """How the rows of a node are made; the caller holds the graph's lock."""
+    """Return the lineage of a node's rows; the caller holds the graph lock."""
     nodes = []
     for node in postorder([root]):
         nodes.append(node)
@@ -107,19 +107,19 @@ def lineage_of(root: PlannerNode) -> RowLineage:
 
 
 def remember_lineage(node: PlannerNode, result: PlannerNode) -> None:
-    """Keep with temporary rows how they were made, before they take the place of a node; the caller holds the graph's lock."""
+    """Attach the lineage of a node to the temporary rows that replace it; the caller holds the graph lock."""
     source = result.operator
     if isinstance(source, SegmentSource) and isinstance(source.handle, TemporaryHandle) and source.handle.lineage is None:
         source.handle.lineage = lineage_of(node) if source == SegmentSource.of(source.manifest) else RowLineage()
 
 
 def lineage_behind(handle: TemporaryHandle | ForgottenDataset) -> RowLineage:
-    """The recipe of a temporary dataset."""
+    """Return the lineage of a temporary dataset."""
     return handle.lineage if isinstance(handle.lineage, RowLineage) else RowLineage()
 
 
 def _refusal(node: PlannerNode) -> str:
-    """Why a node's rows cannot be made again from those of its inputs; empty if they can."""
+    """Return why a node's rows cannot be computed again from its inputs; empty if they can."""
     if isinstance(node.operator, SparkSource):
         return FROM_SPARK
     if functions_of(node):
@@ -128,7 +128,7 @@ def _refusal(node: PlannerNode) -> str:
 
 
 def restore_lost_rows(root: PlannerNode, make: Make) -> bool:
-    """Make again the temporary rows below a node whose files are lost, and let the graph read these; False where none is lost.
+    """Compute lost temporary rows below a node again and let the graph read these; return whether any were lost.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def restore_lost_rows(root: PlannerNode, make: Make) -> bool:
     Raises
     ------
     StorageError
-        If rows are lost that cannot be made again, or are others then.
+        If lost rows cannot be computed again, or differ then.
     """
     with GRAPH_LOCK:
         sources = [node.operator for node in postorder([root]) if isinstance(node.operator, SegmentSource)]
@@ -156,7 +156,7 @@ def restore_lost_rows(root: PlannerNode, make: Make) -> bool:
 
 
 def lost_file(source: SegmentSource) -> str | None:
-    """A file of temporary rows that is not there any more; None where all are, or rows are not temporary."""
+    """Return a missing file of temporary rows; None where none is missing, or rows are not temporary."""
     if not isinstance(source.handle, (TemporaryHandle, ForgottenDataset)):
         return None
     directory = source.manifest.directory
@@ -169,7 +169,7 @@ def lost_file(source: SegmentSource) -> str | None:
 
 
 def _made_again(source: SegmentSource, make: Make) -> None:
-    """Make the rows of a temporary dataset again, once for all who read it."""
+    """Compute the rows of a temporary dataset again, once for all readers."""
     lineage, file = lineage_behind(source.handle), lost_file(source)
     if lineage.found is not None and not (isinstance(lineage.found, SegmentSource) and lost_file(lineage.found) is not None):
         return
@@ -183,12 +183,12 @@ def _made_again(source: SegmentSource, make: Make) -> None:
     lineage.found = made
     for reference, below in lineage.leaves.values():
         if reference() is None:
-            # What was made on the way is kept by nobody.
+            # Intermediate rows are not retained.
             below.found = None
 
 
 def _with_leaves(lineage: RowLineage, node: PlannerNode, inputs: Sequence[PlannerNode], make: Make) -> PlannerNode:
-    """A node of a recipe's plan over what is left of the rows that it reads."""
+    """Copy a node of a lineage's plan, with its leaves restored where they are lost."""
     if id(node) not in lineage.leaves:
         return PlannerNode(node.operator, inputs, node.facts)
     reference, below = lineage.leaves[id(node)]
@@ -200,7 +200,7 @@ def _with_leaves(lineage: RowLineage, node: PlannerNode, inputs: Sequence[Planne
 
 
 def _over(old: SegmentSource, node: PlannerNode) -> PlannerNode:
-    """A node over the rows that were made again: the columns and rows that it had of those that are lost, in what order it knew them."""
+    """Return a node with the same columns and row range over the restored rows, and the same recorded order."""
     made = lineage_behind(old.handle).found
     assert isinstance(made, (SegmentSource, MemorySource))
     part = made.with_columns(old.positions).rows_between(old.start, old.stop)
@@ -210,7 +210,7 @@ def _over(old: SegmentSource, node: PlannerNode) -> PlannerNode:
 
 
 def _are_same(old: SegmentSource, made: SegmentSource | MemorySource) -> bool:
-    """Whether rows are those that they were, by what was recorded of the whole dataset; sums of floats depend on how rows were divided."""
+    """Return whether restored rows match the recorded statistics; floats are left out, as their sums depend on how rows were divided."""
     if made.row_count != old.manifest.rows or made.infer_type(()) != tuple(old.manifest.types):
         return False
     for kind, one, other in zip(old.manifest.types, SegmentSource.of(old.manifest).statistics(), made.statistics(), strict=False):

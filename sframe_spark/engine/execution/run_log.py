@@ -1,4 +1,4 @@
-"""The journal of a run: what became of each section, in the order in which they ran. It holds no nodes and no rows."""
+"""The log of a run: the outcome of each section, in execution order. It refers to no nodes and no rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sframe_spark.engine.physical.sections import THE_RESULT, Mode
 
 @attrs.define
 class SectionOutcome:
-    """What became of one section.
+    """The outcome of one section.
 
     Parameters
     ----------
@@ -22,15 +22,15 @@ class SectionOutcome:
     reads
         Numbers of the sections whose rows it read.
     reason
-        Why its rows had to be there.
+        Why its rows were computed.
     seconds
-        How long it ran, without those that it reads.
+        How long it ran, without the sections that it reads.
     rows, size
-        Rows that it made, and the bytes that they take in memory or in files; None where nobody counted.
+        Rows that it made, and their bytes in memory or in files; None where they were not counted.
     tasks
         Spark tasks that made them; None where Spark made them in a query of its own.
     spilled
-        Bytes that Spark put on disk as it had no room for them; None where nobody asked.
+        Bytes that Spark spilled to disk; None where not measured.
     queries
         Spark queries that were made for it: more than one where the first left out numbers that a sum has; None where Spark made none.
     is_on_disk
@@ -59,7 +59,7 @@ class SectionOutcome:
 
 @attrs.frozen
 class Mark:
-    """A place in a journal: how many outcomes it had, and which numbers were given."""
+    """A position in a run log: its number of outcomes, and the section numbers given so far."""
 
     outcomes: int
     numbers: dict[str, int]
@@ -79,7 +79,7 @@ class RunLog:
     _numbers: dict[str, int] = attrs.Factory(dict)
 
     def next_number(self, prefix: str) -> str:
-        """The number of the next section, of the plan (no prefix) or of one that was planned again.
+        """Return the number of the next section, of the plan (no prefix) or of a section that was planned again.
 
         Examples
         --------
@@ -91,7 +91,7 @@ class RunLog:
         return f"{prefix}{number}"
 
     def add_run(self, other: RunLog, reason: str) -> None:
-        """Add what ran before, and why, with numbers of its own; those that follow are counted on."""
+        """Append the log of an earlier run, and why it ran; its sections are renumbered to follow on."""
         before = self._numbers.get("", 0)
         for outcome in other.outcomes:
             reads = tuple(shifted(number, before) for number in outcome.reads)
@@ -100,18 +100,18 @@ class RunLog:
         self._numbers[""] = before + other._numbers.get("", 0)
 
     def mark(self) -> Mark:
-        """Where an attempt begins."""
+        """Return the current position, at which an attempt begins."""
         return Mark(len(self.outcomes), dict(self._numbers))
 
     def give_up(self, mark: Mark) -> None:
-        """Note that what ran since a mark was for nothing; the next attempt has the same numbers."""
+        """Mark outcomes since a position as discarded; the next attempt reuses their numbers."""
         for outcome in self.outcomes[mark.outcomes :]:
             outcome.is_given_up = True
         self._numbers = dict(mark.numbers)
 
 
 def shifted(number: str, by: int) -> str:
-    """A number counted on.
+    """Return a section number shifted by an offset.
 
     Examples
     --------
