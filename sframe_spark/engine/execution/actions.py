@@ -2,9 +2,9 @@
 
 See docs/decisions/003-once-per-row.md, and docs/decisions/009-one-evaluation.md for rows of users' DataFrames.
 
-The node that calls a function owns its results. An action claims the nodes whose functions its plan calls; other actions wait until it is done. Few rows are
-computed on the driver, where each node's memo keeps what its function gave. Many rows are computed by Spark tasks only when the node itself is
-materialised, or something above it through which alone it can be reached.
+The node that calls a function owns its results. An action claims the nodes whose functions its plan calls; other actions wait until it is done. Few
+rows are computed on the driver, where each node's memo keeps what its function gave. Many rows are computed by Spark tasks only when the node
+itself is materialised, or something above it through which alone it can be reached.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a section over sources runs, in each of the modes; what is found out on the way never loses rows that were computed."""
+"""Execution of physical plans: how a section runs in each mode, and the executor, which runs the sections of a plan in order."""
 
 from __future__ import annotations
 
@@ -75,23 +75,23 @@ from sframe_spark.session.deployment import reads_our_files
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 
-# What parts put together may take on the driver. Of many tasks each may send more than its share, as their parts are often alike, but all of them no
-# more than half of what Spark lets a driver collect.
+# Limits for merged partial states on the driver. With many tasks each may send more than its share, as their groups are often the same, but all
+# together at most half of what Spark lets a driver collect.
 PARTS_BYTES = 64 << 20
 MIN_PART_BYTES = 256 << 10
-# Keys of parts, and values that are each kept once, are numbered anew where parts are put together.
+# Merging partial states needs memory for copies.
 COPIES_OF_PARTS = 8
 SENT_PARTS_BYTES = 512 << 20
-# Where rows were exchanged: ranges are more or less even.
+# Several tasks for each thread, as exchanged ranges differ in size.
 TASKS_PER_THREAD = 8
 
-# Writes some rows into a directory as the segment of a number.
+# Writes rows into a directory as the segment of the given number.
 Writing = Callable[[str, int], SegmentEntry]
 
 
 @attrs.frozen(eq=False)
 class ReplanNeeded:
-    """A section could not be made in its mode: ``root`` is what is left to be planned, over the rows that are there already."""
+    """A section could not run in its mode: ``root`` is the rest to be planned again, over the rows that were computed already."""
 
     root: PlannerNode
 
@@ -117,9 +117,9 @@ class SectionRunner:
     spilled: int | None = None
 
     def run(self, section: Section) -> PlannerNode | ReplanNeeded:
-        """A source of the rows of a section."""
+        """Run a section and return a source of its rows."""
         if section.mode is Mode.GATHERED:
-            # Arrays of all rows come, and go, and come again.
+            # The allocator setting for batches does not suit arrays of all rows.
             return self._gathered(section.root)
         with memory_for_batches():
             return self._over_batches(section)
@@ -147,14 +147,14 @@ class SectionRunner:
         return self.on_driver(root, placement)
 
     def keep(self, rows: Chunk | ChunkedRows, node: PlannerNode) -> PlannerNode:
-        """A source of rows in memory: of these, or of the segments that they are written to where the user wants files."""
+        """Return a source of rows in memory, or of the segments that they are written to where the options name a directory."""
         if self.options.directory is not None:
             return write_in_memory(rows, node.schema, self.options, recorded_order(node))
         return PlannerNode(MemorySource.of(rows, node.schema, recorded_order(node)))
 
     @memory_for_batches()
     def on_driver(self, node: PlannerNode, placement: Placement, budgets: int = 1) -> PlannerNode:
-        """A source of the rows of a section: in memory, or on disk where they turn out to be too large for that."""
+        """Run a section in this process and return a source: in memory, or on disk where the rows turn out to be too large."""
         alone, rows = needs_one_batch(node), placement.rows_to_run
         runner = PipelineRunner(Pipeline.of(node), in_one_batch=alone, threads=local_threads())
         stream = runner.chunks(0, rows, True, rows) if alone else runner.stream(0, rows, config.batch_rows)
@@ -169,7 +169,7 @@ class SectionRunner:
         return self.keep(concatenate(chunks, node.schema), node)
 
     def by_ranges(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> PlannerNode:
-        """A source of the rows of a section that are made range by range."""
+        """Run a section as tasks over row ranges and return a source."""
         tasks = self.tasks_of(node, placement, workers := sequential_if_faster(node, workers))
         self.log.append(f"segments: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
@@ -180,7 +180,7 @@ class SectionRunner:
         return self._written(node, workers, [partial(write_range, task) for task in tasks], tasks)
 
     def _written(self, node: PlannerNode, workers: TaskRunner, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
-        """A source of rows of which each part is written into a directory as the segment of a number."""
+        """Run functions that each write a segment, and return a source of these."""
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             workers.require_writable(dataset.directory)
             works = [partial(write, dataset.directory, number) for number, write in enumerate(parts)]
@@ -188,7 +188,7 @@ class SectionRunner:
         return segment_source(manifest, dataset.handle)
 
     def _buffered_or_written(self, node: PlannerNode, workers: TaskRunner, tasks: list[RangeTask]) -> PlannerNode:
-        """A source of the rows of tasks that threads run: in memory, where all find room; written, those that did first, where they do not."""
+        """Run tasks in threads and return a source: in memory where all rows fit, else of segments."""
         room = reservation_for_results()
         begun = workers.run([partial(partial_rows_of_task, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
         return self._keep_or_spill(node, workers, begun, room)
@@ -200,14 +200,14 @@ class SectionRunner:
         return self._written(node, workers, [partial(part.write, node.schema) for part in begun])
 
     def by_source(self, node: PlannerNode) -> PlannerNode:
-        """A source of the rows of one that decodes them, written by threads of this process before a Spark has even started."""
+        """Write the rows of a source that decodes them as segments, in threads of this process."""
         self.log.append(f"threads: {node.operator_type} over {node.length.known_rows} rows")
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             manifest = dataset.publish(source_of(node).write_segments(dataset.directory))
         return segment_source(manifest, dataset.handle)
 
     def tasks_of(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> list[RangeTask]:
-        """Tasks that together make the rows of a section; what they read of memory elsewhere is stored first."""
+        """Divide a section into tasks; large tables in memory are stored first where tasks run in other processes."""
         if workers.is_out_of_process:
             require_owned(node, self.owned)
             node = with_stored_tables(node, workers.is_on_this_machine)
@@ -216,7 +216,7 @@ class SectionRunner:
         return tasks
 
     def as_query(self, node: PlannerNode) -> PlannerNode:
-        """A source of the rows of a Spark query."""
+        """Run a Spark query and return a source of its rows."""
         if self.options.naive:
             return self.keep(query.collect(node), node)
         require_owned(node, self.owned)
@@ -231,14 +231,14 @@ class SectionRunner:
         return write_query(node, self.options)
 
     def _may_be_few_groups(self, node: PlannerNode) -> bool:
-        """True for groups that fit the driver's memory if they are few, and probably are."""
+        """Return whether groups are probably so few that they fit the driver's memory."""
         keys = node.operator.group_keys
         if keys is None or self.options.directory is not None or not rows_fit(node, self.options.in_memory):
             return False
         return has_few_groups(node.inputs[0], keys)
 
     def _whole(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Rows that a kernel makes of all rows of its input at once; the input alone where it takes too much memory for that."""
+        """Run a kernel on all rows of its input at once; replan over the input where it is too large for memory."""
         below = node.inputs[0]
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
         in_memory = isinstance(below.operator, MemorySource)
@@ -250,7 +250,7 @@ class SectionRunner:
         return self.keep(require_inferred(node.operator, (), rows, node.schema), node)
 
     def _gathered(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Rows that a kernel makes of all rows of its input, which threads make; nothing where these turn out to take too much memory."""
+        """Run a kernel on all rows of its input, which threads compute; replan where these are too large for memory."""
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
@@ -268,7 +268,7 @@ class SectionRunner:
         return write_in_memory(made, node.schema, self.options, recorded_order(node))
 
     def _exchanged(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Rows that a kernel makes of each range of a column's values, whose rows threads exchange; nothing where one range takes too much memory."""
+        """Run a kernel on each range of a column, after threads exchanged the rows; replan where a range is too large for memory."""
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
         tasks = self.tasks_of(below, placement, workers)
         ranges = key_ranges_of(node)
@@ -286,7 +286,7 @@ class SectionRunner:
             return self._of_exchanged(node, found)
 
     def _joined(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Rows of a join of pieces that threads cut both sides into; nothing where one piece takes too much memory."""
+        """Join hash partitions of both sides in threads; replan where a partition is too large for memory."""
         tasks = [self.tasks_of(side, placement_of(side), ThreadRunner()) for side in node.inputs]
         self.tasks = sum(map(len, tasks))
         with PartitionedJoin.of(node) as joined:
@@ -303,7 +303,7 @@ class SectionRunner:
             return made
 
     def _exchanged_by_tasks(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """The same, in Spark's tasks; nothing where these do not share files with this process, or the rows of one range take too much memory."""
+        """Run a kernel on each range of a column in Spark tasks; replan where they share no files with this process, or a range is too large."""
         workers, weight = SparkTaskRunner(), plan_size_of(node.inputs[0], UNKNOWN_BYTES)
         assert weight is not None
         handle = temporary_store().new_dataset()
@@ -311,10 +311,10 @@ class SectionRunner:
             if not is_shared_with(workers, handle.directory):
                 self.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
                 return ReplanNeeded(node)
-            # The sample is not sent all keys of a large table in memory, but reads them where the tasks do.
+            # A large table in memory is stored first, so that the sampling tasks read it, too.
             node = node.with_inputs([with_stored_tables(node.inputs[0])])
             tasks, least = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers), ranges_of_tasks(weight)
-            # Nobody knew how many tasks there would be. A range for each core is no more than quicker.
+            # The number of tasks was not known at planning time. A range for each core is desirable only.
             most = MAX_EXCHANGE_RUNS // len(tasks)
             if least > most:
                 self.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
@@ -344,7 +344,7 @@ class SectionRunner:
         return self._keep_or_spill(node, ThreadRunner(), begun, room)
 
     def _from_parts(self, node: PlannerNode, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
-        """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""
+        """Merge the partial states that tasks compute of their ranges into the result; replan where the states are too large."""
         below, operator = node.inputs[0], node.operator
         assert isinstance(operator, DecomposableOperator)
         numbered = numbered_rows(node)
@@ -364,7 +364,7 @@ class SectionRunner:
         return self.keep(require_inferred(operator, (), operator.rows_from(part, [below.facts]), node.schema), node)
 
     def _read_late(self, node: PlannerNode, numbered: NumberedRows, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
-        """Rows that were chosen by their numbers."""
+        """Late materialization: read all columns of the rows that were chosen by row number."""
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
         found = inner._from_parts(numbered.top, workers)
         self.tasks = inner.tasks
@@ -374,7 +374,7 @@ class SectionRunner:
         return self.keep(require_inferred(node.operator, (), numbered.rows(found), node.schema), node)
 
     def _first_rows(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """The first rows, or few rows of a join, without computing the others; nothing where a bounded look does not give them."""
+        """Return the first rows, or few rows of a join, without computing the others; replan where a bounded probe does not find them."""
         below, taken = node.inputs[0], node.operator.row_range
         assert taken is not None
         base_rows = placement_of(below).rows_to_run
@@ -399,14 +399,14 @@ class SectionRunner:
 def run_exchange_tasks(
     tasks: Sequence[RangeTask], operator: Operator, ranges: RangePartitioner, workers: TaskRunner, directory: str
 ) -> list[TaskOutput]:
-    """What tasks have written of the rows below a kernel."""
+    """Run tasks that partition and write the input of a kernel."""
     assert operator.split_by is not None
     works = [partial(write_exchange_rows, task, number, operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]
     return workers.run(works, f"exchanging for {operator.name}", tasks)
 
 
 def is_shared_with(workers: TaskRunner, directory: str) -> bool:
-    """True where those who work elsewhere can exchange files in a directory of this process."""
+    """Return whether tasks and this process see each other's files in a directory."""
     if is_remote(get_session()) or not reads_our_files(get_session()):
         return False
     try:
@@ -417,7 +417,7 @@ def is_shared_with(workers: TaskRunner, directory: str) -> bool:
 
 
 def task_runner_for(mode: Mode) -> TaskRunner:
-    """Those who work on the ranges of a section."""
+    """Return the task runner of a mode."""
     if mode in (Mode.THREADS, Mode.PARTS_OF_THREADS):
         return ThreadRunner()
     if mode in (Mode.IN_TURN, Mode.PARTS_IN_TURN):
@@ -426,11 +426,11 @@ def task_runner_for(mode: Mode) -> TaskRunner:
 
 
 def every(rows: Chunk, step: int) -> Chunk:
-    """Every so many-th of some rows."""
+    """Return every ``step``-th row."""
     return rows if step == 1 else rows.rows_at(np.arange(0, rows.rows, step))
 
 
-# The executor: runs the sections of a physical plan, one after the other, until its rows are one source.
+# The executor.
 
 Result = TypeVar("Result")
 
@@ -450,9 +450,9 @@ class Executor:
     free
         Users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes`).
     journal
-        Filled with what became of each section.
+        Filled with the outcome of each section.
     prefix
-        What the numbers of sections begin with: the number of the one that is planned again.
+        Prefix of section numbers: the number of the section that is planned again.
     """
 
     options: MaterializeOptions
@@ -463,25 +463,25 @@ class Executor:
     prefix: str = ""
 
     def execute(self, root: PlannerNode) -> PlannerNode:
-        """A source node that holds the rows of ``root``."""
+        """Compute ``root`` and return a source node of its rows."""
         return self.with_full_sorts_if_needed(lambda plan: self.run(self.plan(plan)), root)
 
     def save(self, root: PlannerNode) -> PlannerNode:
-        """A source over the dataset in ``options.directory``: rows that are only in memory or in other datasets are written too."""
+        """Write the rows to ``options.directory`` and return a source, even if they are stored elsewhere already."""
         return self.with_full_sorts_if_needed(lambda plan: self._save(self.plan(plan)), root)
 
     def counted(self, root: PlannerNode) -> PlannerNode:
-        """The plan as one section that is not run: where joins decide how many rows there are, their matches are counted."""
+        """Prepare a plan without running its last section, and count the matches of joins that decide its number of rows."""
         return self.with_full_sorts_if_needed(lambda plan: with_all_counted(self.ready(self.plan(plan)).root), root)
 
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
-        """The plan as one Spark query, with what cannot be part of it already executed."""
+        """Return the plan as one Spark query, after running the sections that cannot be part of it."""
         node, placement = self.with_full_sorts_if_needed(self._fit_for_query, root)
         require_owned(node, self.owned)
         return with_stored_tables(node), placement
 
     def plan(self, root: PlannerNode, reason: str = THE_RESULT, refused: frozenset[Mode] = frozenset()) -> Section:
-        """The sections of a plan; those have run on whose rows it depends how many rows a join has."""
+        """Plan the sections, after running those whose rows decide how many rows a join has."""
         if self.options.naive:
             return as_one_query(root, reason)
         while True:
@@ -494,9 +494,9 @@ class Executor:
             root = fold([root], partial(over_known, known))[id(root)]
 
     def with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
-        """A run of the plan; with all rows sorted by Spark where it turns out that too many rows tie."""
+        """Run a plan; if too many rows tie, run it again with full sorts by Spark."""
         with GRAPH_LOCK:
-            # Nodes of users' graphs that no law has changed are part of the plan, and others may splice them meanwhile.
+            # Unchanged nodes of the user's graph are part of the plan, and other threads may splice them meanwhile.
             plan = private_copy(root)
         with rechecking_after_failure(plan, self.options.directory):
             begun = self.run_log.mark()
@@ -511,23 +511,23 @@ class Executor:
         return result
 
     def run(self, section: Section) -> PlannerNode:
-        """A source of the rows of a section, after those of all sections that it reads."""
+        """Run a section after those that it reads, and return a source."""
         self._start_for(section)
         return self._run_alone(self.ready(section))
 
     def _start_for(self, section: Section) -> None:
-        """Let Spark start in the background where a section is sure to need it and others run before."""
+        """Start Spark in the background where a later section certainly needs it."""
         sections = list(in_order_of_running([section]))
-        # A plan that would call functions elsewhere which it does not own is given up for one that calls them first.
+        # A plan that would call functions in other processes without owning them will be replaced.
         if any(map(needs_spark, sections[1:])) and not any(not_owned(each.root, self.owned) for each in sections if each.mode.is_remote_location):
             start_ahead()
 
     def ready(self, section: Section) -> Section:
-        """A section over sources: those that it reads have run, and what depended on their rows is decided."""
+        """Run the sections that a section reads, and replan it over their results."""
         return self._decided(section, self._results_of(section.inputs))
 
     def _results_of(self, sections: Sequence[Section]) -> dict[int, PlannerNode]:
-        """Sources of the rows of some sections, and of those that these read, by ``id`` of the sections."""
+        """Run some sections and those that they read; return sources by ``id`` of the sections."""
         if not sections:
             return {}
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
@@ -537,7 +537,7 @@ class Executor:
         return results
 
     def _decided(self, section: Section, results: dict[int, PlannerNode]) -> Section:
-        """A section over the rows that it reads, planned again: these may tell more than was known."""
+        """Plan a section again over the results that it reads, as more is known of them now."""
         section.number = section.number or self.run_log.next_number(self.prefix)
         if not results:
             return section
@@ -546,7 +546,7 @@ class Executor:
         return section if root is section.root else self._planned_again(section, root)
 
     def _planned_again(self, section: Section, root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> Section:
-        """What a section is, given rows that it reads, or that it is not to run as was planned."""
+        """Plan a section again, over results or without refused modes."""
         inner = attrs.evolve(self, prefix=f"{section.number}.")
         again = inner.plan(root, section.reason, refused)
         results = inner._results_of(again.inputs)
@@ -556,7 +556,7 @@ class Executor:
         return inner._decided(again, results)
 
     def _run_alone(self, section: Section) -> PlannerNode:
-        """A source of the rows of a section that reads no others."""
+        """Run a section that reads no others, replanning it as needed."""
         if section.mode is Mode.DONE:
             return section.root
         result = self.run_as_planned(section)
@@ -565,7 +565,7 @@ class Executor:
         return result
 
     def run_as_planned(self, section: Section) -> PlannerNode | ReplanNeeded:
-        """A source of the rows of a section that reads no others, or what is left to be planned."""
+        """Run a section in its mode and log the outcome."""
         began = time.perf_counter()
         runs = self.runs()
         with (self.options.measure or nothing_measured)() as work, counting_queries() as counted:
@@ -577,7 +577,7 @@ class Executor:
         return result
 
     def runs(self) -> SectionRunner:
-        """How sections over sources run."""
+        """Return a runner of sections."""
         return SectionRunner(self.options, self.log, self.owned)
 
     def _save(self, planned: Section) -> PlannerNode:
@@ -594,7 +594,7 @@ class Executor:
         return runs.on_driver(source, placement) if is_small(source) or streams_faster_locally(source) else runs.by_ranges(source, placement, workers)
 
     def _fit_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
-        """The plan as a Spark query over sources."""
+        """Return the plan as a Spark query over sources."""
         node, _ = SectionPlanner(self.free).plan_for_query(root)
         waiting = sections_in(node)
         if not waiting:
@@ -603,7 +603,7 @@ class Executor:
 
 
 def over_known(known: dict[int, tuple[SectionOrigin, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
-    """A node over other inputs, or what it becomes of the rows that are known, by its ``id``."""
+    """Return a node over new inputs, or what replaces it now that its rows are known."""
     if id(node) not in known:
         return node.with_inputs(inputs)
     section_origins, rows = known[id(node)]
@@ -611,19 +611,19 @@ def over_known(known: dict[int, tuple[SectionOrigin, PlannerNode]], node: Planne
 
 
 def with_results(root: PlannerNode, results: dict[int, PlannerNode]) -> PlannerNode:
-    """A part of a plan over the rows of the sections that it reads."""
+    """Return a plan with the results of sections in place of their placeholders."""
     if not results:
         return root
     return rebuild(root, lambda node: results[id(node.operator.section)] if isinstance(node.operator, SectionResult) else node)
 
 
 def nothing_measured() -> AbstractContextManager[Work]:
-    """A block of which nobody asks what Spark does in it."""
+    """Return a context that measures nothing."""
     return nullcontext(Work())
 
 
 def outcome_of(section: Section, result: PlannerNode | ReplanNeeded, seconds: float) -> SectionOutcome:
-    """What became of a section."""
+    """Return the outcome of a section."""
     operators = tuple(node.operator_type for node in postorder([section.root]))
     outcome = SectionOutcome(section.number, section.mode, operators, section.reads, section.reason, seconds, instead_of=section.planned)
     if isinstance(result, ReplanNeeded):
@@ -635,7 +635,7 @@ def outcome_of(section: Section, result: PlannerNode | ReplanNeeded, seconds: fl
 
 
 def bytes_of(source: Source) -> int | None:
-    """What the rows of a result take, in memory or in files; None where nobody counted."""
+    """Return the bytes of a result, in memory or in files; None where unknown."""
     if isinstance(source, MemorySource):
         return source.data.size
     sizes = [entry.size for entry in source.manifest.segments] if isinstance(source, SegmentSource) else [None]
@@ -643,6 +643,6 @@ def bytes_of(source: Source) -> int | None:
 
 
 def with_full_sort(node: PlannerNode) -> PlannerNode:
-    """What an operator is where it met a limit: a sort of all rows in place of one that sorts ties."""
+    """Return a node with a sort of all rows in place of one that sorts ties only."""
     other = node.operator.otherwise()
     return node if other is None else other.make_planner_node(*node.inputs)

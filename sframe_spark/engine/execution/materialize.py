@@ -1,4 +1,4 @@
-"""Materialisation: optimize, execute, splice, under the lock; an action in flight is shared by all who want the same node."""
+"""Materialisation: a node's rows are computed and a source takes its place in the graph; concurrent requests for one node share the run."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from sframe_spark.session.deployment import is_spark_requested
 from sframe_spark.values.decode import decode
 from sframe_spark.values.equality import agree
 
-# New columns beside stored ones: they alone are computed and kept, the stored ones stay where they are.
+# Columns added to stored ones: only they are computed and stored.
 
-# Each source is read by itself, batch by batch: where more stand side by side, all columns are made once and are one source again.
+# A frame zipped of more sources is written anew as one source.
 MAX_SOURCES = 16
 
 NEW_COLUMNS = "the columns that are not stored yet; the others stay where they are"
@@ -58,11 +58,11 @@ class NewColumns:
     Parameters
     ----------
     together
-        These columns alone, side by side.
+        These columns alone, zipped.
     computed, stored
         The nodes that compute them, in this order, and those that have the other columns.
     shown
-        For each column of the frame the node that has it, and its number there.
+        For each column of the frame the node that has it, and its position there.
     """
 
     together: PlannerNode
@@ -71,12 +71,12 @@ class NewColumns:
     shown: Sequence[tuple[PlannerNode, int]]
 
     def names(self, names: Sequence[str]) -> list[str]:
-        """The names of the new columns, of those of all columns of the frame."""
+        """Return the names of the new columns, given those of all columns of the frame."""
         named = {(id(node), column): name for (node, column), name in zip(self.shown, names, strict=True)}
         return [named[id(node), column] for node in self.computed for column in range(node.facts.width)]
 
     def settle(self, root: PlannerNode) -> None:
-        """Let a frame be the stored columns beside those that were made, and what computes these be a view of them."""
+        """Replace the frame by its stored and its new columns zipped, and the nodes that computed new ones by projections."""
         with GRAPH_LOCK:
             everything, numbers, width = list[PlannerNode](), dict[tuple[int, int], int](), 0
             for node in self.stored:
@@ -91,17 +91,17 @@ class NewColumns:
             order = [numbers[id(node), column] for node, column in self.shown]
             root.splice(project(zip_columns(*everything, self.together), order))
             for node in self.computed:
-                # What others made meanwhile stays: the columns together are those below then, and no view of them may stand there.
+                # If another thread has materialised a node meanwhile, it stays as it is.
                 if node is not self.together and self.together.operator.is_source:
                     place = numbers[id(node), 0] - first
                     node.splice(project(self.together, range(place, place + node.facts.width)))
 
 
 def new_columns(root: PlannerNode) -> NewColumns | None:
-    """The columns of a frame that are computed beside stored ones; None where all columns are to be made.
+    """Return the columns of a frame to be computed while the others stay stored; None where all columns are to be written.
 
-    That is so where some columns are other rows' than whole nodes', where rows are few, where results are compared, and where a Spark works: its
-    queries read one source, so several would be put together for each.
+    All columns are written where some nodes are exposed in part only, where rows are few, where results are compared, and while Spark is in use:
+    its queries read one source, so several would have to be joined for each.
     """
     if not root.operator.arranges_columns or config.check == "result" or is_spark_requested():
         return None
@@ -122,7 +122,7 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
 
 
 def computed_columns(root: PlannerNode) -> list[tuple[PlannerNode, dict[int, int]]]:
-    """What computes columns of a frame and is an input of it, with the place in the frame of each column shown; the caller holds the lock."""
+    """Return the inputs of a frame that compute columns, with the position in the frame of each exposed column; the caller holds the lock."""
     if not root.operator.arranges_columns:
         return []
     places: dict[int, dict[int, int]] = {}
@@ -133,10 +133,10 @@ def computed_columns(root: PlannerNode) -> list[tuple[PlannerNode, dict[int, int
 
 
 def show_columns(root: PlannerNode, node: PlannerNode, places: dict[int, int]) -> None:
-    """Let what computes columns of a frame be a view of the frame's rows, which are there now; the caller holds the lock.
+    """Replace a node that computed columns of a frame by a view of the frame's rows; the caller holds the lock.
 
-    Whoever holds one of these columns as an SArray, or a copy of the frame with others beside it, asks for it without the frame. Rows that are
-    dear to make, some of whose columns the frame does not show, are made again for those alone.
+    An SArray of such a column, or another frame with it, refers to the node without the frame. If the frame exposes only some columns of rows that
+    are expensive to compute, they are computed again for the others alone.
     """
     width = node.facts.width
     if len(places) == width:
@@ -149,7 +149,7 @@ def show_columns(root: PlannerNode, node: PlannerNode, places: dict[int, int]) -
 
 
 def _may_stay(node: PlannerNode) -> bool:
-    """True for rows of ours in memory or on this machine: others' files may be written anew, and those elsewhere would be fetched at each look."""
+    """Return whether stored rows may stay where they are: in memory, or in local files of ours, which nobody changes."""
     operator = node.operator
     return isinstance(operator, MemorySource) or (isinstance(operator, SegmentSource) and not is_remote_location(operator.manifest.directory))
 
@@ -157,14 +157,14 @@ def _may_stay(node: PlannerNode) -> bool:
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
-# Of more datasets one after the other, each of Spark's queries would open them all.
+# A union of more datasets is written anew, as each Spark query would open them all.
 MAX_UNITED = 8
-# Rows of a join that are so many times those that it reads take much longer to make than to count.
+# A join with this many times more rows than its inputs takes much longer to compute than to count.
 MAX_TIMES_READ = 4
 
 
 def is_materialized(node: PlannerNode) -> bool:
-    """True when the node's rows are in a source (or side by side in several, or many rows one after the other in a few, numbered or not)."""
+    """Return whether the rows are stored: in a source, zipped from several, or as a union of a few large ones, with or without row numbers."""
     waiting, seen, united = [(node, False)], set(), 0
     while waiting:
         current, is_part = waiting.pop()
@@ -177,7 +177,7 @@ def is_materialized(node: PlannerNode) -> bool:
             continue
         if not operator.arranges_columns and not _is_stored_below(current):
             return False
-        # Spark reads the same columns of parts as they are, but puts no columns of several together.
+        # Spark reads the same columns of all inputs of a union, but cannot zip columns of several sources.
         if is_part and len(current.inputs) > 1 and not operator.unites_rows:
             return False
         seen.add(id(current))
@@ -187,26 +187,26 @@ def is_materialized(node: PlannerNode) -> bool:
 
 
 def _is_stored_below(node: PlannerNode) -> bool:
-    """True for many rows that are those of stored ones below, or their numbers: writing them again would only take time."""
+    """Return whether a node has many rows that are stored below, in a union or with row numbers, and need not be written again."""
     rows = node.length.rows
     return rows is not None and rows > config.small_rows and (node.operator.numbers_rows or node.operator.unites_rows)
 
 
 def is_decoded_on_read(node: PlannerNode) -> bool:
-    """True for a source whose rows whoever reads them decodes anew, or columns of one."""
+    """Return whether a node is, or projects, a source whose rows are decoded at each read."""
     while node.operator.arranges_columns and len(node.inputs) == 1:
         node = node.inputs[0]
     return node.operator.decodes
 
 
 def materialize(node: PlannerNode, options: MaterializeOptions | None = None, plan: PlannerNode | None = None) -> PlannerNode:
-    """Execute a node and splice the result into its place; every graph that holds the node sees a source from then on.
+    """Compute a node and splice the result into its place: every graph that refers to the node then sees a source.
 
-    Of a plan of the node that was run in part already the rest is run, where that goes well.
+    ``plan`` is a plan of the node that has run in part already, of which the rest is run.
     """
     chosen = options or MaterializeOptions()
     with GRAPH_LOCK:
-        # Whether rows are stored already, and which columns are, may depend on how many there are.
+        # Whether rows count as stored may depend on their number.
         learn_lengths(node)
     while not is_materialized(node) or chosen.directory is not None or (chosen.converts and is_decoded_on_read(node)):
         claim, busy = NodeClaim(), None
@@ -222,11 +222,11 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
             try:
                 claim.release()
             finally:
-                # Once more, as in `run_action`.
+                # A second call, as in `run_action`.
                 claim.release()
         busy.wait()
     with GRAPH_LOCK:
-        # What lies beside materialised rows knows their number from then on, though nothing was spliced into its own place.
+        # Nodes zipped with materialised rows learn their number, though they were not spliced themselves.
         learn_lengths(node)
     if chosen.on_batch is not None:
         for chunk in iterate(node):
@@ -235,7 +235,7 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
 
 
 def _materialize_claimed(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | None = None) -> None:
-    """Compute a node on which the caller holds an action."""
+    """Compute a node that the caller has claimed."""
     if plan is None and options.measure is None and _may_keep_stored_columns(options):
         few = direct_source(node)
         if few is not None:
@@ -272,7 +272,7 @@ def _materialize_claimed(node: PlannerNode, options: MaterializeOptions, plan: P
 
 
 def _become(node: PlannerNode, source: PlannerNode) -> None:
-    """Let a node be the source of its rows, and what computes its columns views of it; the caller holds the lock."""
+    """Splice a source in for a node, and views of it for the nodes that computed its columns; the caller holds the lock."""
     columns = computed_columns(node)
     node.splice(source)
     for column, places in columns:
@@ -280,12 +280,12 @@ def _become(node: PlannerNode, source: PlannerNode) -> None:
 
 
 def _may_keep_stored_columns(options: MaterializeOptions) -> bool:
-    """True where nobody asks for all columns in one place."""
+    """Return whether the options allow columns to stay in several sources."""
     return options.directory is None and options.segments is None and not options.naive
 
 
 def _materialize_missing(node: PlannerNode, beside: NewColumns, options: MaterializeOptions) -> None:
-    """Compute the columns of a node that are not stored yet; what ran for these ran for the node."""
+    """Compute the columns of a node that are not stored yet; their run log becomes the node's."""
     materialize(beside.together, attrs.evolve(options, on_batch=None))
     beside.settle(node)
     node.ran = RunLog()
@@ -310,7 +310,7 @@ def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
 
 
 def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: int) -> None:
-    """Compare some rows by what they mean: floats are equal but for rounding, as the number of ranges decides how they are added.
+    """Compare rows by value; floats may differ by rounding, as the division into ranges decides the order of additions.
 
     Raises
     ------
@@ -328,7 +328,7 @@ def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: in
 
 
 def restoring(door: Callable[Concatenate[PlannerNode, Arguments], Result]) -> Callable[Concatenate[PlannerNode, Arguments], Result]:
-    """Let a door be tried again where temporary files are lost that can be made again."""
+    """Retry a function after lost temporary files were computed again."""
 
     @functools.wraps(door)
     def tried(node: PlannerNode, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -344,17 +344,17 @@ def restoring(door: Callable[Concatenate[PlannerNode, Arguments], Result]) -> Ca
 
 @restoring
 def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
-    """The number of rows that are much to make, found without making them and remembered; None where rows must be made to be counted.
+    """Count rows that are expensive to compute without computing them, and remember the number; None where they must be computed to be counted.
 
-    These are those of a join that has many, and part of the rows of a wide frame, of which only what decides is read. Nor are columns computed
-    beside them: functions of users' are not called to count.
+    That works for joins, whose matches are counted, and for filters, which need only some columns. Other columns are not computed, so users'
+    functions are not called.
 
     Parameters
     ----------
     node
-        The node, or columns beside it.
+        The node.
     keeps
-        Rows that stay in memory are made of what was read to count them, for what is asked next.
+        Also compute the rows where they fit in memory and that is cheap after counting, for the next action.
     """
     with GRAPH_LOCK:
         same_rows = base_of_rows(node)
@@ -376,7 +376,7 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
 
 
 def _remembered(rows: int, *nodes: PlannerNode) -> int:
-    """The number of rows of some nodes, which these know from then on."""
+    """Set the number of rows of some nodes, and return it."""
     require_unchanged_files(nodes[-1])
     with GRAPH_LOCK:
         for known in nodes:
@@ -385,7 +385,7 @@ def _remembered(rows: int, *nodes: PlannerNode) -> int:
 
 
 def _is_soon_made(counted: PlannerNode) -> bool:
-    """True for rows that take not much longer to make than to count, as their inputs have many, and that stay in memory for what is asked next."""
+    """Return whether counted rows are about as cheap to compute as to count, and fit in memory."""
     leaves = [node for node in postorder([counted]) if not node.inputs]
     read = sum_of_bounds(leaf.length for leaf in leaves)
     if read is None or all(map(is_small, leaves)):
@@ -394,7 +394,7 @@ def _is_soon_made(counted: PlannerNode) -> bool:
 
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
-    """A source with the node's rows; of the graph only what calls users' functions may be materialised."""
+    """Return a source with the node's rows; the node itself is not changed, but nodes that call users' functions may be materialised."""
     few = direct_source(node) if options is None else None
     if few is not None:
         return few
@@ -404,12 +404,12 @@ def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> Pla
 
 @restoring
 def read_all(node: PlannerNode) -> Chunk:
-    """All rows of a node in the driver's memory; the node is not changed."""
+    """Return all rows of a node in the driver's memory; the node is not changed."""
     return source_of(compute(node)).read_all()
 
 
 def stored_batches(node: PlannerNode) -> Iterator[Chunk] | None:
-    """All rows in order of what is stored, but in several sources: nothing is written to read them. None for all else."""
+    """Return batches of rows that are stored in several sources, without writing them anew; None for all other rows."""
     if node.operator.is_source or not is_materialized(node):
         return None
     with GRAPH_LOCK:
@@ -418,7 +418,7 @@ def stored_batches(node: PlannerNode) -> Iterator[Chunk] | None:
 
 
 def _stored_rows(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
-    """All rows of a materialised node, batch by batch; it goes on where it was when temporary files are lost that can be made again."""
+    """Yield all rows of a materialised node in batches, continuing after lost temporary files were computed again."""
     rows = 0
     while True:
         with GRAPH_LOCK:
@@ -435,19 +435,19 @@ def _stored_rows(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
 
 
 def _watched(node: PlannerNode, plan: PlannerNode, start: int, batch_rows: int) -> Iterator[Chunk]:
-    """The rows of a plan over stored ones from one on, batch by batch."""
+    """Yield the rows of a plan over stored rows, from row ``start``, checking that their files have not changed."""
     from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 
-    # Nothing looks at its files otherwise.
+    # Nothing else checks the files.
     require_unchanged_files(node)
     # Nodes built before those below them were materialised do not know their length; the plan does.
     yield from PipelineRunner(Pipeline.of(plan), threads=local_threads()).stream(start, known_rows(plan), batch_rows)
-    # Somebody may have written to a file after its footer was compared.
+    # A file may have been written to after its footer was checked.
     require_unchanged_files(node)
 
 
 def stored_chunks(source: PlannerNode) -> Iterator[Chunk]:
-    """All rows of a source in order, for who keeps them, but not each column in one array."""
+    """Yield all rows of a source in order, as chunks that may be retained."""
     from sframe_spark.engine.runtime.pipeline import local_threads
 
     rows = 0
@@ -464,12 +464,12 @@ def stored_chunks(source: PlannerNode) -> Iterator[Chunk]:
                 raise
         else:
             break
-    # Somebody may have written to a file after its footer was compared.
+    # A file may have been written to after its footer was checked.
     require_unchanged_files(source)
 
 
 def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:
-    """Batches of rows in order, with bounded memory; the node is materialised first."""
+    """Materialise a node and yield its rows in batches, with bounded memory."""
     materialize(node)
     yield from _stored_rows(node, batch_rows or config.batch_rows)
 

@@ -1,4 +1,4 @@
-"""Joins of two sides that both have no room: threads cut these into pieces by their keys, join pieces, and put the rows in order by an exchange."""
+"""Operators that take all rows, run partition by partition: kernels over ranges of a column, and joins of two sides that are too large for memory."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from sframe_spark.process.memory import batch_bytes, work_memory
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.types import INT
 
-# Kernels of all rows, made range by range of a column: the ranges are found by a sample, and threads exchange the rows.
+# Range partitioning: a sample gives the ranges, threads exchange the rows, and a kernel runs on each range.
 
-# The values that tell the ranges: so many, of at least so many places, and of no fewer than there are ranges.
+# Size of the sample, and the least number of positions in the input that it is taken from.
 SAMPLED_VALUES, SAMPLED_PLACES = 131_072, 128
-# Of long texts fewer do: all together take no more than these.
+# Byte limit of the sample, which is smaller for long strings.
 SAMPLED_BYTES = 16 << 20
 
 
 def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: TaskRunner | None = None) -> RangePartitioner:
-    """At most so many ranges of the column by which the rows below a kernel are split; about as many rows are in each as in the others."""
+    """Return ranges of about equally many rows for the column by which the input of a kernel is split."""
     below, split, weight = node.inputs[0], node.operator.split_by, plan_size_of(node.inputs[0])
     assert split is not None and weight is not None
     position, ascending = split
@@ -59,13 +59,13 @@ def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: TaskRunner
     narrow = optimize(keys)
     if not placement_of(narrow).segment:
         narrow = keys
-    # There may be less room than when this was planned.
+    # Less memory may be free than at planning time.
     count = most if workers is not None else int(min(most, ranges_for(weight)))
     return RangePartitioner.of(sample_of(narrow, max(SAMPLED_PLACES, count), workers or ThreadRunner()), below.schema[position], ascending, count)
 
 
 def sample_of(node: PlannerNode, places: int, workers: TaskRunner) -> pa.Array:
-    """Values of the one column of a section, from so many places that are everywhere in it: rows may be nearly in order."""
+    """Sample the only column of a section at positions spread evenly over it, as rows may be nearly sorted."""
     tasks = range_tasks(node, placement_of(node).rows_to_run, places, workers)
     rows = max(1, SAMPLED_VALUES // places)
     works = [partial(first_values_of, task, rows, SAMPLED_BYTES // places) for task in tasks]
@@ -73,7 +73,7 @@ def sample_of(node: PlannerNode, places: int, workers: TaskRunner) -> pa.Array:
 
 
 def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:
-    """What a task makes of the first of its rows, of long ones of fewer; nothing that they were decoded with stays in memory."""
+    """Return copies of the first values of a task, within a row and a byte limit."""
     made = PipelineRunner(task.whole, task.states).stream(task.start, min(task.stop, task.start + rows), rows, final=False)
     found = list[Chunk]()
     for chunk in made:
@@ -85,7 +85,7 @@ def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:
 
 
 def leading(values: pa.Array, max_bytes: int) -> pa.Array:
-    """A copy of the first of some values: of those that take no more bytes, and of one at least.
+    """Return a copy of the first values that fit a byte limit, at least one.
 
     Examples
     --------
@@ -93,30 +93,30 @@ def leading(values: pa.Array, max_bytes: int) -> pa.Array:
     (['abc', 'de'], [1])
     """
     count = int(np.searchsorted(value_bytes(values).cumsum(), max_bytes, side="right"))
-    # A slice would hold what it is one of.
+    # A slice would keep the whole array alive.
     return values.take(pa.array(np.arange(min(len(values), max(count, 1)))))
 
 
 @attrs.frozen(eq=False)
 class ExchangedRows:
-    """What a kernel makes of rows that were exchanged.
+    """The result of a kernel over exchanged rows, computed range by range.
 
     Parameters
     ----------
     exchange
         The rows.
     kernel
-        Makes rows of those of a range.
+        Computes the result of all rows of a range.
     passing
-        Makes them of some rows of a range of which the kernel would make nothing else.
+        Computes the result of any batch of rows of a range that the kernel leaves as it is.
     room
-        What is meant for those of ranges that are worked on at a time.
+        Memory for ranges that are computed at the same time.
     passed
-        For each range whether the kernel would make nothing else of its rows.
+        For each range whether the kernel leaves its rows as they are.
     left
-        For each range from the first on how many rows are wanted of it at most; the others are not made.
+        For each range, from the first on, the most rows required of it; later ranges are not computed.
     have_room
-        For each of these whether it takes no more memory than it may.
+        For each of these whether it fits in memory.
     """
 
     exchange: Exchange
@@ -131,8 +131,8 @@ class ExchangedRows:
     def of(
         cls, exchange: Exchange, kernel: Callable[[Chunk], Chunk], passing: Callable[[Chunk], Chunk], passed: np.ndarray, most: int | None = None
     ) -> ExchangedRows:
-        """The same, of an exchange to which all rows were given, where no more than so many of them are the result."""
-        # What the exchange holds in memory is there beside them.
+        """Return the result over a filled exchange, limited to the first ``most`` rows if given."""
+        # The exchange's own buffers count, too.
         room = BlockingReservation(max(0, work_memory() - exchange.buffered_bytes) // COPIES_OF_GATHERED)
         return cls(exchange, kernel, passing, room, passed, rows_left(exchange.rows, most))
 
@@ -142,11 +142,11 @@ class ExchangedRows:
         return self.passed[:count] | (self.exchange.sizes[:count] <= max_at_once())
 
     def works(self, count: int) -> list[range]:
-        """The numbers of the ranges that are made, one after the other, in so many parts of about as many rows, or fewer."""
+        """Divide the required ranges into at most ``count`` consecutive groups of about equally many rows."""
         return split_evenly(self.exchange.rows[: len(self.left)], count)
 
     def made(self, numbers: Sequence[int]) -> Iterator[Chunk]:
-        """Rows of some ranges."""
+        """Yield the result of some ranges."""
         for number in numbers:
             left = int(self.left[number])
             for chunk in self.of_range(number):
@@ -156,11 +156,11 @@ class ExchangedRows:
                     break
 
     def begun(self, numbers: Sequence[int], room: MemoryReservation) -> PartialRows:
-        """The same as long as there is room for them."""
+        """Compute the result of some ranges for as long as memory can be reserved."""
         return begun(self.made(numbers), room)
 
     def of_range(self, number: int) -> Iterator[Chunk]:
-        """Rows of a range."""
+        """Yield the result of a range."""
         raise_if_cancelled()
         if self.passed[number]:
             yield from map(self.passing, self.exchange.passed(number))
@@ -171,17 +171,17 @@ class ExchangedRows:
 
 
 def max_at_once() -> int:
-    """Bytes of the rows that a kernel takes at a time: those of a range, or of both sides of a join."""
+    """Return the byte limit for the input of one kernel call: a range, or both sides of a hash partition."""
     return min(bytes_gathered(), MAX_BYTES_OF_ARRAY)
 
 
 def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: RangePartitioner) -> ExchangedRows:
-    """What the kernel of a node makes of all rows below it.
+    """Return the result of a node's kernel over its exchanged input.
 
     Raises
     ------
     MemoryReservationError
-        If those of a range take more memory than they may.
+        If a range does not fit in memory.
     """
     operator, facts = node.operator, [child.facts for child in node.inputs]
 
@@ -189,14 +189,14 @@ def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: RangePartition
         return require_inferred(operator, (), operator.kernel([rows], facts), node.schema)
 
     found = ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(operator, ranges), operator.rows_of_ranges)
-    # Nothing was made yet, or written anywhere.
+    # Nothing has been computed or written yet.
     if not found.have_room.all():
         raise MemoryReservationError
     return found
 
 
 def rows_left(rows: np.ndarray, wanted: int | None) -> np.ndarray:
-    """For each range that is made how many rows are wanted of it at most, given how many each has, and how many are wanted of all, from the first on.
+    """Return the most rows required of each range, given the rows of each and the number required in all; ranges that are not required are left out.
 
     Examples
     --------
@@ -210,49 +210,49 @@ def rows_left(rows: np.ndarray, wanted: int | None) -> np.ndarray:
 
 
 def passed_on(operator: Operator, ranges: RangePartitioner) -> np.ndarray:
-    """For each range whether a kernel makes nothing else of its rows: they need no room."""
+    """Return for each range whether a kernel leaves its rows as they are, so that they can be streamed."""
     return ranges.have_one_value & operator.leaves_equal_rows
 
 
 def split_evenly(rows: np.ndarray, count: int) -> list[range]:
-    """The numbers of all ranges, of so many rows each, one after the other, in so many parts of about as many rows, or fewer."""
+    """Divide ranges into at most ``count`` consecutive groups of about equally many rows."""
     ends = rows.cumsum()
     edges = [0, *(int(ends.searchsorted(ends[-1] * part // count)) + 1 for part in range(1, count)), len(ends)]
     return [range(start, stop) for start, stop in pairwise(edges) if start < stop]
 
 
 def exchange_below(node: PlannerNode, ranges: RangePartitioner) -> Exchange:
-    """An exchange, without rows yet, for those below a kernel, by such ranges."""
+    """Return an empty exchange for the input of a kernel."""
     assert node.operator.split_by is not None
     return Exchange(RowRangePartitioner(node.operator.split_by[0], ranges), node.inputs[0].schema, bytes_gathered())
 
 
 def give_to(exchange: Exchange, number: int, task: RangeTask) -> None:
-    """Let a task give its rows."""
+    """Run a task and add its rows to an exchange."""
     for chunk in chunks_of(task):
         exchange.add(number, chunk)
 
 
-# Both sides, and the rows that are made, share the room of one exchange.
+# The exchanges of both sides and of the result share the memory of one.
 EXCHANGES = 3
-# The number of a row is that of its task and its own: a task makes fewer rows than these.
+# A row id is the number of the task, shifted by these bits, plus the position of the row in its task.
 BITS_OF_ROW = 40
 
 
 @attrs.define(eq=False)
 class PartitionedJoin:
-    """A join whose sides are exchanged by their keys.
+    """A partitioned hash join: both sides are exchanged by the hash of their keys, and the result is exchanged by row ids into row order.
 
     Parameters
     ----------
     node
-        Its node, over the plans of both sides.
+        The join's node, over the plans of both sides.
     join
-        The operator that joins pieces.
+        The operator that joins one hash partition.
     sides
-        Exchanges of the rows of both sides, the numbers of rows last where they put the result in order.
+        Exchanges of both sides; row ids are the last column where they decide the order of the result.
     order
-        That of the rows that were made; None before one was.
+        Exchange of the result; None before there is one.
     """
 
     node: PlannerNode
@@ -263,7 +263,7 @@ class PartitionedJoin:
 
     @classmethod
     def of(cls, node: PlannerNode) -> PartitionedJoin:
-        """The same, without rows yet."""
+        """Return an empty join for a node."""
         join, count = node.operator.in_memory(), partitions_of_join(node)
         assert join is not None and join.numbered_slots is not None and count is not None
         keys = [[position for slot, position in pair] for pair in node.operator.matched_keys()]
@@ -285,28 +285,28 @@ class PartitionedJoin:
 
     @property
     def count(self) -> int:
-        """How many pieces there are."""
+        """Number of hash partitions."""
         return len(self.sides[0].rows)
 
     @property
     def written(self) -> int:
-        """Bytes in files."""
+        """Bytes written to files."""
         return sum(exchange.written + exchange.written_again for exchange in (*self.sides, self.order) if exchange is not None)
 
     def give(self, slot: int, tasks: Sequence[RangeTask]) -> None:
-        """Exchange the rows of a side, which tasks make."""
+        """Run the tasks of a side and exchange their rows."""
         assert self.join.numbered_slots is not None
         give = give_numbered if slot in self.join.numbered_slots else give_to
         works = [partial(give, self.sides[slot], number, task) for number, task in enumerate(tasks)]
         ThreadRunner().run(works, f"exchanging for {self.node.operator.called()}", tasks)
 
     def rows_in_order(self) -> ExchangedRows:
-        """The rows of the join, once both sides are there: those of all pieces, exchanged by their numbers.
+        """Join all hash partitions and return the result in row order, once both sides are exchanged.
 
         Raises
         ------
         MemoryReservationError
-            If a piece takes more memory than it may.
+            If a hash partition does not fit in memory.
         """
         pieces = [number for number in range(self.count) if self._has_rows(number)]
         for number in pieces:
@@ -325,27 +325,27 @@ class PartitionedJoin:
         return [int(side.sizes[number]) for side in self.sides]
 
     def _has_rows(self, number: int) -> bool:
-        """Whether something may be made of a piece."""
+        """Return whether a hash partition can have matches."""
         return all(self.sides[slot].rows[number] for slot in self.node.operator.filtered_slots)
 
     def _streamed(self, number: int) -> int | None:
-        """The side whose rows of a piece come in parts, as they take too much memory at once; None where none has to."""
+        """Return the side of a hash partition that has to be read in batches to fit in memory; None where neither has to."""
         sizes, most = self._sizes(number), max_at_once()
         if sum(sizes) <= most:
             return None
-        # Beside the other side there is room for a fourth, at least.
+        # A quarter of the memory, at least, is left for the batches.
         slots = [slot for slot in (0, 1) if self._may_stream(slot) and sizes[1 - slot] <= most - most // 4]
         if not slots:
             raise MemoryReservationError
         return max(slots, key=lambda slot: sizes[slot])
 
     def _may_stream(self, slot: int) -> bool:
-        """True for a side of which a part, beside all of the other, gives rows of the join, or all but those of rows that no part matches."""
+        """Return whether a side can be joined batch by batch with all of the other, but for rows without any match."""
         assert self.join.numbered_slots is not None
         return slot in self.node.operator.filtered_slots or slot not in self.join.numbered_slots
 
     def _pairs(self, number: int) -> Iterator[PartitionPairRows]:
-        """What is made of a piece, or of each part of it."""
+        """Yield the matches of a hash partition, at once or batch by batch."""
         streamed = self._streamed(number)
         if streamed is None:
             yield self._pairs_of([side.take(number) for side in self.sides])
@@ -367,7 +367,7 @@ class PartitionedJoin:
         return self.join.pairs_of_pieces(rows, facts)
 
     def _join(self, number: int, room: BlockingReservation) -> None:
-        """Make the rows of a piece, and give them to the exchange; rows that tie come one after the other, so all pieces may be one task's."""
+        """Join a hash partition and exchange the result; rows of one id come from one partition, in order, so one task number does for all."""
         assert self.order is not None
         with room.taken(min(sum(self._sizes(number)), max_at_once())):
             for pairs in self._pairs(number):
@@ -376,7 +376,7 @@ class PartitionedJoin:
                     self.order.add(0, chunk)
 
     def _ranges_of_rows(self, pieces: Sequence[int]) -> RangePartitioner:
-        """Ranges of the numbers of the rows of all pieces; a look at two of these tells how many ranges, and which."""
+        """Return ranges of row ids for the result, estimated by joining the median and the largest hash partition."""
         by_size = sorted((number for number in pieces if self._streamed(number) is None), key=lambda number: sum(self._sizes(number)))
         found, size, rows = [], 0.0, 0
         for number in {by_size[len(by_size) // 2], by_size[-1]} if by_size else ():
@@ -392,16 +392,16 @@ class PartitionedJoin:
 
 @attrs.frozen(eq=False)
 class RowsByRowId(ExchangedRows):
-    """Rows in the order of their numbers, which are their last column."""
+    """Exchanged rows that are sorted by row id, their last column."""
 
     def of_range(self, number: int) -> Iterator[Chunk]:
-        """Rows of a range; one that takes too much memory, as some rows have more matches than those that were looked at, is exchanged again."""
+        """Yield the rows of a range; one that turned out too large for memory is exchanged again by narrower ranges."""
         if self.have_room[number]:
             yield from super().of_range(number)
             return
         exchange, ranges, most = self.exchange, self._ranges_within(number), room_of_exchange()
         with Exchange(RowRangePartitioner(len(exchange.schema) - 1, ranges), exchange.schema, most) as again:
-            # Who takes the rows may leave off, for long: until then they are in files, and nobody else waits for their memory.
+            # The reader may pause for long, so the rows go to files, and their memory is free for others.
             with self.room.taken(most):
                 for chunk in exchange.passed(number):
                     again.add(0, chunk)
@@ -410,27 +410,27 @@ class RowsByRowId(ExchangedRows):
             try:
                 yield from rows.made(range(ranges.count))
             finally:
-                # Who has all rows asks for no more.
+                # The reader may stop before the end.
                 exchange.count_rewritten(again)
 
     def _ranges_within(self, number: int) -> RangePartitioner:
-        """Ranges of the numbers of the rows of a range."""
+        """Return narrower ranges of the row ids of a range."""
         exchange = self.exchange
         step = int(1 + exchange.rows[number] // SAMPLED_VALUES)
-        # A slice of them would hold all rows.
+        # A slice would keep all rows alive.
         sample = np.concatenate([chunk.columns[-1].to_numpy()[::step].copy() for chunk in exchange.passed(number)])
-        # Of three ranges at least, one ends within the values of this one.
+        # With at least three ranges, one boundary lies within this range.
         count = int(min(MAX_RANGES, 3 + UNEVEN * exchange.sizes[number] // max(1, room_of_exchange())))
         return RangePartitioner.of(pa.array(sample), INT, True, count)
 
 
 def room_of_exchange() -> int:
-    """Bytes that an exchange holds in memory."""
+    """Return the memory limit of one exchange."""
     return bytes_gathered() // EXCHANGES
 
 
 def give_numbered(exchange: Exchange, number: int, task: RangeTask) -> None:
-    """Let a task give its rows, with their numbers as a last column."""
+    """Run a task and add its rows to an exchange, with their row ids as last column."""
     row = number << BITS_OF_ROW
     for chunk in chunks_of(task):
         exchange.add(number, Chunk((*chunk.columns, pa.array(np.arange(row, row + chunk.rows))), chunk.rows))
@@ -438,7 +438,7 @@ def give_numbered(exchange: Exchange, number: int, task: RangeTask) -> None:
 
 
 def parts_of(exchange: Exchange, number: int, max_bytes: int) -> Iterator[Chunk]:
-    """The rows of a piece in parts of about so many bytes, or somewhat more."""
+    """Yield the rows of a hash partition in batches of about ``max_bytes``."""
     found, size = list[Chunk](), 0
     for chunk in exchange.passed(number):
         found.append(chunk)
@@ -451,10 +451,10 @@ def parts_of(exchange: Exchange, number: int, max_bytes: int) -> Iterator[Chunk]
 
 
 def in_order(rows: Chunk) -> Chunk:
-    """Rows in the order of their numbers, which are the last column, without these."""
+    """Return rows sorted by their row ids, the last column, without these."""
     return without_numbers(rows.rows_at(order_of([rows.columns[-1].to_numpy()])) if rows.rows else rows)
 
 
 def without_numbers(rows: Chunk) -> Chunk:
-    """The columns but the last."""
+    """Return all columns but the last."""
     return Chunk(rows.columns[:-1], rows.rows)

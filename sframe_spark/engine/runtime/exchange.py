@@ -1,4 +1,4 @@
-"""An exchange in this process: rows of all tasks in parts by their values, in memory, and on disk where they find no room there."""
+"""Exchanges: rows of all tasks are partitioned by their values, in memory, and spilled to disk where they do not fit."""
 
 from __future__ import annotations
 
@@ -30,35 +30,34 @@ from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, sc
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.values.arrow_ipc import QUICK
 
-# Rows of a task and a range, with the numbers of the task and of the file that put them in order, and what reads them.
+# Task number and file number, which order the chunks of a partition, and a function that reads the chunk.
 OrderedChunk = tuple[int, float, Callable[[], Chunk]]
-# What is lost is temporary.
 RETRY_ADVICE = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
 
 
 class RowPartitioner(Protocol):
-    """What tells where each row belongs: ranges of the values of a column, or pieces by hashes of several."""
+    """Assigns each row to a partition: by ranges of a column's values, or by hashes of several columns."""
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of partitions."""
 
     def partition_numbers(self, rows: Chunk) -> np.ndarray:
-        """The number of the range or piece of each row."""
+        """Return the partition of each row."""
 
 
 @attrs.frozen(eq=False)
 class SplitRows:
-    """Consecutive rows of a task, those of a range next to each other and in their order.
+    """Consecutive rows of a task, stably sorted by partition.
 
     Parameters
     ----------
     task
         Number of the task.
     rows
-        The rows, range by range.
+        The rows, partition by partition.
     edges
-        Where each range begins, and the number of rows.
+        Start of each partition, and the number of rows.
     """
 
     task: int
@@ -67,38 +66,38 @@ class SplitRows:
 
     @classmethod
     def of(cls, task: int, chunk: Chunk, parts: RowPartitioner) -> SplitRows:
-        """Rows of a task, split by ranges."""
+        """Partition rows of a task."""
         places = parts.partition_numbers(chunk)
-        # Short numbers are put in order by their digits; there may be more ranges than the shortest tell apart.
+        # Sorting integers of few bytes is a radix sort.
         order = np.argsort(places.astype(np.min_scalar_type(parts.count)), kind="stable")
         edges = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=parts.count))])
         return cls(task, chunk.rows_at(order), edges)
 
     def sizes(self) -> np.ndarray:
-        """Bytes that the rows of each range take."""
+        """Return the bytes of each partition."""
         return sum((bytes_of_runs(column, self.edges) for column in self.rows.columns), np.zeros(len(self.edges) - 1, dtype=np.int64))
 
     def of_range(self, number: int) -> Chunk:
-        """The rows of a range."""
+        """Return the rows of a partition."""
         return self.rows.slice(int(self.edges[number]), int(self.edges[number + 1]))
 
 
 @attrs.frozen(eq=False)
 class StoredRows:
-    """Rows of a task and a range on disk.
+    """Rows of a task and a partition on disk.
 
     Parameters
     ----------
     task
         Number of the task.
     file
-        Number of the file: rows of one task come in the order of files.
+        Number of the file, which orders the rows of one task.
     path
-        Where it is.
+        Path of the file.
     start, size
-        Where in it they are, in bytes.
+        Byte range in the file.
     check
-        The check sum of these bytes.
+        Check sum of these bytes.
     """
 
     task: int
@@ -109,12 +108,12 @@ class StoredRows:
     check: int
 
     def read(self) -> Chunk:
-        """The rows.
+        """Read the rows.
 
         Raises
         ------
         StorageError
-            If they are not what was written.
+            If the file is missing or damaged.
         """
         with translate_os_errors("read", self.path):
             try:
@@ -130,24 +129,24 @@ class StoredRows:
 
 @attrs.define(eq=False)
 class Exchange:
-    """Rows that threads give, to be taken again range by range.
+    """Rows that threads add, to be read partition by partition.
 
     Parameters
     ----------
     parts
-        The ranges; or pieces by hashes, of which all that is said of ranges holds.
+        Assigns rows to partitions.
     schema
         Types of the columns.
     room
-        Bytes of rows beyond which those in memory are written; while they are, as many may be added, and no more.
+        Memory limit: when buffered rows exceed it they are written, while as many more may be added.
     rows, sizes
-        How many there are of each range, and how many bytes they take in memory.
+        Rows of each partition, and their bytes in memory.
     held
-        Bytes of rows in memory.
+        Bytes of buffered rows.
     written
         Bytes in files.
     written_again
-        Those in files of exchanges that were made of a range of this one.
+        Bytes in files of exchanges that partitioned a range of this one again.
     """
 
     parts: RowPartitioner
@@ -181,20 +180,20 @@ class Exchange:
         self.clear()
 
     def clear(self) -> None:
-        """Let all rows go, those in files too; how many there were is still known."""
+        """Drop all rows and files; the counts stay."""
         self._buffered, self.buffered_bytes = [], 0
         if self._handle is not None:
             self._handle.discard()
             self._handle = None
 
     def add(self, task: int, chunk: Chunk) -> None:
-        """Take further rows of a task, in their order."""
+        """Add the next rows of a task."""
         if not chunk.rows:
             return
         split = SplitRows.of(task, chunk, self.parts)
         sizes = split.sizes()
         with self._changed:
-            # However many threads there are: what is written, and waits to be, takes no more than twice the room.
+            # Rows being written and buffered rows together take at most twice the limit, however many threads there are.
             while self._writing and self._writing + self.buffered_bytes >= 2 * self.room:
                 self._changed.wait(POLL_SECONDS)
                 raise_if_cancelled()
@@ -208,7 +207,7 @@ class Exchange:
         self._write_out(*begun)
 
     def flush_to_disk(self) -> None:
-        """Write the rows that are still in memory, once all were given."""
+        """Write the rows that are still buffered, once all were added."""
         with self._changed:
             if not self._buffered:
                 return
@@ -216,12 +215,12 @@ class Exchange:
         self._write_out(*begun)
 
     def count_rewritten(self, of_range: Exchange) -> None:
-        """Count what was written of one that was made of a range of this one."""
+        """Count the bytes written by an exchange that partitioned a range of this one again."""
         with self._changed:
             self.written_again += of_range.written + of_range.written_again
 
     def take(self, number: int) -> Chunk:
-        """All rows of a range, in the order of their tasks; those in files are read.
+        """Return all rows of a partition, in task order.
 
         Raises
         ------
@@ -231,11 +230,11 @@ class Exchange:
         return concatenate(self.passed(number), self.schema)
 
     def passed(self, number: int) -> Iterator[Chunk]:
-        """The same rows in pieces, of which no more than one is read at a time."""
+        """Yield the rows of a partition chunk by chunk, in task order."""
         return in_order(self._chunks(number), int(self.rows[number]))
 
     def _begin_to_write(self) -> tuple[list[SplitRows], int, DatasetHandle, int]:
-        """Take the rows in memory, and what they are written as; others go on with none, and rows of a task come in the order of files."""
+        """Take over the buffered rows and a new file number; the caller holds the lock."""
         full, self._buffered = self._buffered, []
         size, self.buffered_bytes = self.buffered_bytes, 0
         self._files += 1
@@ -254,7 +253,7 @@ class Exchange:
                 self._changed.notify_all()
 
     def _chunks(self, number: int) -> Iterator[OrderedChunk]:
-        """Rows of a range with what puts them in order: the task, and the file; those in memory were the last."""
+        """Yield the chunks of a partition with task and file number; buffered rows come last."""
         for stored in self._stored[number]:
             yield stored.task, stored.file, stored.read
         for split in self._buffered:
@@ -262,7 +261,7 @@ class Exchange:
                 yield split.task, math.inf, partial(split.of_range, number)
 
     def _write(self, full: list[SplitRows], handle: DatasetHandle, number: int) -> None:
-        """Write rows as a file, range by range, those of one task as one run, or several where an array does not hold them."""
+        """Write buffered rows as a file, partition by partition."""
         path = join(handle.directory, f"exchange-{number:06d}")
         with translate_os_errors("write temporary rows to", path), open(path, "xb") as file:
             stored = list(written_runs(full, self.schema, file, number))
@@ -274,7 +273,7 @@ class Exchange:
 
 
 def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number: int) -> Iterator[tuple[int, StoredRows]]:
-    """Write rows to a file, range by range, those of one task as one run, or several where an array does not hold them; where each stands."""
+    """Write rows to a file, partition by partition and task by task, split where an array would be too large; yield where each run is."""
     for run in runs_of(full, MAX_BYTES_OF_ARRAY):
         for of_range in range(len(run[0].edges) - 1):
             rows = concatenate([split.of_range(of_range) for split in run], schema)
@@ -286,12 +285,12 @@ def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, numb
 
 
 def in_order(chunks: Iterable[OrderedChunk], count: int) -> Iterator[Chunk]:
-    """Rows of a range, of which there are to be so many, in the order of the tasks that gave them, and of their files.
+    """Yield chunks in the order of tasks and files, and check the number of rows.
 
     Raises
     ------
     StorageError
-        If there are more or fewer.
+        If rows are missing or surplus.
     """
     rows = 0
     for _, _, read in sorted(chunks, key=lambda chunk: chunk[:2]):
@@ -304,7 +303,7 @@ def in_order(chunks: Iterable[OrderedChunk], count: int) -> Iterator[Chunk]:
 
 
 def runs_of(full: Sequence[SplitRows], most: int) -> list[list[SplitRows]]:
-    """Rows of one task each, in the order they were given, of at most so many bytes together if there is more than one piece of them."""
+    """Group rows by task, in the order in which they were added, into runs of at most ``most`` bytes."""
     runs: list[list[SplitRows]] = []
     last: dict[int, tuple[list[SplitRows], int]] = {}
     for split in full:
@@ -318,22 +317,22 @@ def runs_of(full: Sequence[SplitRows], most: int) -> list[list[SplitRows]]:
     return runs
 
 
-# An exchange between Spark's tasks: each writes its rows, range by range of a key, into a file of a directory that all see.
+# An exchange between Spark's tasks: each writes its rows, partition by partition, into a file of a shared directory.
 
-# What a task holds before it writes: longer runs are fewer pieces to read.
+# Bytes that a task buffers before it writes: longer runs mean fewer reads.
 BYTES_OF_RUN = 128 << 20
 
 
 @attrs.frozen(eq=False)
 class TaskOutput:
-    """What a task has written.
+    """The exchange output of a task.
 
     Parameters
     ----------
     pieces
-        The number of a range, and where rows of it are.
+        Partition numbers, each with the location of rows.
     rows, sizes
-        How many rows of each range there are, and what they take in memory.
+        Rows of each partition, and their bytes in memory.
     """
 
     chunks: list[tuple[int, StoredRows]]
@@ -343,16 +342,16 @@ class TaskOutput:
 
 @attrs.frozen(eq=False)
 class RangeRows:
-    """All rows of a range.
+    """All rows of a partition.
 
     Parameters
     ----------
     pieces
-        Where they are.
+        Locations of the rows.
     rows
-        How many there are.
+        Number of rows.
     are_the_result
-        Whether a kernel makes nothing else of them.
+        Whether the kernel leaves them as they are.
     """
 
     chunks: list[StoredRows]
@@ -360,7 +359,7 @@ class RangeRows:
     are_the_result: bool = False
 
     def passed(self) -> Iterator[Chunk]:
-        """The rows, in the order of the tasks that gave them.
+        """Yield the rows in task order.
 
         Raises
         ------
@@ -371,7 +370,7 @@ class RangeRows:
 
 
 def write_exchange_rows(task: RangeTask, number: int, position: int, ranges: RangePartitioner, directory: str) -> TaskOutput:
-    """Run a task and write its rows by ranges of a column; a task that Spark starts again writes another file."""
+    """Run a task and write its rows, partitioned by ranges of a column; a retried task writes another file."""
     path = join(directory, f"exchange-{number:06d}-{uuid.uuid4().hex}")
     output = TaskOutput([], np.zeros(ranges.count, dtype=np.int64), np.zeros(ranges.count, dtype=np.int64))
     buffered: list[SplitRows] = []
@@ -397,7 +396,7 @@ def write_exchange_rows(task: RangeTask, number: int, position: int, ranges: Ran
 
 @contextlib.contextmanager
 def new_file(path: str) -> Iterator[BinaryIO]:
-    """A new file that rows are written to; its last bytes are written when it is closed, and a disk that has no room for them is told as before."""
+    """Open a new file for rows; errors of its closing, such as a full disk, are reported like those of writing."""
     with translate_os_errors("write temporary rows to", path):
         file = open(path, "xb")  # noqa: SIM115 - closed below, whatever happens meanwhile
     try:
@@ -408,7 +407,7 @@ def new_file(path: str) -> Iterator[BinaryIO]:
 
 
 def ranges_of_outputs(outputs: Sequence[TaskOutput], are_the_result: np.ndarray) -> list[RangeRows]:
-    """All rows of each range, of all tasks; which of them a kernel makes nothing else of."""
+    """Collect the rows of each partition from the output of all tasks."""
     chunks: list[list[StoredRows]] = [[] for _ in outputs[0].rows]
     for of_task in outputs:
         for number, chunk in of_task.chunks:
@@ -418,14 +417,14 @@ def ranges_of_outputs(outputs: Sequence[TaskOutput], are_the_result: np.ndarray)
 
 
 def write_ranges(operator: Operator, facts: Facts, schema: Schema, ranges: Sequence[RangeRows], directory: str, number: int) -> SegmentEntry:
-    """Write what a kernel makes of some ranges, one after the other, as one segment."""
+    """Run a kernel on some partitions and write the result as one segment."""
     from sframe_spark.storage.segments.writer import write_segment
 
     return write_segment(directory, number, schema, (chunk.columns for chunk in made_of(operator, facts, schema, ranges) if chunk.rows))
 
 
 def made_of(operator: Operator, facts: Facts, schema: Schema, ranges: Sequence[RangeRows]) -> Iterator[Chunk]:
-    """What a kernel makes of each of some ranges."""
+    """Yield the result of a kernel for each of some partitions."""
     for of_range in ranges:
         if of_range.are_the_result:
             yield from of_range.passed()

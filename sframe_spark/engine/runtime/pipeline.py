@@ -1,4 +1,4 @@
-"""Runs the kernels of a section over row intervals, on the driver or in a worker."""
+"""Pipelines: a section as a flat, picklable plan, and the runner that computes it batch by batch, on the driver or in a worker."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from sframe_spark.udf.errors import failure
 from sframe_spark.udf.external_functions import fresh
 from sframe_spark.udf.results import MadeResults
 
-# A plan as lists, for those who run it piece by piece, on the driver or in a worker.
+# The flat plan.
 
-# Objects of Python take so many times the bytes of the values that they are made of, about: functions see shorter batches.
+# Python objects take about this many times the bytes of their Arrow values, so users' functions see shorter batches.
 BYTES_OF_OBJECTS = 8
 
 
@@ -53,7 +53,7 @@ class Pipeline(SharedValue):
     batch_bytes
         Bytes of rows that kernels should see at a time.
     tables
-        Functions that operators know by name: with the plan those that plug-ins have added reach a worker.
+        Function tables, pickled with the plan so that plug-ins' functions reach the worker.
     """
 
     operators: tuple[Operator, ...]
@@ -90,7 +90,7 @@ class Pipeline(SharedValue):
         return Pipeline(operators, inputs, facts, tuple(self.sizes[i] for i in order), self.batch_bytes)
 
     def divided_places(self) -> tuple[int, ...]:
-        """Places of stored sources of which a range of rows needs a range of rows: nobody searches in them."""
+        """Return the positions of stored sources that are read by row range, not by lookup."""
         searched = {self.inputs[place][slot] for place, slot in self.lookup_slots()}
         return tuple(place for place, operator in enumerate(self.operators) if isinstance(operator, SegmentSource) and place not in searched)
 
@@ -104,7 +104,7 @@ class Pipeline(SharedValue):
         return [place for place, operator in enumerate(self.operators) if isinstance(operator, SequentialOperator)]
 
     def sequential_levels(self) -> list[list[int]]:
-        """These places by how many others stand below each, one above the other: those of one level wait for none of it."""
+        """Return these positions by depth: operators of one level do not depend on each other."""
         depths: list[int] = []
         for place, operator in enumerate(self.operators):
             depths.append(max((depths[child] for child in self.inputs[place]), default=0) + isinstance(operator, SequentialOperator))
@@ -118,7 +118,7 @@ class Pipeline(SharedValue):
         return [self.facts[child] for child in self.inputs[place]]
 
     def is_dense(self, place: int) -> bool:
-        """True when rows at a place are known to be counted without gaps: no filter below."""
+        """Return whether rows at a position are numbered without gaps, as no filter is below."""
         waiting, seen = [place], set()
         while waiting:
             current = waiting.pop()
@@ -131,14 +131,14 @@ class Pipeline(SharedValue):
         return True
 
     def lookup_slots(self) -> frozenset[tuple[int, int]]:
-        """Places and slots of inputs in which an operator looks rows up instead of getting runs of them."""
+        """Return positions and slots of inputs that operators look rows up in, instead of reading batches."""
         slots = [(place, slot) for place, children in enumerate(self.inputs) for slot in range(len(children))]
         return frozenset((place, slot) for place, slot in slots if self.operators[place].requires(slot) is Need.LOOKUP)
 
     def stages(self) -> list[list[int]]:
-        """Places by how many operators that make many rows of one lie below them, each stage from such an operator up.
+        """Group positions by the number of expanding operators below them; a stage begins with such an operator.
 
-        What reads the rows of such an operator reads nothing from below it, as rows are aligned with it then.
+        Operators above an expanding one are aligned with it, so they read nothing below it.
         """
         stage_of: list[int] = []
         for operator, children in zip(self.operators, self.inputs, strict=True):
@@ -150,12 +150,12 @@ class Pipeline(SharedValue):
         return stages
 
     def calls_functions(self) -> bool:
-        """True where operators call functions of users', for which values become objects of Python."""
+        """Return whether operators call users' functions, for which values become Python objects."""
         widths = (sum(facts.width for facts in self.input_facts(place)) for place in range(len(self.operators)))
         return any(operator.user_functions(width) for operator, width in zip(self.operators, widths, strict=True))
 
     def batch_size(self, places: Iterable[int]) -> BatchSize:
-        """How many rows of these places make a batch."""
+        """Return the batch size for some positions."""
         sizes = [self.sizes[place] for place in places]
         known = not any(None in found for found in sizes)
         most = bytes_of_batch(max(map(len, sizes), default=0), self.batch_bytes)
@@ -164,30 +164,30 @@ class Pipeline(SharedValue):
         return BatchSize(most, max((row_bytes(found, 0) for found in sizes), default=0.0), known)
 
     def uneven(self) -> frozenset[int]:
-        """Places with a column whose values differ in length."""
+        """Return positions with a column of variable-length values."""
         return frozenset(place for place, facts in enumerate(self.facts) if any(fixed_size(kind) is None for kind in facts.schema))
 
 
-# Users' functions of a plan, whose results are measured while a batch is computed.
+# Measuring the results of users' functions, so that a batch is cut if they become too large.
 
-# Batches vary about what they should take: only much longer ones are given up.
+# Batches vary in size: only much larger ones are cut.
 BATCHES_TO_CUT = 2
 
 
 @attrs.define(eq=False)
 class MeasuredCalls:
-    """The functions of a plan's places.
+    """Measures what users' functions of a plan return.
 
     Parameters
     ----------
     operators
-        The plan's operators; those that call functions measure what they give.
+        The plan's operators, with measuring functions.
     by_place
-        What functions give, by the place of their operator.
+        Measured results by the position of their operator.
     unnumbered
-        Places whose functions do not know the numbers of their rows.
+        Positions whose functions get no row numbers.
     reached
-        The base row that such a place was read up to by the batches before.
+        The base row up to which earlier batches have read such a position.
     """
 
     operators: tuple[Operator, ...]
@@ -199,7 +199,7 @@ class MeasuredCalls:
 
     @classmethod
     def of(cls, operators: Sequence[Operator], widths: Sequence[int], batch_bytes: int) -> MeasuredCalls:
-        """Operators over so many columns each; they stay as they are where no function gives values that differ in length."""
+        """Wrap the functions of operators, given input widths; operators stay as they are where no function returns variable-length values."""
         by_place: dict[int, list[MadeResults]] = {}
         unnumbered: set[int] = set()
         measured: list[Operator] = []
@@ -223,13 +223,13 @@ class MeasuredCalls:
         return cls(tuple(measured), by_place, frozenset(unnumbered))
 
     def begin(self, may_cut: bool) -> None:
-        """A batch begins, or is tried again."""
+        """Begin a batch, or retry it."""
         self._may_cut = may_cut
 
     def expect(self, places: Sequence[int], required: Sequence[Sequence[tuple[int, int]]], above: bool) -> None:
-        """Some places are about to be computed for base rows, or ``above`` what makes many rows of one for the next of these.
+        """Announce the positions that are computed next, for base rows or (``above``) for rows of an expanding operator.
 
-        A batch may be cut where no function would be called again: each knows the numbers of its rows, or is read once, from row to row.
+        A batch may be cut only where no function would be called twice for a row: it gets row numbers, or reads rows strictly in order.
         """
         called = [place for place in places if place in self.by_place]
         in_turn = all(self._is_in_turn(required[place], above, place) for place in called if place in self.unnumbered)
@@ -242,22 +242,22 @@ class MeasuredCalls:
         return len(intervals) == 1 and (above or intervals[0][0] == self.reached.get(place, intervals[0][0]))
 
     def release(self) -> None:
-        """The batch is complete."""
+        """End a batch."""
         self.reached.update(self._next)
         for made in chain.from_iterable(self.by_place.values()):
             made.release()
 
 
 def differ_in_length(operator: Operator, width: int) -> bool:
-    """True when results of a function that an operator calls may take any number of bytes."""
+    """Return whether a function of an operator returns variable-length values."""
     return any(fixed_size(kind) is None for kind in operator.types_made(width))
 
 
-# What a kernel gave is held against what its operator says: whoever reads rows of another type would take their bytes for something else.
+# Validation of what kernels return: a wrong type would be read as garbage.
 
 
 def require_inferred(operator: Operator, inputs: Sequence[Any], chunk: Chunk, schema: Schema) -> Chunk:
-    """A chunk that an operator made, if it has the inferred columns, of the inferred types, and of a row-wise operator a row for each row.
+    """Return an operator's chunk after checking its columns, types and, for row-wise operators, its number of rows.
 
     Raises
     ------
@@ -290,18 +290,18 @@ def require_inferred(operator: Operator, inputs: Sequence[Any], chunk: Chunk, sc
     return chunk
 
 
-# Operators of plug-ins at work: what they are given they may change, and their failures say whose they are.
+# Calls of plug-in operators: they get copies of states, and errors name the operator.
 
 Result = TypeVar("Result")
 
 
 def call_operator(operator: Operator, ask: Callable[[], Result]) -> Result:
-    """What an operator says, or an error that names it.
+    """Call a method of an operator; unexpected errors name the operator.
 
     Raises
     ------
     UserFunctionError
-        If it fails otherwise than by an error of ours; also of the class of what it raised.
+        If it fails otherwise than by an SFrameError; also of the class of what it raised.
     """
     try:
         return ask()
@@ -314,7 +314,7 @@ def call_operator(operator: Operator, ask: Callable[[], Result]) -> Result:
 
 
 def advance(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-    """Rows of a range and the state after it; the state before it stays as it is.
+    """Advance a sequential operator over a batch: return the rows and the new state; the old one is not changed.
 
     Raises
     ------
@@ -335,14 +335,14 @@ def advance(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequence
 
 
 def combine_parts(operator: DecomposableOperator, parts: Sequence[Any], facts: Sequence[Facts]) -> Any:
-    """The part of some runs of rows behind each other, from the part of each, which stays as it is."""
+    """Merge the partial states of consecutive rows; the states are not changed."""
     if is_builtin(type(operator)):
         return operator.combined_all(parts, facts)
     return call_operator(operator, lambda: operator.combined_all([fresh(part) for part in parts], facts))
 
 
 def combine_states(operator: Operator, combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
-    """What an operator knows of runs of rows behind each other, its states, from what it knows of each, which stays as it is."""
+    """Combine the states of consecutive rows; the states are not changed."""
     if is_builtin(type(operator)):
         return reduce(combine, parts)
     return reduce(lambda first, second: call_operator(operator, lambda: combine(fresh(first), fresh(second))), parts)
@@ -353,7 +353,7 @@ Interval = tuple[int, int]
 RequiredRows = list[list[Interval]]
 ValuesAt = dict[tuple[int, Interval], Chunk]
 
-# More decode rows faster than anybody takes them.
+# More threads decode rows faster than they are consumed.
 MAX_THREADS = 8
 
 
@@ -367,11 +367,11 @@ class PipelineRunner:
     states
         State of each sequential operator before the first interval; the initial state where none is given.
     in_one_batch
-        Rows are read once only if a batch is not cut, whatever users' functions make.
+        Never cut a batch, whatever users' functions return, as rows may be read only once.
     threads
-        How many decode stored rows before they are asked for; tasks of Spark have one core each.
+        How many threads prefetch stored rows; Spark tasks have one core each.
     coded
-        Of a plan that is one source: columns of texts that may come as numbers in a dictionary.
+        Of a plan that is one source: string columns that may be dictionary-encoded.
     """
 
     def __init__(
@@ -402,7 +402,7 @@ class PipelineRunner:
         return concatenate(list(self.chunks(start, stop, final, ALL_ROWS)), self.plan.facts[-1].schema)
 
     def chunks(self, start: int, stop: int, final: bool, max_rows: int) -> Iterator[Chunk]:
-        """The same rows in pieces, where operators make many rows of one or too much of some; what somebody does not ask for is not made."""
+        """Yield the same rows in chunks, lazily; there are several where operators expand rows or a batch is cut."""
         first = start
         while True:
             (required, base), rows = self._cut(stop - first, partial(self._base, first, stop, final))
@@ -414,15 +414,15 @@ class PipelineRunner:
                 return
 
     def _base(self, first: int, stop: int, final: bool, rows: int) -> tuple[RequiredRows, ValuesAt]:
-        """What is wanted of the places for so many base rows, and the values at those of the first stage."""
+        """Return the rows required at each position for some base rows, and the values of the first stage."""
         required = self.required(first, first + rows)
         return required, self._evaluated(0, required, {}, final and first + rows == stop, rows)
 
     def _cut(self, rows: int, evaluate: Callable[[int], Value]) -> tuple[Value, int]:
-        """What is made of as many of some rows as users' functions allow, and of how many."""
+        """Evaluate as many rows as the results of users' functions allow; return the values and the number of rows."""
         before = self.states
         while True:
-            # An operator gives a new state and leaves the one it had.
+            # Operators return new states and leave old ones unchanged.
             self.states = dict(before)
             self.measured.begin(rows > 1 and not self.in_one_batch)
             try:
@@ -434,7 +434,7 @@ class PipelineRunner:
                 return made, rows
 
     def _stage(self, number: int, required: RequiredRows, base: ValuesAt, final: bool, max_rows: int) -> Iterator[tuple[ValuesAt, bool]]:
-        """Values at the places of a stage, once for each piece of what the stage before it makes, and whether it is the last."""
+        """Yield the values of a stage for each chunk of the stage below, and whether it is the last."""
         if not number:
             yield base, True
             return
@@ -449,7 +449,7 @@ class PipelineRunner:
                 yield from self._above(number, required, chunk, final, is_last_below and is_last_chunk)
 
     def _above(self, number: int, required: RequiredRows, chunk: Chunk, final: bool, is_last: bool) -> Iterator[tuple[ValuesAt, bool]]:
-        """Values at the places of a stage for the rows of a chunk, and whether they are the last."""
+        """Yield the values of a stage for the rows of one chunk, and whether they are the last."""
         place = self.stages[number][0]
         key = (place, required[place][0])
         while True:
@@ -465,7 +465,7 @@ class PipelineRunner:
                 return
 
     def _evaluated(self, number: int, required: RequiredRows, values: ValuesAt, final: bool, rows: int) -> ValuesAt:
-        """Values at the places of a stage that somebody still reads, given that of the operator it begins with; ``rows``: those it starts from."""
+        """Compute the values of a stage, given those of its first operator; values are dropped once read. ``rows``: number of rows it starts from."""
         remaining = self._reads(number, required)
         self.measured.expect(self.stages[number], required, number > 0)
         largest = 0
@@ -501,31 +501,31 @@ class PipelineRunner:
                 reader.close()
 
     def end_of_batch(self, first: int, stop: int, batch_rows: int) -> int:
-        """Where a batch of base rows from ``first`` ends: after so many, or sooner where rows are long."""
+        """Return where a batch of base rows from ``first`` ends, which is earlier where rows are long."""
         last = min(first + self.batches[0].rows(batch_rows), stop)
         last = last if last == stop else self.before_read_afresh(first, last)
         known = [place for place in self.stages[0] if place in self.uneven and knows_bytes(self.plan.operators[place])]
-        # Rows in one part of a source may be longer than those in another.
+        # Rows may be longer in one region of a source than in another.
         while known and last - first > 1 and self._bytes_between(known, first, last) > 2 * self.plan.batch_bytes:
             last = first + (last - first) // 2
         return last
 
     def before_read_afresh(self, first: int, last: int) -> int:
-        """Where to end a batch of base rows: at ``last``, or sooner where the only source begins to read afresh."""
+        """Return where to end a batch of base rows: at ``last``, or earlier at a row-group boundary of the only source."""
         sources = [place for place, operator in enumerate(self.plan.operators) if isinstance(operator, Source)]
         required = self.required(first, last)[sources[0]] if len(sources) == 1 else []
-        # Rows of the source have other numbers than base rows where operators between them shift or skip some.
+        # Operators in between may shift or skip rows, so row numbers of the source differ from base rows.
         low, high = min((start for start, _ in required), default=0), max((stop for _, stop in required), default=0)
         if low >= high:
             return last
         source = self.plan.operators[sources[0]]
         assert isinstance(source, Source)
-        # Rows are not copied then. Where that makes a small batch, a large one follows: what is read afresh there is longer than the rest.
+        # That avoids copying rows. A small batch is followed by a large one.
         left = (high - source.batch_end(low, high)) * (last - first) // (high - low)
         return last - left
 
     def _bytes_between(self, places: Sequence[int], start: int, stop: int) -> float:
-        """What rows at some places take, of those that are wanted for some base rows."""
+        """Return the bytes of the rows at some positions that some base rows require."""
         required = self.required(start, stop)
         return sum(self._bytes_of(place, *interval) for place in places for interval in required[place])
 
@@ -554,13 +554,13 @@ class PipelineRunner:
         return result
 
     def _inputs(self, place: int, chunks: Sequence[Chunk]) -> list[Any]:
-        """What a kernel gets: chunks, and look-ups (kept for all batches of the task) for the inputs it looks up."""
+        """Return a kernel's inputs: chunks, and lookups, which are reused for all batches of a task."""
         remaining = iter(chunks)
         slots = enumerate(self.plan.inputs[place])
         return [self.lookup(place, slot, child) if (place, slot) in self.lookup_slots else next(remaining) for slot, child in slots]
 
     def lookup(self, place: int, slot: int, child: int) -> Lookup:
-        """The look-up of a place in the source of a slot."""
+        """Return the lookup of an operator in the source of a slot."""
         if child not in self.lookups:
             source = self.plan.operators[child]
             assert isinstance(source, Source)
@@ -611,17 +611,17 @@ class PipelineRunner:
 
 
 def local_threads() -> int:
-    """How many threads decode rows for a plan that runs in the process of the user, who waits for it."""
+    """Return how many threads work on a plan in this process."""
     return min(available_cores(), MAX_THREADS)
 
 
 def knows_bytes(operator: Operator) -> bool:
-    """True for operators that know how long their rows are before these are made."""
+    """Return whether an operator knows the bytes of its rows before they are computed."""
     return operator.is_source or operator.counts_rows
 
 
 def with_last(values: Iterable[Value]) -> Iterator[tuple[Value, bool]]:
-    """Each value, and whether it is the last one.
+    """Yield each value, and whether it is the last one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows that threads make and that stay in this process's memory, as long as there is room for all of them."""
+"""Results buffered in memory, up to where the memory reservation of the run is exhausted."""
 
 from __future__ import annotations
 
@@ -20,52 +20,52 @@ from sframe_spark.types import ColumnType
 
 
 def reservation_for_results() -> MemoryReservation:
-    """The room that is left for results beside what Arrow holds in this process already, whoever asked for it."""
+    """Reserve the memory that is left for results, beyond what Arrow has allocated in this process."""
     return MemoryReservation(max(0, result_memory_left()))
 
 
 def has_room(node: PlannerNode) -> bool:
-    """Whether the rows of a node, of which it is known how many there are, would find room."""
+    """Return whether the rows of a node, if their number is known, would fit in memory."""
     rows = node.length.rows
     return rows is not None and bytes_of_rows(node, rows) <= result_memory_left()
 
 
 def may_stay() -> bool:
-    """Whether there is room for all that Arrow holds in this process now."""
+    """Return whether all that Arrow has allocated is within the memory limit."""
     return result_memory_left() >= 0
 
 
 @attrs.define(eq=False)
 class PartialRows:
-    """The rows of a task that found room, and those that are still to be made.
+    """The buffered rows of a task, and an iterator of those that did not fit in memory.
 
     Parameters
     ----------
     found
         The first rows.
     rest
-        The others; None where all found room.
+        The others, not computed yet; None where all are buffered.
     """
 
     found: list[Chunk]
     rest: Iterator[Chunk] | None = None
 
     def runs(self) -> Iterator[Sequence[pa.Array]]:
-        """All rows, of which those that found room are let go one after the other."""
+        """Yield all rows; buffered ones are released one after the other."""
         return (chunk.columns for chunk in chain(drained(self.found), self.rest or ()) if chunk.rows)
 
     def write(self, types: Sequence[ColumnType], directory: str, number: int) -> SegmentEntry:
-        """All rows as a segment."""
+        """Write all rows as a segment."""
         return write_segment(directory, number, types, self.runs())
 
 
 def partial_rows_of_task(task: RangeTask, room: MemoryReservation) -> PartialRows:
-    """Rows of a task, up to where no room is left for them or for those of others."""
+    """Run a task for as long as memory can be reserved for its rows."""
     return begun(chunks_of(task), room)
 
 
 def begun(made: Iterator[Chunk], room: MemoryReservation) -> PartialRows:
-    """Rows as they are made, up to where no room is left for them or for those of others."""
+    """Buffer rows for as long as memory can be reserved for them."""
     found = list[Chunk]()
     while not room.is_full:
         chunk = next(made, None)
@@ -80,12 +80,12 @@ def begun(made: Iterator[Chunk], room: MemoryReservation) -> PartialRows:
 
 
 def rows_as_produced(parts: Sequence[PartialRows], schema: Sequence[ColumnType]) -> Chunk | ChunkedRows:
-    """Rows of parts that all found room, one after the other, as they were made; the parts are empty then."""
+    """Concatenate completely buffered results without copying; this drains them."""
     return coalesce_chunks(_taken_from(parts), tuple(schema))
 
 
 def in_one_chunk(parts: Sequence[PartialRows], schema: Sequence[ColumnType]) -> Chunk:
-    """The same rows, each column in one array."""
+    """Concatenate completely buffered results into one array for each column."""
     return concatenate(_taken_from(parts), tuple(schema))
 
 

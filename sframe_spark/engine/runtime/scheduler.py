@@ -1,4 +1,4 @@
-"""Who works on ranges of rows: Spark's tasks, or, where Spark would run on this machine too, threads of this process or Python processes of ours."""
+"""Task runners, which compute ranges of rows in threads, Python processes or Spark tasks, and the division of a section into tasks."""
 
 from __future__ import annotations
 
@@ -39,96 +39,96 @@ from sframe_spark.udf.errors import error_of_text, error_transport
 LOG = logging.getLogger("sframe_spark")
 
 Task = Callable[[], Any]
-# What processes of ours run.
+# The main module of worker processes.
 MODULE = "sframe_spark.engine.runtime.worker_process"
-# So many calls of a quick function are made in the time in which a process starts.
+# About how many quick calls take as long as starting a process.
 MAX_ROWS_OF_SHORT = 4_194_304
 
 
 class TaskRunner(Protocol):
-    """Works on pieces of work that do not depend on each other."""
+    """Runs independent tasks."""
 
     is_out_of_process: ClassVar[bool]
-    """Results are sent, and rows in the memory of this process are not seen."""
+    """Tasks do not share this process's memory: they and their results are pickled."""
 
     is_on_this_machine: ClassVar[bool]
-    """They are on this machine, and its files are theirs."""
+    """Tasks run on this machine and see its files."""
 
     is_sequential: ClassVar[bool]
-    """A piece begins when those before it have ended, in this process."""
+    """Tasks run one after the other, in this process."""
 
     def parallelism(self) -> int:
-        """How many pieces are worked on at a time."""
+        """Return how many tasks run at a time."""
 
     def require_readable(self, node: PlannerNode) -> None:
-        """Make sure that the rows of all sources of a plan are seen there."""
+        """Check that tasks can read all sources of a plan."""
 
     def require_writable(self, directory: str) -> None:
-        """Make sure that what is written to a directory there is seen here."""
+        """Check that this process sees what tasks write to a directory."""
 
     def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
-        """Results of the pieces, in order; the first error ends the rest. ``tasks``: those that the pieces do, where that says how long they take."""
+        """Run tasks and return their results in order; the first error ends the rest. ``tasks``: their row ranges, to estimate durations."""
 
 
 @attrs.frozen
 class SparkTaskRunner:
-    """Tasks of one Spark job: processes, on whatever machines Spark has."""
+    """Runs tasks as one Spark job."""
 
     is_out_of_process: ClassVar[bool] = True
     is_on_this_machine: ClassVar[bool] = False
     is_sequential: ClassVar[bool] = False
 
     def parallelism(self) -> int:
-        """The cores of the session."""
+        """Return the number of cores of the session."""
         return default_parallelism(get_session())
 
     def require_readable(self, node: PlannerNode) -> None:
-        """Let Spark look at files, once."""
+        """Check once that Spark sees the files."""
         require_readable(node)
 
     def require_writable(self, directory: str) -> None:
-        """Let a file be exchanged there, once."""
+        """Check once that Spark shares the directory, by exchanging a file."""
         require_writable(directory)
 
     def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
-        """Results of tasks, with Spark's errors as ours."""
+        """Run a Spark job; its errors are translated."""
         with translated_errors(description):
             return run_tasks(works, description, bytes_of(tasks) if tasks else None)
 
 
 class LocalRunner:
-    """What threads and processes of this machine have in common: files that this process reads and writes are theirs."""
+    """Base class of runners on this machine: tasks see the files of this process."""
 
     is_on_this_machine: ClassVar[bool] = True
     is_sequential: ClassVar[bool] = False
 
     def parallelism(self) -> int:
-        """One for each core that this process may use, up to a number beyond which Python itself is what is waited for."""
+        """Return the number of usable cores, up to a limit beyond which threads wait for Python's lock."""
         return local_threads()
 
     def require_readable(self, node: PlannerNode) -> None:
-        """Nothing: a plan can be read on the machine that it was made on."""
+        """Nothing to check on the same machine."""
 
     def require_writable(self, directory: str) -> None:
-        """Nothing: who reads what is written is on the same machine."""
+        """Nothing to check on the same machine."""
 
 
 @attrs.frozen
 class ThreadRunner(LocalRunner):
-    """Threads of this process: nothing is started, sent or pickled, and Arrow's kernels run side by side."""
+    """Runs tasks in threads of this process: nothing is pickled, and Arrow's kernels run in parallel."""
 
     is_out_of_process: ClassVar[bool] = False
 
     @memory_for_batches()
     def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
-        """Results of threads; after Ctrl-C all of them have ended."""
+        """Run tasks in threads; after Ctrl-C all of them have ended."""
         with open_counted(len(works), description) as done:
             return in_threads(lambda work: done(work()), works, self.parallelism())
 
 
 @attrs.frozen
 class SequentialRunner(ThreadRunner):
-    """A thread of this process, which takes one piece after the other: each may go on from where the one before it has ended."""
+    """Runs tasks in order in one thread: each may continue from the state in which the one before it ended."""
 
     is_sequential: ClassVar[bool] = True
 
@@ -139,19 +139,19 @@ class SequentialRunner(ThreadRunner):
 
 @attrs.frozen
 class ProcessRunner(LocalRunner):
-    """Python processes of ours on this machine: for users' functions, and what Python decodes, before a Spark has started."""
+    """Runs tasks in Python worker processes on this machine: for users' functions and decoding in Python while no Spark is running."""
 
     is_out_of_process: ClassVar[bool] = True
 
     def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
-        """Results of processes; after Ctrl-C those that were at work have ended.
+        """Run tasks in worker processes; after Ctrl-C the busy ones have ended.
 
         Raises
         ------
         SFrameError
-            The first error of ours that one met, as it was raised there.
+            The first error of a task, as it was raised there.
         ExecutionError
-            If what they are sent cannot be pickled, or one of them ends.
+            If tasks cannot be pickled, or a process dies.
         """
         with translated_pickling_errors(description):
             parcels, shared = pack_tasks(works)
@@ -176,7 +176,7 @@ class ProcessRunner(LocalRunner):
             failed, payload = pickle.loads(worker.ask(request, raise_if_cancelled))
             worker.knows = common
         if failed:
-            # What a process cannot load is told as Spark's workers tell it.
+            # Errors of loading come back as those of Spark's workers do.
             carried = error_transport().unpacked(payload.decode("ascii"))
             raise error_of_text(payload) or carried or ExecutionError("a function failed with an error that cannot be read")
         return pickle.loads(payload)
@@ -184,14 +184,14 @@ class ProcessRunner(LocalRunner):
 
 @attrs.define(eq=False)
 class LocalFallback:
-    """Works that this process does itself, where no other one could be started for them.
+    """Runs tasks in this process where no worker process could be started.
 
     Parameters
     ----------
     works, description
         As in :meth:`TaskRunner.run`.
     has_warned
-        Whether the user was told of it.
+        Whether the warning was logged.
     """
 
     works: Sequence[Task]
@@ -200,37 +200,37 @@ class LocalFallback:
     _turn: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
     def warn(self, reason: ProcessNotStartedError) -> None:
-        """Say why, once."""
+        """Log the reason, once."""
         with self._turn:
             if not self.has_warned:
                 LOG.warning("%s: no Python process could be started (%s), so this one calls functions", self.description, reason)
             self.has_warned = True
 
     def result(self, number: int) -> Any:
-        """The result of a work; users' functions were not written to be called by several threads at a time."""
+        """Run a task; one at a time, as users' functions need not be thread-safe."""
         with self._turn:
             return self.works[number]()
 
 
 @attrs.frozen
 class InProcessRunner(LocalRunner):
-    """The user's process in place of others, where there is no Python that could be started: an application that has its interpreter built in."""
+    """Runs tasks in this process where no Python interpreter can be started, as in applications that embed one."""
 
     is_out_of_process: ClassVar[bool] = True
 
     def parallelism(self) -> int:
-        """One: functions were not written to be called by several threads at a time."""
+        """Return one, as users' functions need not be thread-safe."""
         return 1
 
     @memory_for_batches()
     def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
-        """Results of the thread that asks."""
+        """Run tasks in the calling thread."""
         with open_counted(len(works), description) as done:
             return [done(work()) for work in works]
 
 
 def name_of(workers: TaskRunner) -> str:
-    """What those who work on ranges are called in the log."""
+    """Return the name of a task runner in log lines."""
     if isinstance(workers, InProcessRunner):
         return "range(s) by this process"
     if workers.is_out_of_process:
@@ -238,23 +238,23 @@ def name_of(workers: TaskRunner) -> str:
     return "range(s), one after the other" if workers.is_sequential else "range(s) by threads"
 
 
-# The tasks of a segment section: ranges of its base rows, each with the states of running values before it.
+# Division of a section into tasks: ranges of its base rows, each with the states of sequential operators before it.
 
-# A Spark task costs some ten milliseconds, so a range should be worth it.
+# Starting a Spark task takes some ten milliseconds, so ranges have at least this size.
 MIN_TASK_ROWS = 65_536
 MIN_TASK_BYTES = 32 << 20
-# Another thread has its own memory to find for a batch, and waits for Python: numbers that are no more than this are read by one in the same time.
+# Below this size one thread reads numbers as fast as several: each has to allocate batches and waits for Python's lock.
 MIN_THREAD_BYTES = 6 << 20
-# Of all that is made. Two threads of which the pass goes through less take three quarters of the time of one that spares it, or less.
+# Share of all bytes from which a summarising pass makes one thread as fast as several: below it, two threads take at most three quarters of the time.
 MIN_PASSED = 0.5
-# Ranges may be longer or shorter by a share of them, so that they end with row groups.
+# Range ends move by at most this fraction of a range to the end of a row group.
 NEAR = 8
-# A segment is read by a task at a time.
+# Upper limit for the rows of a task.
 LARGEST_TASK_BYTES = 1 << 30
 
 
 def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: TaskRunner) -> list[RangeTask]:
-    """Tasks that together make the rows of a section of so many base rows; as many as asked for, or as the rows are worth."""
+    """Divide a section of ``rows`` base rows into tasks: ``segments`` of them, or as many as pay off."""
     workers.require_readable(node)
     plan = Pipeline.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
@@ -269,7 +269,7 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Tas
 
 
 def sequential_if_faster(node: PlannerNode, workers: TaskRunner) -> TaskRunner:
-    """Who makes the rows of ranges: those given, or one thread in the order of the rows where threads would do no more than go through them again.
+    """Return the given runner, or a sequential one where the pass for running states would cost more than parallel threads save.
 
     To know running values before each range takes a pass over all rows for all of these that wait for the same ones below them. Where that goes
     through most of what is made, so many threads take as long for it all as one takes without, for which another one decodes; not where much else
@@ -285,12 +285,12 @@ def sequential_if_faster(node: PlannerNode, workers: TaskRunner) -> TaskRunner:
 
 
 def bytes_made(plan: Pipeline, places: Iterable[int]) -> float:
-    """Bytes of a row that some places of a plan read or make; columns that are put side by side are neither."""
+    """Return the bytes of a row that some operators of a plan read or compute; zipping columns does not count."""
     return sum(row_bytes(plan.sizes[place], UNKNOWN_BYTES) for place in places if not plan.operators[place].arranges_columns)
 
 
 def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int) -> list[RangeTask]:
-    """Tasks each of which goes on from the states that the one before it leaves; so many threads decode for each."""
+    """Return tasks each of which continues from the states of the one before it; ``ahead`` threads prefetch for each."""
     tasks: list[RangeTask] = []
     for place, rows in reversed(list(enumerate(ranges))):
         task = divided.task(rows, {}, final=rows is ranges[-1])
@@ -299,15 +299,15 @@ def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int)
 
 
 def is_of_numbers(node: PlannerNode, plan: Pipeline) -> bool:
-    """Whether all that a plan reads and makes is of a fixed size, and no user's function is called: work that ends soon for each byte."""
+    """Return whether all columns of a plan have a fixed size and no user's function is called, so that computing is fast for its bytes."""
     fixed = all(fixed_size(column_type) is not None for facts in plan.facts for column_type in facts.schema)
     return fixed and not calls_user_functions(node)
 
 
 def row_ranges(rows: int, size: int, segments: int | None, workers: TaskRunner, most: int | None = None) -> list[tuple[int, int]]:
-    """Row ranges of tasks, given the bytes of what is made of all rows, and how many are worth it at most.
+    """Return the row ranges of tasks, given the bytes of all rows and the most ranges that pay off.
 
-    As many as asked for, else enough for all cores but none too small or too large.
+    ``segments`` ranges if given, else enough for all cores but none too small or too large.
     """
     count = segments or config.default_segments
     if count is None:
@@ -320,7 +320,7 @@ def row_ranges(rows: int, size: int, segments: int | None, workers: TaskRunner, 
 
 
 def at_row_groups(runner: PipelineRunner, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges whose ends go to where reading begins afresh, if such a row is near: a row group between two would be decoded for both."""
+    """Move range ends to near row-group boundaries, as a row group that two ranges share would be decoded twice."""
     starts = [start for start, _ in ranges]
     for place, (start, stop) in enumerate(ranges[:-1], 1):
         last = stop + (stop - start) // NEAR
@@ -330,7 +330,7 @@ def at_row_groups(runner: PipelineRunner, ranges: Sequence[tuple[int, int]]) -> 
 
 
 def with_states(divided: DividedPlan, ranges: Sequence[tuple[int, int]], workers: TaskRunner) -> list[RangeTask]:
-    """Tasks whose sequential operators know the state before their range: a pass over the rows for all that wait for the same ones below them."""
+    """Return tasks with the states of sequential operators before each, computed by one summarising pass for each level of such operators."""
     plan, ranges, states = divided.plan, list(ranges), [dict[int, Any]() for _ in ranges]
     for places in plan.sequential_levels():
         operators = {place: operator for place in places if isinstance(operator := plan.operators[place], SequentialOperator)}
@@ -354,18 +354,18 @@ def with_states(divided: DividedPlan, ranges: Sequence[tuple[int, int]], workers
 
 @attrs.frozen(eq=False)
 class DividedPlan:
-    """A plan that tasks share, without the segments of sources that each reads a part of; a task is told of its own.
+    """A plan that all tasks share, without segment lists; each task carries those of its own rows.
 
     Parameters
     ----------
     plan
         The whole plan.
     shared
-        The plan without these segments; of sources that are searched it has the columns that are read.
+        The plan without these segments; sources for lookups keep the required columns.
     places
-        Where these sources are.
+        Positions of the divided sources.
     runner
-        Tells which rows of sources a range needs, and where reading begins afresh.
+        Maps base rows to rows of sources and finds row-group boundaries.
     """
 
     plan: Pipeline
@@ -385,11 +385,11 @@ class DividedPlan:
 
     @classmethod
     def undivided(cls, plan: Pipeline) -> DividedPlan:
-        """A plan whose tasks are sent nowhere, so that each may as well know all of it."""
+        """Return a plan whose tasks stay in this process and share all of it."""
         return cls(plan, plan, (), PipelineRunner(plan))
 
     def task(self, rows: tuple[int, int], states: dict[int, Any], final: bool = True) -> RangeTask:
-        """The task of a range of base rows, given the states before it."""
+        """Return the task of a range of base rows, given the states before it."""
         own = {}
         required = self.runner.required(*rows) if self.places else []
         for place in self.places:
@@ -399,6 +399,6 @@ class DividedPlan:
 
 
 def slice_of_source(source: Any, start: int, stop: int) -> SegmentSource:
-    """A source that is told of no segments but those of some of its rows, which keep their numbers."""
+    """Return a source with only the segments of some of its rows, which keep their row numbers."""
     assert isinstance(source, SegmentSource)
     return attrs.evolve(source, manifest=source.manifest.between(source.start + start, source.start + stop, source.positions))

@@ -1,4 +1,4 @@
-"""Works of a segment section: one per row range, each runs the section's kernels and writes a segment or returns batches."""
+"""Tasks over row ranges: each runs a pipeline, and writes a segment or returns rows, a partial state or the states of sequential operators."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.session import raise_if_cancelled
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 
-# The state of a sequential operator over one range of rows, on its own; where the ends of the range suffice, those between are not read.
+# Summaries: the state of a sequential operator over one range alone; where the ends of the range suffice, the middle is not read.
 
-# Rows at the end of a range are tried where they are a share of it: it is read as a whole where these do not suffice.
+# The end of a range is read alone while it is at most this fraction of it; otherwise the range is read as a whole.
 MAX_TRIED = 4
 
 
 @attrs.frozen(eq=False)
 class RowsOfInputs:
-    """What a sequential operator reads, batch by batch.
+    """The inputs of a sequential operator, read batch by batch.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class RowsOfInputs:
         return min(runner.end_of_batch(first, stop, self.batch_rows) for runner in self.runners)
 
     def part_of(self, first: int, last: int) -> Any:
-        """The state of a batch of rows; those that many are made of come in pieces."""
+        """Return the state of a batch of rows."""
         raise_if_cancelled()
         facts = self.plan.input_facts(self.place)
         if len(self.runners) == 1:
@@ -74,7 +74,7 @@ class RowsOfInputs:
         return call_operator(self.operator, partial(self.operator.summarize, [runner.run(first, last) for runner in self.runners], facts))
 
     def parts_of(self, first: int, stop: int) -> Any:
-        """The state of rows, some at least, a batch after the other."""
+        """Return the state of a non-empty range of rows, read batch by batch."""
         last = self.end_of_batch(first, stop)
         total = self.part_of(first, last)
         while last < stop:
@@ -83,7 +83,7 @@ class RowsOfInputs:
         return total
 
     def combine(self, *parts: Any) -> Any:
-        """The state of runs of rows one after the other."""
+        """Combine the states of consecutive rows."""
         return combine_states(self.operator, self.operator.combine, parts)
 
 
@@ -109,7 +109,7 @@ def summarize(plan: Pipeline, place: int, states: Mapping[int, Any], start: int,
 
 
 def state_of_end(rows: RowsOfInputs, position: int, stop: int, step: int) -> Any:
-    """The state of the last rows, as far as it matters what they are."""
+    """Return the state of the last rows of a range, as many as decide it."""
     end: Any = None
     while position < stop and (end is None or not rows.operator.ends_suffice(end)):
         first = max(position, stop - step)
@@ -119,7 +119,7 @@ def state_of_end(rows: RowsOfInputs, position: int, stop: int, step: int) -> Any
 
 
 def state_of_end_over_running(rows: RowsOfInputs, running: list[int], position: int, stop: int, step: int) -> Any:
-    """The same where running values are read, of which rows somewhat before the last ones tell the state; None where few rows do not suffice."""
+    """Return the same where other sequential operators are below, whose states converge in a few rows; None where a few rows do not suffice."""
     plan, batch_rows = rows.plan, rows.batch_rows
     if any(running_below(plan, place) or not may_converge(plan.operators[place]) for place in running):
         return None
@@ -135,12 +135,12 @@ def state_of_end_over_running(rows: RowsOfInputs, running: list[int], position: 
 
 
 def may_converge(operator: Operator) -> bool:
-    """True for operators that say of some states that rows before do not matter."""
+    """Return whether an operator may have states that do not depend on earlier rows."""
     return isinstance(operator, SequentialOperator) and type(operator).ends_suffice is not SequentialOperator.ends_suffice
 
 
 def converged_state(rows: RowsOfInputs, first: int, stop: int) -> Any:
-    """The state after some rows, whatever rows come before; None where these matter."""
+    """Return the state after some rows if it does not depend on earlier rows, else None."""
     part, operator = rows.parts_of(first, stop), rows.operator
     return rows.combine(operator.initial_state(rows.plan.input_facts(rows.place)), part) if operator.ends_suffice(part) else None
 
@@ -156,11 +156,10 @@ def states_below(plan: Pipeline, place: int, states: Mapping[int, Any]) -> dict[
     return {moved[old]: state for old, state in states.items() if old in moved}
 
 
-# Groups of so many batches are found at once: groups of parts are merged less often. Columns of eight are 8 MiB, which `memory_for_batches` does
-# not keep.
+# Batches that are grouped at once, so that partial states are merged less often; columns of more batches exceed what `memory_for_batches` caches.
 BATCHES_IN_A_PART = 4
 
-# How many parts are put together at a time: that of a few groups each takes little longer than that of two.
+# How many partial states are merged at a time.
 PARTS_AT_ONCE = 64
 
 
@@ -181,13 +180,13 @@ class RangeTask:
     final
         No base rows follow ``stop``.
     own
-        Sources of which this task is told no more than it reads, by their places in the plan.
+        Sources with only the segments that this task reads, by their positions in the plan.
     ahead
-        How many threads decode rows before they are asked for.
+        How many threads prefetch rows.
     then
-        The task of the rows that follow, which goes on from the states after these; None where it is told others, or there is none.
+        The task of the following rows, if it continues from the states after these rows.
     waits
-        States are those that the task before has left; they are told once.
+        States come from the task before, and are used once.
     """
 
     plan: Pipeline
@@ -208,7 +207,7 @@ class RangeTask:
 
 
 def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
-    """Bytes of rows that tasks go through, where the plan has most in a row; None if functions of users are called: they may take any time."""
+    """Estimate the bytes that tasks process, at the widest node of the plan; None if users' functions, which may take any time, are called."""
     plan = tasks[0].plan
     if any(operator.user_functions(sum(facts.width for facts in plan.input_facts(place))) for place, operator in enumerate(plan.operators)):
         return None
@@ -217,7 +216,7 @@ def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
 
 
 def chunks_of(task: RangeTask, coded: Iterable[int] = ()) -> Iterator[Chunk]:
-    """Rows of a task, batch by batch; Ctrl-C ends threads between two. Texts of the columns ``coded`` may come as numbers in a dictionary."""
+    """Yield the rows of a task in batches, with a check for Ctrl-C between them. String columns ``coded`` may be dictionary-encoded."""
     runner = PipelineRunner(task.whole, states_before(task), threads=task.ahead, coded=coded)
     for chunk in runner.stream(task.start, task.stop, task.batch_rows, task.final):
         raise_if_cancelled()
@@ -227,7 +226,7 @@ def chunks_of(task: RangeTask, coded: Iterable[int] = ()) -> Iterator[Chunk]:
 
 
 def states_before(task: RangeTask) -> dict[int, Any]:
-    """States before a task's rows; those that the task before has left are not kept beyond this.
+    """Return the states before a task's rows; those that the task before has left are released.
 
     Raises
     ------
@@ -258,19 +257,19 @@ def collect_rows(task: RangeTask) -> bytes:
 
 @attrs.define(eq=False)
 class EarlyStop:
-    """What tasks of one process tell each other; each process has its own.
+    """A flag that tasks of one process share.
 
     Parameters
     ----------
     is_too_large
-        The part of one of them is too large, so those of all together are.
+        The partial state of one task is too large, so the merged one is, too.
     """
 
     is_too_large: bool = False
 
 
 def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], max_bytes: float, early_stop: EarlyStop) -> Any:
-    """Run a task and return what its rows contribute to an operator above the plan; ``TOO_LARGE`` where that takes more bytes, or another's did."""
+    """Run a task and return its partial state; ``TOO_LARGE`` where that, or another task's, exceeds the byte limit."""
     if early_stop.is_too_large:
         return TOO_LARGE
     chunks = chunks_of(task, operator.coded_columns(facts))
@@ -282,7 +281,7 @@ def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequen
 
 
 def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int) -> Iterator[Chunk]:
-    """The same rows in fewer chunks, none of which has more rows or bytes unless it had before.
+    """Concatenate chunks up to a limit in rows and bytes; larger ones stay as they are.
 
     Examples
     --------
@@ -304,9 +303,9 @@ def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int
 
 
 def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts], max_bytes: float = math.inf) -> Any:
-    """The part of consecutive runs of rows together; ``TOO_LARGE``, and no further one is asked for, where it takes more bytes.
+    """Merge the partial states of consecutive rows; ``TOO_LARGE`` as soon as the result exceeds the byte limit.
 
-    Many are put together at once, as each time has its price, but no more than may take as many bytes as all together.
+    Many are merged at once, as each merge has fixed costs, within the byte limit.
     """
     held: list[Any] = []
     size = 0.0
@@ -325,7 +324,7 @@ def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: 
 
 
 def summarize_range(task: RangeTask, places: Sequence[int]) -> list[Any]:
-    """What the ranges after the task's need of the state of each of some sequential operators over it, or ``TOO_LARGE``."""
+    """Return what later ranges need of the states of some sequential operators over the task's range, or ``TOO_LARGE``."""
     whole, found = task.whole, []
     for place in places:
         operator = task.plan.operators[place]
@@ -340,7 +339,7 @@ Range = tuple[int, int]
 
 
 def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[Any]) -> list[Any]:
-    """State before each range but the first, from what each range but the last carries over; ``TOO_LARGE`` where that is not known.
+    """Return the state before each range but the first, from the summaries of all but the last; ``TOO_LARGE`` where unknown.
 
     Parameters
     ----------
@@ -365,7 +364,7 @@ def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[A
 def joined_ranges(
     ranges: Sequence[Range], states: Sequence[dict[int, Any]], before: Mapping[int, Sequence[Any]]
 ) -> tuple[list[Range], list[dict[int, Any]]]:
-    """Ranges with the states before them, those of some more places added; a range before which one is not known goes to the one before it.
+    """Add states of further operators to ranges; a range before which one is unknown is merged into the previous range.
 
     Examples
     --------
