@@ -61,7 +61,7 @@ ALLOWED = {
     ("cli/doctor.py", "import_module"): "modules of a fixed list",
     ("optional_parts.py", "import_module"): "modules of a fixed list",
     ("testing/plan_parser.py", "literal_eval"): "plans in tests, written by whoever runs them; makes values only",
-    ("values/arrow_ipc.py", "open_stream"): "the one place that reads streams; who asks it for which is below",
+    ("values/arrow_layouts.py", "open_stream"): "the one place that reads streams; who asks it for which is below",
     ("planner/registry.py", "import_module"): "modules of a fixed list; a plan's text only chooses among them",
     ("planner/chunk.py", "table_of"): "the same, with rows as chunks",
     ("planner/plan_serialization.py", "table_of"): "rows in a plan: fully validated, and extension types stay plain storage (tests/hostile)",

@@ -34,10 +34,9 @@ from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode, encode_parts
 from sframe_spark.values.from_arrow import warn_of_long_decimals
-from sframe_spark.values.inexact_numbers import rounding_warnings
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
 from sframe_spark.values.input_values import require_valid_arrow, simplify
-from sframe_spark.values.value_errors import naming_broken_string, require_unicode_values
+from sframe_spark.values.value_errors import naming_broken_string, require_unicode_values, rounding_warnings
 from sframe_spark.values.value_model import one_value, plain
 
 

@@ -25,8 +25,8 @@ from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.udf.errors import user_error
 from sframe_spark.udf.results import Guess
 from sframe_spark.values.encode import encode
-from sframe_spark.values.inexact_numbers import DIGITS_OF_FLOAT, rounding_warnings
 from sframe_spark.values.infer import column_type_for, infer_type
+from sframe_spark.values.value_errors import DIGITS_OF_FLOAT, rounding_warnings
 from sframe_spark.values.value_model import MISSING, family_of
 
 # Rows of a column and of a frame from which result types are inferred, as in the reference.

@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.planner.facts import Schema
-from sframe_spark.values.arrow_ipc import stream_of, table_of
-from sframe_spark.values.arrow_layouts import MAX_BYTES, in_one_array
+from sframe_spark.values.arrow_layouts import MAX_BYTES, in_one_array, stream_of, table_of
 
 Item = TypeVar("Item")
 

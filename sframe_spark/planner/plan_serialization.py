@@ -31,7 +31,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.planner.parameters import check_fields, from_portable, to_portable, value_classes
 from sframe_spark.planner.registry import is_registered, load_operators, planner_node_name_to_type, planner_node_type_to_name
-from sframe_spark.values.arrow_ipc import stream_of, table_of
+from sframe_spark.values.arrow_layouts import stream_of, table_of
 
 # The name of a node's column, or None.
 NameOfColumn = Callable[[PlannerNode, int], str | None]

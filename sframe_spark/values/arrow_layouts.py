@@ -355,8 +355,6 @@ def _narrow_offsets(offsets: np.ndarray) -> pa.Buffer:
 
 # Columns as one or several arrays: with 32-bit offsets, one array holds at most 2 GiB of strings, or 2**31 items of lists.
 
-Make = Callable[[Sequence[Any]], "pa.Array | pa.ChunkedArray"]
-
 
 def in_one_array(arrays: Sequence[pa.Array]) -> pa.Array:
     """Concatenate arrays of one type.
@@ -410,7 +408,11 @@ def maps_of_dicts(cells: Sequence[Any], data_type: pa.DataType) -> pa.Array | pa
     keys = pa.array(list(chain.from_iterable(present)), data_type.key_type)
     items = pa.array(list(chain.from_iterable(cell.values() for cell in present)), data_type.item_type)
     if isinstance(keys, pa.ChunkedArray) or isinstance(items, pa.ChunkedArray):
-        return _by_halves(cells, lambda half: maps_of_dicts(half, data_type))
+        if len(cells) < 2:
+            raise TooLargeError("one value alone has more than 2 GiB of texts, which no array holds: give it in several values")
+        middle = len(cells) // 2
+        halves = (maps_of_dicts(half, data_type) for half in (cells[:middle], cells[middle:]))
+        return pa.chunked_array([part for half in halves for part in parts_of(half)])
     if keys.null_count:
         raise pa.ArrowInvalid("a key of a map is missing")
     missing = np.fromiter((cell is None for cell in cells), bool, len(cells))
@@ -422,10 +424,29 @@ def maps_of_dicts(cells: Sequence[Any], data_type: pa.DataType) -> pa.Array | pa
     return pa.Array.from_buffers(data_type, len(cells), [validity, pa.py_buffer(offsets)], children=[entries])
 
 
-def _by_halves(cells: Sequence[Any], make: Make) -> pa.ChunkedArray:
-    """Make arrays of both halves of the cells."""
-    if len(cells) < 2:
-        raise TooLargeError("one value alone has more than 2 GiB of texts, which no array holds: give it in several values")
-    middle = len(cells) // 2
-    halves: Iterable[Any] = (make(cells[:middle]), make(cells[middle:]))
-    return pa.chunked_array([part for half in halves for part in parts_of(half)])
+# Tables as Arrow IPC streams that hold only their own rows, not the longer buffers that they may be slices of.
+
+# Compression that costs hardly any time.
+QUICK = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+def stream_of(tables: Iterable[pa.Table | pa.RecordBatch], options: pa.ipc.IpcWriteOptions | None = None) -> pa.Buffer:
+    """Return tables of one schema, at least one, as a stream; they are pulled from the iterable one at a time.
+
+    Examples
+    --------
+    >>> stream = stream_of(pa.table({"number": [number]}) for number in (3, 4))
+    >>> table_of(stream).to_pydict()
+    {'number': [3, 4]}
+    """
+    rest, sink = iter(tables), pa.BufferOutputStream()
+    first = next(rest)
+    with pa.ipc.new_stream(sink, first.schema, options=options) as stream:
+        for table in chain([first], rest):
+            stream.write(table)
+    return sink.getvalue()
+
+
+def table_of(stream: bytes | pa.Buffer) -> pa.Table:
+    """Return the rows of a stream; a stream from outside this program has to be validated by the caller."""
+    return pa.ipc.open_stream(stream).read_all()

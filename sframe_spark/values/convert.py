@@ -14,8 +14,8 @@ from sframe_spark.errors import SchemaError
 from sframe_spark.message_text import brief
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND, from_microseconds, to_datetime, to_microseconds
-from sframe_spark.values.inexact_numbers import RoundedNumbers, may_be_rounded
 from sframe_spark.values.tagged_json import MAX_LEVELS, display_text
+from sframe_spark.values.value_errors import RoundedNumbers, may_be_rounded
 from sframe_spark.values.value_model import (
     LARGEST_INT,
     MISSING,

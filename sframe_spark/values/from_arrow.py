@@ -27,8 +27,8 @@ from sframe_spark.types import (
 )
 from sframe_spark.values.arrow_layouts import TICKS_PER_SECOND, in_one_array, is_list, maps_of_dicts, parts_of, standard_parts
 from sframe_spark.values.datetimes import MINUTE, SECOND, arrow_microseconds, floored
-from sframe_spark.values.inexact_numbers import DIGITS_OF_FLOAT
 from sframe_spark.values.tagged_json import encode_value
+from sframe_spark.values.value_errors import DIGITS_OF_FLOAT
 from sframe_spark.values.value_model import LARGEST_INT, plain, plain_dict, plain_list
 from sframe_spark.values.variant import VariantType, is_stored_variant, variant_value
 

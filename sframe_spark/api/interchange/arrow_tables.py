@@ -25,9 +25,8 @@ from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.encode import encode_parts
 from sframe_spark.values.export import JSON, KIND, TAGGED, TEXT, Form, FormFinder, kind_of_json, values_of_texts
 from sframe_spark.values.from_arrow import normalized_parts, warn_of_long_decimals
-from sframe_spark.values.inexact_numbers import rounding_warnings
 from sframe_spark.values.input_values import library_of, require_known_extensions, require_valid_arrow
-from sframe_spark.values.value_errors import column_named, naming_broken_string
+from sframe_spark.values.value_errors import column_named, naming_broken_string, rounding_warnings
 
 # Frames of Arrow tables, whose field metadata may give the original column type
 

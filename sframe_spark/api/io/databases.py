@@ -40,9 +40,8 @@ from sframe_spark.session.user_session import user_session
 from sframe_spark.types import FLOAT, INT_KIND, STR, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.encode import encode_parts
-from sframe_spark.values.inexact_numbers import RoundedNumbers, may_be_rounded
 from sframe_spark.values.infer import column_type_for, infer_type
-from sframe_spark.values.value_errors import column_named
+from sframe_spark.values.value_errors import RoundedNumbers, column_named, may_be_rounded
 
 # JDBC, which Spark reads and writes in parallel
 

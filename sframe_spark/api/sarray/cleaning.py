@@ -20,10 +20,9 @@ from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.sources.memory import MemorySource, memory_source
 from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, STR
 from sframe_spark.values.cast import cast_array
-from sframe_spark.values.inexact_numbers import rounding_warnings
 from sframe_spark.values.infer import column_type_for
 from sframe_spark.values.input_values import is_of_spark
-from sframe_spark.values.value_errors import require_unicode_values
+from sframe_spark.values.value_errors import require_unicode_values, rounding_warnings
 from sframe_spark.values.value_model import one_value
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, scratch_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
-from sframe_spark.values.arrow_ipc import QUICK
+from sframe_spark.values.arrow_layouts import QUICK
 
 # Task number and file number, which order the chunks of a partition, and a function that reads the chunk.
 OrderedChunk = tuple[int, float, Callable[[], Chunk]]

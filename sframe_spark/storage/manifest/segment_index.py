@@ -27,7 +27,7 @@ from sframe_spark.storage.filesystem.object_store import read_range
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.manifest.validation import class_of_values, impossible_segments
 from sframe_spark.types import ColumnType
-from sframe_spark.values.arrow_ipc import stream_of, table_of
+from sframe_spark.values.arrow_layouts import stream_of, table_of
 
 if TYPE_CHECKING:
     from sframe_spark.storage.manifest.manifest import Manifest

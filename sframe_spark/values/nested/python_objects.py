@@ -18,7 +18,6 @@ from sframe_spark.errors import TooLargeError
 from sframe_spark.types import LIST_KIND
 from sframe_spark.values.arrow_layouts import in_one_array, parts_of
 from sframe_spark.values.datetimes import from_microseconds
-from sframe_spark.values.inexact_numbers import note_rounded
 from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, as_floats, first_bytes, in_brackets, json_strings, stored_floats
 from sframe_spark.values.nested.scalar_text import instants_and_offsets, stored_datetimes
 from sframe_spark.values.nested.text_spans import (
@@ -34,6 +33,7 @@ from sframe_spark.values.nested.text_spans import (
     cut_dicts,
     cut_lists,
 )
+from sframe_spark.values.value_errors import note_rounded
 
 # A list that contains itself is detected only value by value; these limits stop it from filling the memory before that.
 MAX_LEVELS_AT_ONCE, MAX_ITEMS_AT_ONCE = 8, 1 << 24
