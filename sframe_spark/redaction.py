@@ -180,12 +180,9 @@ def secrets_of(text: str) -> set[str]:
         found.update(_password_parts(user))
     if _may_name_secrets(text):
         found.update(match.group(3).strip("{}'\"") for match in _PARAMETER.finditer(text))
-    found.update(user.rpartition(":")[2].rstrip("@").rpartition("/")[2] for user in _jdbc_users(text))
+    if "jdbc:" in text.lower():
+        found.update(match.group().rpartition(":")[2].rstrip("@").rpartition("/")[2] for match in _JDBC_USER.finditer(text))
     return {form for secret in found for form in _forms(secret) if len(form) >= SHORTEST_SECRET}
-
-
-def _jdbc_users(text: str) -> Iterator[str]:
-    return (match.group() for match in _JDBC_USER.finditer(text)) if "jdbc:" in text.lower() else iter(())
 
 
 def _secrets_of_one(address: str) -> Iterator[str]:
@@ -318,7 +315,7 @@ def _member(error: BaseException, name: str) -> Any:
 
 
 def _hide_in_one(error: BaseException, secrets: list[str]) -> None:
-    names = ["args", *(_member(error, "__dict__") or ()), "filename", "filename2", "strerror", "object", "reason", "msg", "name", "path"]
+    names = ["args", *(_member(error, "__dict__") or ()), *_SLOTS]
     for name in dict.fromkeys(names):
         old = _member(error, name)
         new = _hidden_in(old, secrets)

@@ -134,23 +134,18 @@ def start_spark() -> tuple[SparkSession, bool]:
         # Nothing to tune.
         return SparkSession.builder.getOrCreate(), True
     java = find_java()
-    # They are read only while Spark starts, so they are restored afterwards. PYTHONPATH is unset, as the JVM would pass it on to workers.
-    variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": python_of_tasks(), "SPARK_HOME": spark_home(), "PYTHONPATH": None}
+    start = JvmStart.of_this_process(java)
+    # They are read only while Spark starts, so they are restored afterwards. SPARK_HOME, as Spark's scripts would start a Python to find it;
+    # PYTHONPATH is unset, as the JVM would pass it on to workers.
+    variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": python_of_tasks(), "SPARK_HOME": str(start.spark_home), "PYTHONPATH": None}
     silence_spark()
     with _environment(variables):
-        return _start_local(find_archive(JvmStart.of_this_process(java)))
+        return _start_local(find_archive(start))
 
 
 def python_of_tasks() -> str:
     """Return the Python for Spark on this machine: this program's interpreter; if that is embedded, the one the user names, or none."""
     return interpreter() or os.environ.get(USERS_PYTHON) or NO_PYTHON
-
-
-def spark_home() -> str:
-    """Return where Spark is installed; its scripts would otherwise start a Python to find out."""
-    from pyspark.find_spark_home import _find_spark_home
-
-    return str(_find_spark_home())
 
 
 def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:

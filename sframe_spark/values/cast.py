@@ -103,7 +103,7 @@ def cast_array(values: pa.Array, source: ColumnType, target: ColumnType, undefin
     """
     natural = cast_type(source, target)
     if source.kind == FLOAT_KIND:
-        values = _without_nan(values)
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
     if source.kind != target.kind:
         converted = _CASTS[source.kind, target.kind](values, source)
         if not undefined_on_failure and converted.null_count > values.null_count:
@@ -116,10 +116,6 @@ def _failure(values: pa.Array, converted: pa.Array, source: ColumnType, target: 
     failed = pc.and_(values.is_valid(), pc.is_null(converted)).index(True).as_py()
     value = decode(values.slice(failed, 1), source)[0]
     return ConversionError(f"{value!r:.60}", target.kind, failed)
-
-
-def _without_nan(values: pa.Array) -> pa.Array:
-    return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
 
 
 def _per_value(convert: Callable[[Any], Any], target: ColumnType) -> Callable[[pa.Array, ColumnType], pa.Array]:
@@ -200,10 +196,6 @@ def _datetime_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
     return _masked(numbers // SECOND, microseconds)
 
 
-def _datetime_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
-    return pc.divide(microseconds_of(values, source).cast(pa.float64(), safe=False), float(SECOND))
-
-
 def _plain_or_parsed(values: pa.Array, plain: str, target: pa.DataType, parse: Callable[[str], Any]) -> pa.Array:
     """Cast the strings that match a pattern with Arrow, and parse the others one by one."""
     known = pc.match_substring_regex(values, plain)
@@ -272,7 +264,7 @@ _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
     (STR_KIND, LIST_KIND): _str_to_stored(parse_list, ENCODED_LIST),
     (STR_KIND, DICT_KIND): _str_to_stored(parse_dict, ENCODED_DICT),
     (DATETIME_KIND, INT_KIND): _datetime_to_int,
-    (DATETIME_KIND, FLOAT_KIND): _datetime_to_float,
+    (DATETIME_KIND, FLOAT_KIND): lambda values, source: pc.divide(microseconds_of(values, source).cast(pa.float64(), safe=False), float(SECOND)),
     (DATETIME_KIND, STR_KIND): _datetime_to_str,
     (LIST_KIND, STR_KIND): _items_to_str,
     (LIST_KIND, ARRAY_KIND): _list_to_array,

@@ -12,6 +12,7 @@ import datetime
 import json
 import math
 import struct
+import uuid
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -281,12 +282,6 @@ def _whole(content: bytes) -> int:
     return int.from_bytes(content, "little", signed=True)
 
 
-def _uuid_text(content: bytes) -> str:
-    import uuid
-
-    return str(uuid.UUID(bytes=content))
-
-
 _SCALARS: dict[int, tuple[int, Callable[[bytes], Any]]] = {
     _NULL: (0, lambda content: None),
     _TRUE: (0, lambda content: 1),
@@ -296,7 +291,7 @@ _SCALARS: dict[int, tuple[int, Callable[[bytes], Any]]] = {
     _DATE: (4, lambda content: from_microseconds(_whole(content) * DAY, None)),
     _TIMESTAMP: (8, lambda content: from_microseconds(_whole(content), 0)),
     _TIMESTAMP_NTZ: (8, lambda content: from_microseconds(_whole(content), None)),
-    _UUID: (16, _uuid_text),
+    _UUID: (16, lambda content: str(uuid.UUID(bytes=content))),
 }
 """By kind: the number of bytes, and their decoder."""
 

@@ -35,7 +35,7 @@ class Start:
     """A start of Spark without Spark."""
 
     def __init__(self) -> None:
-        self.failed, self.is_ours = False, True
+        self.failed, self.is_own = False, True
         self.base = Base()
 
     def wait(self) -> Any:

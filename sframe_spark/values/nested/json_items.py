@@ -28,35 +28,8 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
+from sframe_spark.values.nested import text_spans
 from sframe_spark.values.nested.scalar_text import exact_floats
-from sframe_spark.values.nested.text_spans import (
-    AFTER,
-    AFTER_FLOAT,
-    BACKSLASH,
-    BEFORE,
-    BEFORE_FLOAT,
-    BRACE,
-    COMMA,
-    ITEM,
-    KEY,
-    LIST_PATTERN,
-    MAX_PATTERN_LEVELS,
-    NUMBER,
-    OPENING,
-    QUOTE,
-    SPECIAL_FLOAT,
-    TEXT,
-    WHOLE,
-    all_match,
-    bytes_of,
-    counts_within,
-    cut_dicts,
-    cut_lists,
-    dicts,
-    nested,
-    positions_at,
-    texts_between,
-)
 
 NULL, POINT, EXPONENT, LOWER_CASE = b"n.e "
 KINDS = [frozenset(), *(frozenset([kind]) for kind in (INT_KIND, FLOAT_KIND, STR_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND, FLOAT_KIND, DATETIME_KIND))]
@@ -66,7 +39,7 @@ MISSING, INTS, FLOATS, TEXTS, LISTS, DICTS, ARRAYS, SPECIAL_FLOATS, DATETIMES = 
 # The tags "dict", "array", "float" and "datetime" differ in their second letter, which comes after a brace, a quote and a dollar sign.
 _PLACE_OF_TAG = len('{"$d')
 _BY_TAG = np.array([{"i": DICTS, "r": ARRAYS, "l": SPECIAL_FLOATS, "a": DATETIMES}.get(chr(byte), MISSING) for byte in range(256)], np.int8)
-_BY_FIRST = np.array([{NULL: MISSING, QUOTE: TEXTS, OPENING: LISTS}.get(byte, INTS) for byte in range(256)], np.int8)
+_BY_FIRST = np.array([{NULL: MISSING, text_spans.QUOTE: TEXTS, text_spans.OPENING: LISTS}.get(byte, INTS) for byte in range(256)], np.int8)
 
 
 def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
@@ -83,14 +56,14 @@ def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
     absent = first == NULL
     if absent.all():
         return None
-    quoted = first == QUOTE
+    quoted = first == text_spans.QUOTE
     if quoted.any():
         return (without_quotes(without(texts, absent)), STR) if (quoted | absent).all() else None
-    if (first == OPENING).any():
+    if (first == text_spans.OPENING).any():
         return None
-    special = first == BRACE
+    special = first == text_spans.BRACE
     numbers = without(texts, absent | special)
-    are_whole = pc.match_substring_regex(numbers, f"^{WHOLE}$")
+    are_whole = pc.match_substring_regex(numbers, f"^{text_spans.WHOLE}$")
     if not special.any() and pc.all(are_whole).as_py():
         return numbers.cast(pa.int64()), INT
     if pc.any(are_whole).as_py():
@@ -102,15 +75,15 @@ def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
 def as_floats(texts: pa.Array) -> pa.Array | None:
     """Return JSON numbers as floats; None if there is anything else."""
     first = first_bytes(texts)
-    special = first == BRACE
+    special = first == text_spans.BRACE
     numbers = without(texts, (first == NULL) | special)
     if special.any():
         chosen = pa.array(special)
         named = texts.filter(chosen)
-        if not all_match(named, f"^{SPECIAL_FLOAT}$"):
+        if not text_spans.all_match(named, f"^{text_spans.SPECIAL_FLOAT}$"):
             return None
-        numbers = pc.replace_with_mask(numbers, chosen, pc.utf8_slice_codeunits(named, len(BEFORE_FLOAT), -len(AFTER_FLOAT)))
-    known = pc.match_substring_regex(numbers, f"^(?:{NUMBER}|nan|-?inf)$")
+        numbers = pc.replace_with_mask(numbers, chosen, pc.utf8_slice_codeunits(named, len(text_spans.BEFORE_FLOAT), -len(text_spans.AFTER_FLOAT)))
+    known = pc.match_substring_regex(numbers, f"^(?:{text_spans.NUMBER}|nan|-?inf)$")
     return None if pc.all(known).as_py() is False else numbers.cast(pa.float64())
 
 
@@ -122,9 +95,9 @@ def without_quotes(texts: pa.Array) -> pa.Array:
     >>> without_quotes(pa.array(['"a"', r'"\\n"', None])).to_pylist()
     ['a', '\\n', None]
     """
-    data, bounds = bytes_of(texts.fill_null('""') if texts.null_count else texts)
-    inside = texts_between(data, bounds[:-1] + 1, bounds[1:] - 1)
-    if (data == BACKSLASH).any():
+    data, bounds = text_spans.bytes_of(texts.fill_null('""') if texts.null_count else texts)
+    inside = text_spans.texts_between(data, bounds[:-1] + 1, bounds[1:] - 1)
+    if (data == text_spans.BACKSLASH).any():
         has_escapes = pc.match_substring(inside, "\\")
         inside = pc.replace_with_mask(inside, has_escapes, pa.array(json.loads(f"[{','.join(texts.filter(has_escapes).to_pylist())}]"), pa.string()))
     return pc.if_else(texts.is_valid(), inside, pa.scalar(None, pa.string())) if texts.null_count else inside
@@ -138,10 +111,10 @@ def kinds_of(texts: pa.Array) -> np.ndarray:
     >>> [sorted(KINDS[kind]) for kind in kinds_of(pa.array(["1", "2.5", "null", '{"$dict":[]}']))]
     [['int'], ['float'], [], ['dict']]
     """
-    data, bounds = bytes_of(texts)
+    data, bounds = text_spans.bytes_of(texts)
     first = data[bounds[:-1]]
     found = _BY_FIRST[first]
-    numbers, tagged = found == INTS, first == BRACE
+    numbers, tagged = found == INTS, first == text_spans.BRACE
     numbers &= ~tagged
     found[numbers] += _have_points(texts.filter(pa.array(numbers)))
     if tagged.any():
@@ -151,7 +124,7 @@ def kinds_of(texts: pa.Array) -> np.ndarray:
 
 def _have_points(numbers: pa.Array) -> np.ndarray:
     """Return which numbers have a point or an exponent, and so are floats."""
-    data, bounds = bytes_of(numbers)
+    data, bounds = text_spans.bytes_of(numbers)
     # Upper and lower case differ in one bit. A pattern takes four times as long.
     found = (data == POINT) | (data | LOWER_CASE == EXPONENT)
     return np.logical_or.reduceat(found, bounds[:-1]) if len(numbers) else np.zeros(0, bool)
@@ -159,7 +132,7 @@ def _have_points(numbers: pa.Array) -> np.ndarray:
 
 def first_bytes(texts: pa.Array) -> np.ndarray:
     """Return the first byte of each value, none of which is missing."""
-    data, bounds = bytes_of(texts)
+    data, bounds = text_spans.bytes_of(texts)
     return data[bounds[:-1]]
 
 
@@ -171,7 +144,7 @@ def without(texts: pa.Array, absent: np.ndarray) -> pa.Array:
 # Nested values are recognised by patterns of thousands of letters, whose compilation costs as much as a thousand values, or some thousands for the
 # deepest ones.
 FEW_ROWS, MANY_ROWS = 1000, 8000
-STORED_LIST, STORED_DICT = ("[", ",", "]"), (BEFORE, ",", AFTER)
+STORED_LIST, STORED_DICT = ("[", ",", "]"), (text_spans.BEFORE, ",", text_spans.AFTER)
 NEEDS_ESCAPES = r'["\\\x00-\x1f]'
 
 
@@ -291,7 +264,7 @@ def is_known(texts: pa.Array, kind: str, many_rows: int = MANY_ROWS) -> bool:
     [True, False]
     """
     filled = _filled(texts, kind)
-    return any(all_match(filled, pattern) for pattern, _ in _forms(texts, kind, (KEY,), many_rows))
+    return any(text_spans.all_match(filled, pattern) for pattern, _ in _forms(texts, kind, (text_spans.KEY,), many_rows))
 
 
 def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
@@ -304,52 +277,56 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
     """
     if not is_known(texts, kind):
         return None
-    data, bounds = bytes_of(_filled(texts, kind))
-    (places,) = positions_at(data, (COMMA, 1) if kind == LIST_KIND else (OPENING, 3))
-    counts = counts_within(places, bounds) + (np.diff(bounds) > len("[]") if kind == LIST_KIND else 0)
+    data, bounds = text_spans.bytes_of(_filled(texts, kind))
+    (places,) = text_spans.positions_at(data, (text_spans.COMMA, 1) if kind == LIST_KIND else (text_spans.OPENING, 3))
+    counts = text_spans.counts_within(places, bounds) + (np.diff(bounds) > len("[]") if kind == LIST_KIND else 0)
     return pa.array(counts, pa.int64(), mask=texts.is_null().to_numpy(zero_copy_only=False))
 
 
-def _forms(texts: pa.Array, kind: str, keys: Sequence[str] = (TEXT, WHOLE), many_rows: int = MANY_ROWS) -> Iterator[tuple[str, bool]]:
+def _forms(
+    texts: pa.Array, kind: str, keys: Sequence[str] = (text_spans.TEXT, text_spans.WHOLE), many_rows: int = MANY_ROWS
+) -> Iterator[tuple[str, bool]]:
     yield from _flat_forms(kind, keys)
     if len(texts) >= FEW_ROWS:
-        yield from _nested_forms(kind, keys, range(MAX_PATTERN_LEVELS))
+        yield from _nested_forms(kind, keys, range(text_spans.MAX_PATTERN_LEVELS))
     if len(texts) >= many_rows:
-        yield from _nested_forms(kind, keys, [MAX_PATTERN_LEVELS])
+        yield from _nested_forms(kind, keys, [text_spans.MAX_PATTERN_LEVELS])
 
 
-def _flat_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE)) -> Iterator[tuple[str, bool]]:
+def _flat_forms(kind: str, keys: Sequence[str] = (text_spans.TEXT, text_spans.WHOLE)) -> Iterator[tuple[str, bool]]:
     """Yield patterns of flat values, and whether the keys of dicts are numbers there."""
     if kind == LIST_KIND:
-        yield LIST_PATTERN, False
+        yield text_spans.LIST_PATTERN, False
     else:
-        yield from ((f"^{dicts(key, ITEM)}$", key == WHOLE) for key in keys)
+        yield from ((f"^{text_spans.dicts(key, text_spans.ITEM)}$", key == text_spans.WHOLE) for key in keys)
 
 
-def _nested_forms(kind: str, keys: Sequence[str] = (TEXT, WHOLE), levels: Iterable[int] = range(MAX_PATTERN_LEVELS)) -> Iterator[tuple[str, bool]]:
+def _nested_forms(
+    kind: str, keys: Sequence[str] = (text_spans.TEXT, text_spans.WHOLE), levels: Iterable[int] = range(text_spans.MAX_PATTERN_LEVELS)
+) -> Iterator[tuple[str, bool]]:
     for inside in levels:
-        item = nested(inside)
+        item = text_spans.nested(inside)
         if kind == LIST_KIND:
             yield rf"^\[(?:{item}(?:,{item})*)?\]$", False
         else:
-            yield from ((f"^{dicts(key, item)}$", key == WHOLE) for key in keys)
+            yield from ((f"^{text_spans.dicts(key, item)}$", key == text_spans.WHOLE) for key in keys)
 
 
 def _items(texts: pa.Array, kind: str, forms: Iterator[tuple[str, bool]]) -> FlatItems | None:
     filled = _filled(texts, kind)
-    are_numbers = next((are_numbers for pattern, are_numbers in forms if all_match(filled, pattern)), None)
+    are_numbers = next((are_numbers for pattern, are_numbers in forms if text_spans.all_match(filled, pattern)), None)
     if are_numbers is None:
         return None
     missing = texts.is_null().to_numpy(zero_copy_only=False)
     if kind == LIST_KIND:
-        counts, items = cut_lists(filled)
+        counts, items = text_spans.cut_lists(filled)
         return FlatItems(counts, missing, items)
-    counts, keys, items = cut_dicts(filled)
+    counts, keys, items = text_spans.cut_dicts(filled)
     return FlatItems(counts, missing, items, keys.cast(pa.int64()) if are_numbers else without_quotes(keys))
 
 
 def _filled(texts: pa.Array, kind: str) -> pa.Array:
-    return texts.fill_null("[]" if kind == LIST_KIND else BEFORE + AFTER)
+    return texts.fill_null("[]" if kind == LIST_KIND else text_spans.BEFORE + text_spans.AFTER)
 
 
 def texts_of_items(items: pa.Array) -> pa.Array:
@@ -371,7 +348,9 @@ def stored_floats(numbers: pa.Array) -> pa.Array:
     special = pc.invert(pc.is_finite(numbers)).fill_null(False)
     if not special.true_count:
         return texts
-    return pc.replace_with_mask(texts, special, pc.binary_join_element_wise(BEFORE_FLOAT, texts.filter(special), AFTER_FLOAT, ""))
+    return pc.replace_with_mask(
+        texts, special, pc.binary_join_element_wise(text_spans.BEFORE_FLOAT, texts.filter(special), text_spans.AFTER_FLOAT, "")
+    )
 
 
 def json_strings(texts: pa.Array, write: Callable[[str], str] = json.encoder.encode_basestring) -> pa.Array:

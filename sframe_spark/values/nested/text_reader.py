@@ -9,22 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.values.nested import text_spans
 from sframe_spark.values.nested.json_items import NULL, FlatItems, as_floats, first_bytes, flat_items, typed_items, without
-from sframe_spark.values.nested.text_spans import (
-    AFTER,
-    ARRAY_ITEM,
-    BEFORE,
-    EMPTY_ARRAY,
-    LIST_PATTERN,
-    OPENING,
-    all_match,
-    bytes_of,
-    counts_within,
-    cut_arrays,
-    has_duplicates,
-    has_lists_of_numbers,
-    texts_between,
-)
 from sframe_spark.values.nested.text_writer import display_strings
 
 
@@ -55,14 +41,14 @@ def _texts(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
 
 def _floats(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
     first = first_bytes(texts)
-    return as_floats(texts) if not (first == OPENING).any() else None
+    return as_floats(texts) if not (first == text_spans.OPENING).any() else None
 
 
 def _arrays(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
-    if not all_match(texts, f"^(?:{ARRAY_ITEM}|null)$"):
+    if not text_spans.all_match(texts, f"^(?:{text_spans.ARRAY_ITEM}|null)$"):
         return None
     absent = first_bytes(texts) == NULL
-    counts, items = cut_arrays(without(texts, absent).fill_null(EMPTY_ARRAY))
+    counts, items = text_spans.cut_arrays(without(texts, absent).fill_null(text_spans.EMPTY_ARRAY))
     numbers = as_floats(items)
     found = FlatItems(counts, absent, items)
     return None if numbers is None else pa.ListArray.from_arrays(found.offsets, numbers, type=column_type.physical)
@@ -70,7 +56,7 @@ def _arrays(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
 
 def _nested(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
     absent = first_bytes(texts) == NULL
-    opening = "[" if column_type.kind == LIST_KIND else BEFORE
+    opening = "[" if column_type.kind == LIST_KIND else text_spans.BEFORE
     values = without(texts, absent)
     if pc.all(pc.starts_with(values, opening)).as_py() is False:
         return None
@@ -78,8 +64,8 @@ def _nested(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
         found = flat_items(values, column_type.kind)
         native = None if found is None else found.natively()
         return native[0] if native is not None and native[1] == column_type else None
-    is_same = column_type.kind == LIST_KIND and all_match(values, LIST_PATTERN)
-    return values if is_same or not has_lists_of_numbers(values) else None
+    is_same = column_type.kind == LIST_KIND and text_spans.all_match(values, text_spans.LIST_PATTERN)
+    return values if is_same or not text_spans.has_lists_of_numbers(values) else None
 
 
 _READERS: dict[str, Callable[[pa.Array, ColumnType], pa.Array | None]] = {
@@ -124,7 +110,7 @@ def read_stored(texts: pa.Array, kind: str) -> tuple[pa.Array, pa.Array]:
     if kind == LIST_KIND:
         return pc.replace_substring_regex(texts, f"({ITEM})(,?) ?", r"\1\2"), known
     entries = pc.replace_substring_regex(texts, f"({TEXT}): ?({ITEM})(,?) ?", r"[\1,\2]\3")
-    stored = pc.binary_join_element_wise(BEFORE, pc.utf8_slice_codeunits(entries, 1, -1), AFTER, "")
+    stored = pc.binary_join_element_wise(text_spans.BEFORE, pc.utf8_slice_codeunits(entries, 1, -1), text_spans.AFTER, "")
     found = flat_items(stored, DICT_KIND)
     return (stored, known) if found is not None and are_distinct(found) else (pa.nulls(len(texts), pa.string()), pa.array(np.zeros(len(texts), bool)))
 
@@ -132,7 +118,7 @@ def read_stored(texts: pa.Array, kind: str) -> tuple[pa.Array, pa.Array]:
 def are_distinct(found: FlatItems) -> bool:
     """Return whether no dict has a key twice."""
     assert found.keys is not None
-    return not has_duplicates(found.counts, found.keys.dictionary_encode().indices.to_numpy())
+    return not text_spans.has_duplicates(found.counts, found.keys.dictionary_encode().indices.to_numpy())
 
 
 def read_arrays(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -145,11 +131,11 @@ def read_arrays(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     ([[1.0, 2.5], [], None], [True, True, False])
     """
     known = pc.match_substring_regex(texts, ARRAYS).fill_null(False)
-    data, bounds = bytes_of(pc.if_else(known, texts, "[]"))
+    data, bounds = text_spans.bytes_of(pc.if_else(known, texts, "[]"))
     is_digit = (data != ord("[")) & (data != ord("]")) & (data != ord(" ")) & (data != ord(",")) & (data != ord(";"))
     edges = np.diff(np.concatenate([[False], is_digit, [False]]).astype(np.int8))
     starts, stops = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
-    numbers = texts_between(data, starts, stops).cast(pa.float64())
+    numbers = text_spans.texts_between(data, starts, stops).cast(pa.float64())
     missing = ~known.to_numpy(zero_copy_only=False)
-    found = FlatItems(counts_within(starts, bounds), missing, numbers)
+    found = FlatItems(text_spans.counts_within(starts, bounds), missing, numbers)
     return pa.ListArray.from_arrays(found.offsets, numbers, type=ARRAY.physical), known

@@ -11,25 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT, STR, ColumnType
-from sframe_spark.values.nested.json_items import (
-    ARRAYS,
-    DATETIMES,
-    DICTS,
-    FLOATS,
-    INTS,
-    LISTS,
-    MISSING,
-    SPECIAL_FLOATS,
-    TEXTS,
-    as_floats,
-    first_bytes,
-    in_brackets,
-    is_known,
-    items_of,
-    json_strings,
-    kinds_of,
-    without_quotes,
-)
+from sframe_spark.values.nested import json_items
 from sframe_spark.values.nested.scalar_text import (
     brief_floats,
     compared_floats,
@@ -128,7 +110,7 @@ DISPLAY = TextForm(
 )
 CANONICAL = TextForm(
     compared_floats,
-    json_strings,
+    json_items.json_strings,
     _instants,
     missing="null",
     array=("<", ",", ">"),
@@ -139,7 +121,7 @@ CANONICAL = TextForm(
 )
 IN_CSV = TextForm(
     signed_floats,
-    lambda texts: json_strings(texts, csv_string),
+    lambda texts: json_items.json_strings(texts, csv_string),
     lambda texts: format_stored_datetimes(texts, _COMPACT_DATETIME, "%z"),
     missing="",
     array=("[", " ", "]"),
@@ -151,7 +133,7 @@ IN_CSV = TextForm(
 )
 IN_JSON = TextForm(
     json_floats,
-    json_strings,
+    json_items.json_strings,
     _json_datetimes,
     missing="null",
     array=_LIST,
@@ -173,7 +155,7 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
     """
     if not column_type.is_encoded:
         return _natively_written(values, column_type.kind, form)
-    if not is_known(values, column_type.kind):
+    if not json_items.is_known(values, column_type.kind):
         return None
     found = _written(values.fill_null("null") if values.null_count else values, form)
     return found if found is None or not values.null_count else pc.if_else(values.is_valid(), found, pa.scalar(None, pa.string()))
@@ -193,13 +175,19 @@ def display_strings(texts: pa.Array) -> pa.Array | None:
         if kind in _NESTED:
             # Nested lists of numbers would become arrays, which are displayed differently.
             return None if has_lists_of_numbers(part) else written(part, _NESTED[kind], DISPLAY)
-        return without_quotes(part) if kind == TEXTS else pa.nulls(len(part), pa.string()) if kind == MISSING else _WRITERS[kind](part, DISPLAY)
+        return (
+            json_items.without_quotes(part)
+            if kind == json_items.TEXTS
+            else pa.nulls(len(part), pa.string())
+            if kind == json_items.MISSING
+            else _WRITERS[kind](part, DISPLAY)
+        )
 
-    return by_codes(kinds_of(texts), write) if len(texts) else texts
+    return by_codes(json_items.kinds_of(texts), write) if len(texts) else texts
 
 
 def _natively_written(values: pa.Array, kind: str, form: TextForm) -> pa.Array | None:
-    found = items_of(values)
+    found = json_items.items_of(values)
     if found is None:
         return None
     if kind == ARRAY_KIND and form.floats_of_arrays is not None:
@@ -209,7 +197,9 @@ def _natively_written(values: pa.Array, kind: str, form: TextForm) -> pa.Array |
         keys = _native_items(found.keys, form)
         keys = in_quotes(keys) if form.quotes_keys and pa.types.is_integer(found.keys.type) else keys
         items = _entries(found.counts, keys, items, form)
-    return in_brackets(found.counts, items, form.array if kind == ARRAY_KIND else form.dict if kind == DICT_KIND else form.list, found.missing)
+    return json_items.in_brackets(
+        found.counts, items, form.array if kind == ARRAY_KIND else form.dict if kind == DICT_KIND else form.list, found.missing
+    )
 
 
 def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
@@ -222,7 +212,7 @@ def _written(texts: pa.Array, form: TextForm) -> pa.Array | None:
     """Write stored JSON values of any kind, nested ones too."""
     if not len(texts):
         return texts
-    kinds = kinds_of(texts)
+    kinds = json_items.kinds_of(texts)
     return by_codes(kinds, lambda kind, chosen: _WRITERS[kind](texts if chosen.all() else texts.filter(pa.array(chosen)), form))
 
 
@@ -238,7 +228,7 @@ def _ints(texts: pa.Array, form: TextForm) -> pa.Array | None:
 
 
 def _floats(texts: pa.Array, form: TextForm) -> pa.Array:
-    numbers = as_floats(texts)
+    numbers = json_items.as_floats(texts)
     # Python parses numbers of many digits.
     return form.floats(pa.array(map(float, texts.to_pylist()), pa.float64()) if numbers is None else numbers)
 
@@ -247,30 +237,30 @@ def _texts(texts: pa.Array, form: TextForm) -> pa.Array:
     if form.rewritten is None:
         return texts
     others = pc.match_substring(texts, form.rewritten)
-    return pc.replace_with_mask(texts, others, form.texts(without_quotes(texts.filter(others)))) if others.true_count else texts
+    return pc.replace_with_mask(texts, others, form.texts(json_items.without_quotes(texts.filter(others)))) if others.true_count else texts
 
 
 def _lists(texts: pa.Array, form: TextForm) -> pa.Array | None:
     counts, items = cut_lists(texts)
     found = _written(items, form)
-    return None if found is None else in_brackets(counts, found, form.list)
+    return None if found is None else json_items.in_brackets(counts, found, form.list)
 
 
 def _arrays(texts: pa.Array, form: TextForm) -> pa.Array | None:
     counts, items = cut_arrays(texts)
-    numbers = as_floats(items)
-    return None if numbers is None else in_brackets(counts, form.floats(numbers), form.array_within)
+    numbers = json_items.as_floats(items)
+    return None if numbers is None else json_items.in_brackets(counts, form.floats(numbers), form.array_within)
 
 
 def _dicts(texts: pa.Array, form: TextForm) -> pa.Array | None:
     counts, keys, items = cut_dicts(texts)
     found, names = _written(items, form), _keys(counts, keys, form)
-    return None if found is None or names is None else in_brackets(counts, _entries(counts, names, found, form), form.dict)
+    return None if found is None or names is None else json_items.in_brackets(counts, _entries(counts, names, found, form), form.dict)
 
 
 def _keys(counts: np.ndarray, keys: pa.Array, form: TextForm) -> pa.Array | None:
     """Write keys, which are strings or ints; None if two keys of a dict become one string."""
-    are_texts = pa.array(first_bytes(keys) == QUOTE)
+    are_texts = pa.array(json_items.first_bytes(keys) == QUOTE)
     if not form.quotes_keys or are_texts.true_count == len(keys):
         return _texts(keys, form)
     found = pc.if_else(are_texts, keys, in_quotes(keys))
@@ -294,15 +284,15 @@ def _sorted_within(entries: pa.Array, counts: np.ndarray) -> pa.Array:
     return entries.take(order)
 
 
-_NESTED = {LISTS: ENCODED_LIST, DICTS: ENCODED_DICT}
+_NESTED = {json_items.LISTS: ENCODED_LIST, json_items.DICTS: ENCODED_DICT}
 _WRITERS: dict[int, Callable[[pa.Array, TextForm], pa.Array | None]] = {
-    MISSING: _missing,
-    INTS: _ints,
-    FLOATS: _floats,
-    SPECIAL_FLOATS: _floats,
-    TEXTS: _texts,
-    LISTS: _lists,
-    DICTS: _dicts,
-    ARRAYS: _arrays,
-    DATETIMES: lambda texts, form: form.datetimes(texts),
+    json_items.MISSING: _missing,
+    json_items.INTS: _ints,
+    json_items.FLOATS: _floats,
+    json_items.SPECIAL_FLOATS: _floats,
+    json_items.TEXTS: _texts,
+    json_items.LISTS: _lists,
+    json_items.DICTS: _dicts,
+    json_items.ARRAYS: _arrays,
+    json_items.DATETIMES: lambda texts, form: form.datetimes(texts),
 }
