@@ -105,6 +105,7 @@ def peaks_of(program: str, place: Path, seconds: int) -> dict[str, int]:
     return {what: int(size) for what, size in (line.rsplit(" ", 1) for line in done.stdout.splitlines())}
 
 
+@pytest.mark.campaign
 def test_long_rows_pass_through_the_driver_in_bounded_memory(tmp_path: Path) -> None:
     peaks = peaks_of(ON_DRIVER, tmp_path, 300)
     # 800 MB of texts, 500 MB of results of a function and 900 million pairs.
