@@ -9,7 +9,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SFrame, config
-from sframe_spark.api.interchange.to_spark import require_name
+from sframe_spark.api.interchange.to_spark import require_view_name
 from sframe_spark.api.sql import require_distinct_names, require_query
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.session.session import get_base
@@ -119,7 +119,7 @@ def test_names_are_checked_before_anything_runs() -> None:
     with pytest.raises(SchemaError, match="takes a query as a str, got int"):
         require_query(3)
     require_query("-- a comment\n/* two\nlines */ ( ( select 1) )")
-    require_name("größe_2")
+    require_view_name("größe_2")
 
 
 @pytest.mark.spark
