@@ -54,7 +54,7 @@ LONG = tuple(
         *("cluster", "process", "session", "testing", "ordered_matrix"),
         # On Spark, a minute each.
         *("engine/physical/test_physical_plans.py", "engine/physical/test_frames.py", "engine/execution/test_grouped_parts.py"),
-        *("engine/spark/test_exchanges_on_spark.py", "storage/datasets/test_files_of_others_on_spark.py", "properties/test_members_elsewhere.py"),
+        *("engine/spark/test_exchanges_on_spark.py", "storage/datasets/test_external_files_on_spark.py", "properties/test_members_elsewhere.py"),
         *("api/io/test_catalog_tables.py", "api/test_cuts.py", "expressions/aggregates/test_spark_columns.py", "plotting/test_counted.py"),
     )
 )

@@ -35,7 +35,7 @@ from sframe_spark.storage.manifest.manifest import SFRAME, Manifest, SegmentEntr
 from sframe_spark.storage.manifest.statistics import projected_order
 from sframe_spark.storage.parquet.checksums import check_bytes, with_checksums, with_group_sums
 from sframe_spark.storage.parquet.column_copy import copy_columns, may_copy
-from sframe_spark.storage.parquet.small_files import SHORT_BYTES
+from sframe_spark.storage.parquet.open_file import SHORT_BYTES
 from sframe_spark.storage.segments.reader import coalesced_segments, iterate_rows
 from sframe_spark.storage.segments.writer import delivering, segment_file_name, segment_schema, write_segment
 

@@ -19,7 +19,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
-from typing import Protocol
 
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
@@ -86,21 +85,13 @@ class TemporaryHandle:
 # Quota of temporary data.
 
 
-class Kept(Protocol):
-    """Keeps a temporary dataset alive."""
-
-    @property
-    def is_there(self) -> bool:
-        """Whether the dataset was not removed yet."""
-
-
 class QuotaUsage:
     """How many bytes the live datasets of a store take."""
 
     def __init__(self) -> None:
-        self._sizes: weakref.WeakKeyDictionary[Kept, int] = weakref.WeakKeyDictionary()
+        self._sizes: weakref.WeakKeyDictionary[TemporaryHandle, int] = weakref.WeakKeyDictionary()
 
-    def count(self, handle: Kept, size: int) -> None:
+    def count(self, handle: TemporaryHandle, size: int) -> None:
         """Record the current total size of a dataset; raises instead if the quota would be exceeded.
 
         Raises
@@ -120,7 +111,7 @@ class QuotaUsage:
                 )
         self._sizes[handle] = size
 
-    def _used_by_others(self, one: Kept) -> int:
+    def _used_by_others(self, one: TemporaryHandle) -> int:
         """The bytes of all other live datasets."""
         return sum(size for handle, size in list(self._sizes.items()) if handle is not one and handle.is_there)
 

@@ -22,9 +22,8 @@ from sframe_spark.storage.filesystem.ranged_reads import GroupBytes
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
 from sframe_spark.storage.parquet.footer import VERIFIED_COLUMNS, Footer, Identity, footer_of, footer_of_entry
-from sframe_spark.storage.parquet.open_file import check_pages
+from sframe_spark.storage.parquet.open_file import SHORT_BYTES, check_pages
 from sframe_spark.storage.parquet.page_headers import MAGIC, FileBytes, page_headers
-from sframe_spark.storage.parquet.small_files import SHORT_BYTES
 
 BLOCK_BYTES = 4 * 1024 * 1024
 

@@ -38,7 +38,7 @@ from sframe_spark.types import ColumnType
 
 SPARK_WROTE = b"org.apache.spark.version"
 # 64 bits of nanoseconds end in the year 2262, so microseconds are read.
-UNIT = "us"
+INT96_UNIT = "us"
 
 
 def int96_columns(metadata: pq.FileMetaData) -> dict[str, pa.DataType]:
@@ -59,7 +59,7 @@ def in_utc(data_type: pa.DataType) -> pa.DataType:
     ('list<item: timestamp[us, tz=UTC]>', True)
     """
     if pa.types.is_timestamp(data_type):
-        return pa.timestamp(UNIT, "UTC") if data_type.unit == "ns" and data_type.tz is None else data_type
+        return pa.timestamp(INT96_UNIT, "UTC") if data_type.unit == "ns" and data_type.tz is None else data_type
     if pa.types.is_list(data_type):
         return pa.list_(_field_in_utc(data_type.value_field))
     if pa.types.is_map(data_type):

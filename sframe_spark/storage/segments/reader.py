@@ -18,8 +18,7 @@ from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
 from sframe_spark.storage.parquet.checksums import FileChecksums, checking, checksum_positions
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
-from sframe_spark.storage.parquet.open_file import RequestedChunks, check_pages, coded_texts, decoded, opened
-from sframe_spark.storage.parquet.small_files import ShortFile, is_short, read_short
+from sframe_spark.storage.parquet.open_file import RequestedChunks, ShortFile, check_pages, coded_texts, decoded, is_short, opened, read_short
 from sframe_spark.storage.segments.partition_columns import repeated
 from sframe_spark.types import DATETIME_KIND
 from sframe_spark.values.value_errors import column_named

@@ -19,7 +19,7 @@ from sframe_spark.locations import is_remote_location
 from sframe_spark.process.memory import affordable_threads, arrow_bytes, kept_memory, lasting_pool
 from sframe_spark.process.threads import ThreadPool
 from sframe_spark.storage.manifest.manifest import DecodedColumns, Manifest, SegmentEntry
-from sframe_spark.storage.parquet.small_files import SHORT_BYTES
+from sframe_spark.storage.parquet.open_file import SHORT_BYTES
 from sframe_spark.storage.segments.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, coalesced_segments, group_starts, intersecting, segment_batches
 
 # Arrays of some rows, one for each column.

@@ -21,7 +21,7 @@ from sframe_spark.operators.groupby import in_memory_groupby
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import group_rows
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.storage.parquet import open_file, small_files
+from sframe_spark.storage.parquet import open_file
 from sframe_spark.storage.segments import reader
 from sframe_spark.types import FLOAT, INT, STR
 
@@ -32,7 +32,7 @@ WORDS = ["b", "", "é", "a" * 50, None, "b\0"]
 @pytest.fixture(autouse=True)
 def over_ranges(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(open_file, "MIN_ROWS", 10)
-    monkeypatch.setattr(small_files, "SHORT_BYTES", 0)
+    monkeypatch.setattr(open_file, "SHORT_BYTES", 0)
     with config.using(small_rows=10, segment_rows=1_700, batch_rows=250, progress="off"):
         yield
 

@@ -29,7 +29,7 @@ from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from tests.api.io.csv.test_csv_blocks import OPTIONS, TEXTS
 from tests.examples import examples, square
 from tests.storage.datasets.conftest import Bucket, Requests, Store
-from tests.storage.datasets.test_files_of_others import files_in, put
+from tests.storage.datasets.test_external_files import files_in, put
 
 
 @pytest.fixture

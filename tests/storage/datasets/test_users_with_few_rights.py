@@ -25,7 +25,7 @@ from sframe_spark.storage.filesystem import temporary_datasets
 from sframe_spark.storage.filesystem.object_store import put_bytes
 from tests.examples import part
 from tests.storage.datasets.conftest import KEY, SECRET, Bucket
-from tests.storage.datasets.test_errors_elsewhere import DOORS
+from tests.storage.datasets.test_remote_errors import DOORS
 
 READ, LIST, WRITE, REMOVE, SEE = "s3:GetObject", "s3:ListBucket", "s3:PutObject", "s3:DeleteObject", "s3:HeadBucket"
 # As elsewhere, one who may list what is below a prefix may not ask for the bucket itself.

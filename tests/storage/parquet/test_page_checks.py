@@ -16,7 +16,7 @@ from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.filesystem.local_files import FileState
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.physical_types import KEY_NAME
-from sframe_spark.storage.parquet import footer, open_file, small_files
+from sframe_spark.storage.parquet import footer, open_file
 from sframe_spark.storage.parquet.checksums import FileChecksums, PageCheck, checksum_positions
 from sframe_spark.storage.parquet.footer import VerifiedColumns
 from sframe_spark.storage.segments import row_sizes
@@ -30,7 +30,7 @@ STATE = FileState(1, 1, 1, 1)
 @pytest.fixture
 def manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Manifest:
     """A dataset of two files, which are read as long ones are."""
-    monkeypatch.setattr(small_files, "SHORT_BYTES", 0)
+    monkeypatch.setattr(open_file, "SHORT_BYTES", 0)
     rows = [pa.array(range(1_000)), pa.array([f"text {row % 7}" for row in range(1_000)])]
     entries = [write_segment(str(tmp_path), number, [INT, STR], [rows]) for number in range(2)]
     return publish(str(tmp_path), [INT, STR], entries, durable=False)
@@ -97,7 +97,7 @@ def test_wide_files_are_remembered_as_narrow_ones_are() -> None:
 
 
 def test_a_header_that_pages_own_check_sums_do_not_cover_gives_no_other_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small_files, "SHORT_BYTES", 0)
+    monkeypatch.setattr(open_file, "SHORT_BYTES", 0)
     entry = write_segment(str(tmp_path), 0, [FLOAT], [[pa.array([row + 0.25 for row in range(1_000)])]])
     manifest = publish(str(tmp_path), [FLOAT], [entry], durable=False)
     file = tmp_path / entry.file

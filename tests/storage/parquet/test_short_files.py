@@ -20,8 +20,8 @@ from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.datasets.save import copied_columns
 from sframe_spark.storage.filesystem.file_kind import MANIFEST_FILE
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.parquet import small_files
-from sframe_spark.storage.parquet.small_files import is_short
+from sframe_spark.storage.parquet import open_file
+from sframe_spark.storage.parquet.open_file import is_short
 from sframe_spark.storage.segments.reader import iterate_rows, read_rows
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import FLOAT, INT, STR
@@ -157,7 +157,7 @@ def test_few_rows_of_a_file_that_is_not_very_short_are_read_by_themselves(tmp_pa
     manifest = saved(tmp_path / "d", 100)
     (entry,) = manifest.segments
     assert is_short(manifest.directory, entry, 1)
-    monkeypatch.setattr(small_files, "VERY_SHORT_BYTES", 100)
+    monkeypatch.setattr(open_file, "VERY_SHORT_BYTES", 100)
     assert not is_short(manifest.directory, entry, 1)
     assert is_short(manifest.directory, entry, 25)
     assert not is_short("s3://bucket/frame", entry, 100)

@@ -17,7 +17,7 @@ from sframe_spark.config import config
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.parquet import small_files
+from sframe_spark.storage.parquet import open_file
 from sframe_spark.storage.segments import reader, writer
 from sframe_spark.storage.segments.reader import iterate_rows, read_rows
 from sframe_spark.storage.segments.writer import SegmentWriter
@@ -155,7 +155,7 @@ def test_only_intersecting_files_and_row_groups_are_read(dataset: Any, monkeypat
 
 def test_a_footer_is_read_once(dataset: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = dataset("d", range(10))
-    monkeypatch.setattr(small_files, "VERY_SHORT_BYTES", 0)
+    monkeypatch.setattr(open_file, "VERY_SHORT_BYTES", 0)
     calls: list[Any] = []
     original = pq.read_metadata
     monkeypatch.setattr(pq, "read_metadata", lambda source: calls.append(source) or original(source))

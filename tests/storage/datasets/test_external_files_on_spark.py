@@ -12,7 +12,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.storage.parquet.footer import _load
 from tests.storage.datasets.conftest import Bucket
-from tests.storage.datasets.test_files_of_others import CHANGES, LAYOUTS, PROGRAMS, files_in, put, put_here
+from tests.storage.datasets.test_external_files import CHANGES, LAYOUTS, PROGRAMS, files_in, put, put_here
 
 pytestmark = pytest.mark.spark
 
