@@ -1,4 +1,4 @@
-"""A user's function whose names are bound to their values of now, although it is called later, perhaps in other processes.
+"""Users' functions are called later, perhaps in other processes: their names are bound to the values at the time they are given.
 
 A loop that applies ``lambda value: value * factor`` once for each factor makes columns of different factors, although none is computed before
 the loop has ended. The reference sends a copy of the function to other processes at once, with the same effect.
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from sframe_spark.udf.program_pickler import PackedProgram
 
 OUR_THREADS = "sframe_spark"
-# A function that reaches more bytes is not kept with them: they are data.
+# No snapshot is made of a function that reaches more bytes than this: they are data.
 MAX_SNAPSHOT_BYTES = 8 << 20
 
 Function = Callable[..., Any]
 
 
 class FunctionAsNow:
-    """A user's function whose names keep the meaning that they have when this is made, whatever is assigned to them later.
+    """A user's function whose names keep the values that they have when this is made, whatever is assigned to them later.
 
-    The user's own function is called as long as its names keep that meaning, so what it changes in objects is seen by the user. When a name has been
-    assigned by other code than the function and those that it uses, a copy of these is called, in which names have their former meaning. A
-    function that its module has under its name is part of that module, and is called as the module is then; classes stay what they are.
+    The user's own function is called as long as its names keep these values, so the user sees its changes to objects. Once other code has assigned
+    one of the names, a copy of the function and of those that it uses is called instead, in which names have their former values. A function that can
+    be imported by its name belongs to its module, and is called as the module then is; classes are not copied.
 
     Parameters
     ----------
     given
-        What the user gave to be called.
+        The user's callable.
     form
-        Wraps that, or its copy, in what is called.
+        Wraps it, or its copy, into what is called.
 
     Examples
     --------
@@ -63,23 +63,23 @@ class FunctionAsNow:
         self._called = self._form(given)
         self._is_copied = False
         self._state, self._context = state_now(), contextvars.copy_context()
-        # The function packed when it was given, if it reaches state; and that state when the function was called last.
+        # The function as packed when it was given, if it reaches state; and that state after its last call.
         self._saved: PackedProgram | None = None
         self._rested: tuple[bytes | None, bytes | None] | None = None
-        # The mutable objects that its names mean, as long as it only reads them.
+        # The mutable objects that its names refer to, as long as it only reads them.
         self._objects: list[Any] = []
         self._is_to_be_compared = False
-        # It is called for more rows than this process computes itself.
+        # Whether other processes call it for most rows.
         self._is_for_others = False
         self._received: ReceivedFunction | None = None
 
     def keep(self, is_for_other_processes: bool = True) -> None:
-        """Keep the function packed with what it reaches now, for rows that other processes compute later, unless that takes many bytes.
+        """Keep a snapshot of the function and what it reaches now, unless it takes too many bytes.
 
         Parameters
         ----------
         is_for_other_processes
-            There are more rows than this process computes itself.
+            Whether there are more rows than this process computes itself.
         """
         self._is_for_others = is_for_other_processes
         if reaches_state(self.given, self._family):
@@ -88,13 +88,13 @@ class FunctionAsNow:
             self._rested = self._state_reached()
 
     def record_state(self, is_called: bool = True) -> None:
-        """Take note of the state that the function reaches after it was called: later differences are changes by other code.
+        """Record the state that the function reaches, after calls of it: later differences are changes by other code.
 
         Parameters
         ----------
         is_called
-            It has been called for the first rows. If it has not changed the objects that its names mean, it only reads them; otherwise, or if it
-            was not called, they are the user's, and changes to them are seen.
+            Whether it has been called for the first rows. If it has not changed the objects that its names refer to, it only reads them, and their
+            present content is what later calls see; otherwise, later changes to these objects are seen.
         """
         self._is_to_be_compared = False
         if self._saved is not None and self._received is None:
@@ -119,7 +119,7 @@ class FunctionAsNow:
 
     @contextmanager
     def during_action(self) -> Iterator[None]:
-        """A block in which rows are computed: before the first call, the state that the function reaches is compared with what it was."""
+        """A context for an action: before its first call, the state that the function reaches is compared with the recorded one."""
         self._is_to_be_compared = self._rested is not None
         try:
             yield
@@ -132,7 +132,7 @@ class FunctionAsNow:
                 self.record_state()
 
     def entered(self) -> AbstractContextManager[None]:
-        """A block in which this process has the state that it had when this was made."""
+        """A context in which this process has the state that it had when this was made."""
         return process_state.entered(self._state, is_users_process=True) if self._received is None else self._received.entered()
 
     def packed(self, description: str) -> PackedFunction:
@@ -142,22 +142,22 @@ class FunctionAsNow:
 
     @functools.cached_property
     def hashes(self) -> bool:
-        """Whether code that it reaches asks for hashes: those of texts differ between processes."""
+        """Return whether code that it reaches uses hashes: those of strings differ between processes."""
         return self._does(lambda code: code.hashes)
 
     @functools.cached_property
     def makes_sets(self) -> bool:
-        """Whether code that it reaches makes sets, whose order differs between processes."""
+        """Return whether code that it reaches makes sets, whose order differs between processes."""
         return self._does(lambda code: code.makes_sets)
 
     @property
     def order_differs_across_processes(self) -> bool:
-        """Whether processes that call it for most rows may order sets differently, so that results of this process must not be mixed with theirs."""
+        """Return whether other processes may order sets differently, so that their results must not be mixed with those of this process."""
         return self._is_for_others and self.makes_sets and not self.hashes
 
-    def _does(self, asked: Callable[[Any], bool]) -> bool:
+    def _does(self, predicate: Callable[[Any], bool]) -> bool:
         codes = [each.__code__ for each in self.reached_functions()]
-        return self.given is hash or (self._saved is not None and asked(self._saved)) or any(asked(names_in(code)) for code in codes)
+        return self.given is hash or (self._saved is not None and predicate(self._saved)) or any(predicate(names_in(code)) for code in codes)
 
     def reached_functions(self) -> list[types.FunctionType]:
         """Return the functions whose names are bound, or the one that was given."""
@@ -182,7 +182,7 @@ class FunctionAsNow:
         return self._called
 
     def _call_snapshot(self, kept: PackedProgram) -> None:
-        """Call a copy of the function, its modules and classes as they were: other code has changed what it reaches."""
+        """From now on call a copy of the function with its modules and classes as in the snapshot: other code has changed them since."""
         try:
             self._received = copy_of_program(kept)
         except Exception as error:
@@ -191,9 +191,9 @@ class FunctionAsNow:
         self._called, self._is_copied = self._received.function, True
 
     def was(self, function: Function) -> bool:
-        """Return whether a function has been the right one to call until now."""
+        """Return whether ``function`` is still what :meth:`now` returns."""
         if self._family is not None and not self._is_copied:
-            # Asked after each call of some functions, so names are compared once.
+            # Called after each call of some functions, so names are compared only once.
             if self._family.is_as_it_was():
                 return self._called is function
             self._family.take_for_its_own(all_of_them=not other_threads_run())
@@ -209,36 +209,36 @@ class FunctionAsNow:
 
 
 def other_threads_run() -> bool:
-    """Return whether another thread may assign names at the same time: one that is neither ours nor waits for us."""
-    here = threading.current_thread()
-    waiting = {threading.main_thread()} if here.name.startswith(OUR_THREADS) else set()
-    return any(not other.daemon and other is not here and other not in waiting for other in threading.enumerate())
+    """Return whether another thread may assign names concurrently: one that is neither this package's nor waits for it."""
+    current = threading.current_thread()
+    waiting = {threading.main_thread()} if current.name.startswith(OUR_THREADS) else set()
+    return any(not other.daemon and other is not current and other not in waiting for other in threading.enumerate())
 
 
 def now(function: Function) -> Function:
-    """Return what to call now for a function as a user gave it, bound to its names, or received from another process."""
+    """Return what to call for a plain function, one bound to its names, or one received from another process."""
     if type(function) is ReceivedFunction:
         return function.function
     return function.now() if type(function) is FunctionAsNow else function
 
 
 def entered(function: Function) -> AbstractContextManager[None]:
-    """A block in which what :func:`now` gives may be called: this process has the state that it had where the function was given."""
+    """A context in which the result of :func:`now` may be called: this process has the state that it had where the function was given."""
     return function.entered() if isinstance(function, (FunctionAsNow, ReceivedFunction)) else nullcontext()
 
 
 def hashes(function: Function) -> bool:
-    """Return whether a function asks for hashes."""
+    """Return whether a function uses hashes."""
     return type(function) is FunctionAsNow and function.hashes
 
 
 def during_action(function: Function) -> AbstractContextManager[None]:
-    """A block in which rows are computed that may need a function."""
+    """A context for an action that may call a function."""
     return function.during_action() if type(function) is FunctionAsNow else nullcontext()
 
 
 def packed(function: Function, description: str) -> PackedFunction:
-    """Return a function as it is sent to other processes, with the state that it is to find there.
+    """Return a function packed for other processes, with the state that it needs there.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def packed(function: Function, description: str) -> PackedFunction:
 
 
 def still_right(function: Function, used: Function) -> bool:
-    """Return whether what :func:`now` gave is still right after calls of it: other code may have assigned names in the meantime."""
+    """Return whether the result of :func:`now` is still the right one after calls of it: other code may have assigned names since."""
     return type(function) is not FunctionAsNow or function.was(used)
 
 

@@ -1,4 +1,4 @@
-"""What the byte code of functions reads, assigns and names."""
+"""Analysis of byte code: which names functions read, assign and mention."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 
 @attrs.frozen
 class CodeNames:
-    """What some code does with names, that of functions and classes in it included.
+    """The names that some code uses, including functions and classes nested in it.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class CodeNames:
 
 @functools.lru_cache(maxsize=4096)
 def names_in(code: types.CodeType) -> CodeNames:
-    """Return what some code does with names.
+    """Return the names that some code uses.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def _is_spelled(steps: Sequence[dis.Instruction]) -> bool:
 
 
 def is_importable(value: Any) -> bool:
-    """Return whether others find a function or class under its name in its module, so that it goes to other processes by that name.
+    """Return whether a function or class can be imported by its name, so that it is sent to other processes by that name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Errors of users' functions, and how errors travel from the process that raised them to the one that shows them."""
+"""Errors of users' functions, and the transport of errors from worker processes to the driver."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OUR_CODE = str(Path(__file__).parents[1]) + os.sep
 
 
 class Excerpt(str):
-    """Text in place of a value; shown without quotes of its own.
+    """Text in place of a value, displayed without quotes.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Excerpt(str):
 
 
 def user_error(description: str, value: Any, error: BaseException) -> UserFunctionError:
-    """Return the error for a function that fails: the user's own traceback, and the value that the function was given."""
+    """Return the error for a function that failed, with the user's own traceback and the argument of the call."""
     return error_like(type(error), *_described(description, error), displayable(value))
 
 
@@ -121,7 +121,7 @@ def _last_lines(error: BaseException, otherwise: str) -> str:
 
 
 def displayable(value: Any) -> Any:
-    """Return a value as an error shows it: cut where it is long, and such that it can be sent.
+    """Return a value as an error displays it: truncated if it is long, and always picklable.
 
     Examples
     --------
@@ -153,13 +153,13 @@ def error_like(cause: type[BaseException], message: str, text: str = "", row: An
     return combined(message, text, row)
 
 
-# What Python, pytest, pickle and we ask errors for, and how: a class that answers otherwise would make an error that nobody can handle.
+# Attributes of errors that Python, pytest, pickle and this package rely on: a class that overrides one may make errors that nobody can handle.
 _ANSWERS = {
     *("message", "traceback_text", "row", "args", "with_traceback", "add_note", "__notes__", "__traceback__", "__cause__", "__context__"),
     *("__suppress_context__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__init_subclass__", "__new__", "__eq__", "__hash__"),
     *("__class__", "__dict__", "__reduce_ex__", "__del__", "__set_name__", "__mro_entries__", "__instancecheck__", "__subclasscheck__"),
 }
-# The end of an iteration is no failure to those who iterate, and groups are made of their errors.
+# The end of an iteration is not a failure to loops, and exception groups are made from their errors.
 _OTHERWISE_USED = (StopIteration, StopAsyncIteration, BaseExceptionGroup)
 
 

@@ -1,4 +1,4 @@
-"""Functions of plug-in authors: they reach workers, their failures name whose they are, and they are given copies of what they may change."""
+"""Wrappers for functions of plug-in authors, so that they reach workers, their errors name their origin, and their arguments are copies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class OnCopies:
 
 
 class SentFunction:
-    """An external function that travels to workers together with the directories of its modules; its errors tell what it is part of.
+    """An external function that travels to workers together with the directories of its modules; its errors name what it is part of.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the names of a user's function mean, and copies of the function in which they keep that meaning after others have assigned them anew."""
+"""The values of the names of a user's function, and copies of the function whose names keep these values after other code reassigns them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from sframe_spark.udf.code_analysis import (
     names_in,
 )
 
-# Objects that are visited; what lies beyond is data rather than tables of functions.
+# Objects visited at most; larger structures are data rather than tables of functions.
 MAX_VISITED = 20_000
 COLLECTIONS = (list, tuple, set, frozenset, dict)
-# What holds no function.
+# Types whose values hold no function.
 _PLAIN = frozenset({int, float, str, bytes, bool, complex, type(None), types.ModuleType, types.BuiltinFunctionType})
 _ABSENT = object()
 
@@ -37,7 +37,7 @@ class Family:
     Parameters
     ----------
     given
-        What a user gave to be called for each row.
+        The user's callable.
     """
 
     def __init__(self, given: Any) -> None:
@@ -108,7 +108,7 @@ class Family:
                     yield id(cell), (cell, cell.cell_contents)
 
     def is_as_it_was(self) -> bool:
-        """Return whether all names mean what they meant."""
+        """Return whether all names still have their values."""
         # A plain loop, as this is called for each row of some functions, and a generator takes as long as three names.
         for module, name, value in self.names:
             if module.get(name, _ABSENT) is not value:
@@ -116,12 +116,12 @@ class Family:
         return not self.cells or all(is_full(cell) and cell.cell_contents is value for cell, value in self.cells.values())
 
     def take_for_its_own(self, all_of_them: bool) -> None:
-        """Of names that were assigned while a function of the family was called, take those for its own that it may have assigned.
+        """Of the names that were assigned during a call, attribute those to the family that its code may have assigned.
 
         Parameters
         ----------
         all_of_them
-            Nobody else can have: functions assign in ways that are not seen.
+            Whether no other code can have assigned any: functions may assign names in ways that their code does not show.
         """
         if all_of_them:
             self.cells = {key: item for key, item in self.cells.items() if is_full(item[0]) and item[0].cell_contents is item[1]}
@@ -282,7 +282,7 @@ class _Copies:
         self._fill()
 
     def copy_of_callable(self, given: Any) -> Any:
-        """What is called in the place of what the user gave: an object with functions in it, or one that is called, as well."""
+        """The copy of the user's callable, which may also be an object that holds functions, or one with ``__call__``."""
         bound = self.bound(given.__func__ if type(given) is staticmethod else given)
         if bound is not given or type(given) in (types.FunctionType, types.MethodType):
             return bound
@@ -294,7 +294,7 @@ class _Copies:
         return bound if function is called(given) else types.MethodType(function, bound)
 
     def bound(self, value: Any) -> Any:
-        """What a name means: the copy of a function, and of what holds one."""
+        """The value of a name in the copies: the copy of a function, or of an object that holds one."""
         if id(value) in self._done:
             return self._done[id(value)][1]
         kind, made = type(value), value

@@ -1,4 +1,4 @@
-"""How users' functions reach other Python processes: pickled by this one, loaded by the workers that it starts."""
+"""Sending users' functions to worker processes: pickling here, loading there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Its description, the pickled function, the directories of its modules, and how an error gets back.
 PackedFunction = tuple[str, bytes, tuple[str, ...], ErrorTransport]
-# Bytes of a function that a worker keeps; a larger one is loaded again for each range of rows.
+# Functions of at most so many bytes are cached by workers; larger ones are loaded again for each range of rows.
 _MAX_RETAINED = 4 << 20
 _IS_PACKING: ContextVar[bool] = ContextVar("sframe_spark_is_packing", default=False)
 
@@ -123,7 +123,7 @@ def _received(content: bytes, is_users_process: bool = False) -> ReceivedFunctio
 
 @functools.lru_cache(maxsize=16)
 def _load_retained(content: bytes) -> ReceivedFunction:
-    """Load a function of which more rows come: what its modules have loaded or counted stays until the process ends, as in plain Python."""
+    """Load a function once per process: the state of its modules stays until the process ends, as in plain Python."""
     return _received(content)
 
 

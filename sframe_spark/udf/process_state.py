@@ -35,7 +35,7 @@ class _Kind:
     is_of_thread
         Each thread, or task, has its own, which can be set for a block in the user's process. State of all threads is not ours to set there.
     tells
-        Results may well depend on it: in the user's process a change since the function was given is an error.
+        Whether results are likely to depend on it: in the user's process a change since the function was given is an error.
     """
 
     module: str

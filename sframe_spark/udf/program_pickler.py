@@ -62,12 +62,12 @@ class _Variables:
 class _Limited(io.BytesIO):
     """A buffer of a limited number of bytes."""
 
-    def __init__(self, most: int | None) -> None:
+    def __init__(self, max_bytes: int | None) -> None:
         super().__init__()
-        self._most = most
+        self._max_bytes = max_bytes
 
     def write(self, content: Any) -> int:
-        if self._most is not None and self.tell() + memoryview(content).nbytes > self._most:
+        if self._max_bytes is not None and self.tell() + memoryview(content).nbytes > self._max_bytes:
             raise StateTooLargeError
         return super().write(content)
 
@@ -355,7 +355,7 @@ def _local(pickler: ProgramPickler, value: threading.local) -> Any:
     return type(value), (), dict(vars(value))
 
 
-# What Python pickles not at all, or by a name that leads to another process's own.
+# Reducers of types that Python cannot pickle, or pickles by a name that means another object in another process.
 _REDUCERS: dict[type, Callable[[ProgramPickler, Any], Any]] = {
     ContextVar: ProgramPickler.context_variable,
     typing.TypeVar: ProgramPickler.type_variable,

@@ -1,4 +1,4 @@
-"""Pure functions: they only compute, so nobody notices in which process they are called, when and how often, but by the time that a call takes.
+"""Recognition of pure functions, for which it makes no difference, except in time, in which process they are called, when and how often.
 
 A function of many rows is usually called in other processes, which may crash, be killed by Ctrl-C or call ``sys.exit()`` without harm to the user's.
 A pure one needs none of that protection. It has no loops, so the length of its code says how long a call takes. Every doubt is a no.

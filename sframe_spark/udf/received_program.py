@@ -1,4 +1,4 @@
-"""What a function reaches of the user's program, in the process that calls it: modules with the variables that were sent, and the state to set."""
+"""The receiving side of a sent function: its modules with the variables that were sent, and the process state to set for calls."""
 
 from __future__ import annotations
 

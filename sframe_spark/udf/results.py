@@ -1,4 +1,4 @@
-"""Results of users' functions: remembered by row number, measured while they are made, and stored as columns."""
+"""Results of users' functions: memoized by row id, measured while they are made, and stored as columns."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, INT_KIND, Co
 from sframe_spark.values.encode import arrow_floats, encode
 from sframe_spark.values.value_model import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain_number
 
-# Calls a function for rows, given by their places; returns its results and how many result rows belong to each (None: one).
+# Calls a function for rows given by index; returns its results and the number of result rows of each row (None: one).
 MemoCall = Callable[[np.ndarray], tuple[Chunk, np.ndarray | None]]
-# Results of a few rows at a time that stay in memory; beyond that all rows are computed and stored.
+# Memoized results that stay in memory at most; beyond that all rows are computed and stored.
 MAX_BYTES = 64 << 20
 
 
@@ -62,14 +62,14 @@ class Part:
 
 @attrs.define(eq=False)
 class CallMemo:
-    """Results of one application of a function, by the number of the row that it was called with.
+    """Memoized results of one application of a function, by row id.
 
-    The node of the application keeps it while only some of its rows have been computed. Whoever holds the node's action fills it.
+    The application's node keeps it while only some rows have been computed. Only the holder of the node's claim adds results.
 
     Parameters
     ----------
     keeps
-        Whether new results are remembered: not where all results are stored elsewhere.
+        Whether new results are remembered; not if all results are stored in another place anyway.
     parts
         The known results, the largest part first, so that a few more cost no copy of all. One tuple, so that readers see no half-done change.
     callers
@@ -204,7 +204,7 @@ def merged(first: Part, second: Part) -> Part:
 
 
 def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
-    """Return the runs of rows at some places, where runs of ``counts`` rows follow each other.
+    """Return the result rows of some entries, where entry *i* has ``counts[i]`` consecutive rows.
 
     Examples
     --------
@@ -220,13 +220,13 @@ def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
     return rows.rows_at(chosen)
 
 
-# Rows that a function is called for before its results are measured: at first, and at most.
+# Rows per step, after which results are measured: at first, and at most.
 FIRST_STEP = 16
 LARGEST_STEP = 16_384
 STEP_GROWTH = 4
-# One step may take this fraction of a batch, going by the results of the step before.
+# A step may fill one such part of a batch, judging by the results of the step before.
 PARTS_OF_BATCH = 8
-# Within a step longer texts are measured, and one of this many other results.
+# Within a step, strings longer than this are measured, and one of so many other results.
 LONG_TEXT = 1_024
 ROWS_PER_CHECK = 32
 
@@ -279,7 +279,7 @@ class MadeResults:
     max_bytes
         About how many bytes the results of a batch may take.
     alone
-        No other function is called for the same batches.
+        Whether no other function is called for the same batches.
     may_cut
         Whether the batch can be tried again with fewer rows.
     in_turn
@@ -295,7 +295,7 @@ class MadeResults:
     _is_numbered: bool = False
 
     def begin(self, may_cut: bool, in_turn: bool) -> None:
-        """A batch begins, or is tried again."""
+        """Begin a batch, or try it again."""
         self.may_cut, self.in_turn, self._used = may_cut, in_turn, None
 
     def completed(self, numbers: np.ndarray | None, rows: int, call: Made, memo: CallMemo | None = None) -> Chunk:
@@ -304,7 +304,7 @@ class MadeResults:
         Parameters
         ----------
         numbers
-            The numbers of the rows, which all differ; None: they have none, and are those that come next.
+            The row ids, which all differ; None: rows have no ids, and are those that come next.
         rows
             How many there are.
         call
@@ -380,7 +380,7 @@ def keeping(memo: CallMemo | None) -> CallMemo | None:
 
 
 def min_size(value: Any) -> int:
-    """Return a lower bound for the bytes of a result: those of its texts and numbers; 0 for one that no column can hold.
+    """Return a lower bound for the bytes of a result, from its strings and numbers; 0 for one that no column can hold.
 
     Examples
     --------
@@ -424,12 +424,12 @@ _NO_NUMBERS = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 @attrs.frozen
 class Guess:
-    """Says that the types of a function's results were inferred from its results for the first rows.
+    """Marks that the types of a function's results were inferred from its results for the first rows.
 
     Parameters
     ----------
     rounded
-        Places of the columns that are of floats because of ints of more than 64 bits: their last digits are lost, so those of later ints are too.
+        Columns that are floats because of ints beyond 64 bits: these are rounded, so later ints may be rounded too.
     """
 
     rounded: tuple[int, ...] = ()

@@ -58,7 +58,7 @@ def test_groups_of_parts(values: list[float], cuts: list[int]) -> None:
     grouping = GroupingByKeys.of((INT, FLOAT), [0], [Aggregation("var", (1,))])
     # The same beside a group of numbers that are not large, one that is missing among them.
     parts = [Chunk.of([pa.array([1] * len(part) + [0, 0, 0]), pa.array([*part, 2.0, 4.0, None])]) for part in parts_of(values, cuts)]
-    usual, large = grouping.finished(grouping.together([grouping.groups(part) for part in parts])).columns[1].to_pylist()
+    usual, large = grouping.finished(grouping.merged([grouping.groups(part) for part in parts])).columns[1].to_pylist()
     assert usual == 1.0 and is_rounded(large, exact_variance(values))
 
 

@@ -1,4 +1,4 @@
-"""Aggregates of rows in parts: rows become partial results of their groups, partial results are merged, the last ones are finished."""
+"""Accumulators: rows become partial states of their groups, states are merged, and the last ones are finished."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from sframe_spark.types import ARRAY_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.nested.json_items import FlatItems
 
-# Rows that know the number of their group, wherever they stand: what is added up or chosen within groups needs no sorting.
+# Rows with a group code each, in any order: sums and choices within groups need no sorting.
 
 # Codes below this are sorted by their digits, in two passes.
 SHORT_CODES = 1 << 16
-# So many rows are looked at together: numbers of all rows would be memory that is new to the process.
+# Rows processed per step: temporary arrays of all rows would be memory that is new to the process.
 ROWS_PER_STEP = 1 << 14
 
 
@@ -48,9 +48,9 @@ class GroupsOfRows:
     Parameters
     ----------
     codes
-        For each row the number of its group.
+        The group of each row.
     count
-        How many groups there are; none is empty.
+        Number of groups, none of which is empty.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class GroupsOfRows:
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """How many rows each group has."""
+        """Number of rows of each group."""
         return np.bincount(self.codes, minlength=self.count)
 
     @cached_property
@@ -88,7 +88,7 @@ class GroupsOfRows:
         return np.cumsum(self.sizes) - self.sizes
 
     def totals(self, values: np.ndarray) -> np.ndarray:
-        """The sum of each group's ints, which wraps around, or how many of its values are true."""
+        """The sum of each group's ints, which wraps around, or of its bools."""
         if values.dtype == np.bool_:
             return self.sizes if values.all() else np.bincount(self.codes[values], minlength=self.count)
         found = np.zeros(self.count, dtype=np.int64)
@@ -96,14 +96,14 @@ class GroupsOfRows:
         return found
 
     def extremes(self, values: np.ndarray, largest: bool, start: float) -> np.ndarray:
-        """The largest or smallest value of each group, of those beyond a start; NaN where there is one."""
+        """The largest or smallest value of each group, ``start`` if none is beyond it; NaN if there is one."""
         found = np.full(self.count, start, dtype=values.dtype)
         with np.errstate(invalid="ignore"):
             (np.maximum if largest else np.minimum).at(found, self.codes, values)
         return found
 
     def first_where(self, chosen: np.ndarray) -> np.ndarray:
-        """The first of the chosen rows in each group, each of which has one."""
+        """The first chosen row of each group, if each group has one."""
         rows = np.flatnonzero(chosen)
         return rows[first_rows(self.codes[rows], self.count)]
 
@@ -183,7 +183,7 @@ NAN_LEVEL, MISSING_LEVEL = 1, 2
 
 @attrs.frozen
 class PartialAggregate:
-    """Base of the forms of partial results. This one keeps all values, so it serves every aggregate.
+    """Base of accumulators; this one keeps all values, so it serves every aggregate.
 
     Parameters
     ----------
@@ -192,12 +192,12 @@ class PartialAggregate:
     types
         Types of its arguments.
     width
-        Number of columns of a partial result.
+        Number of columns of a partial state.
 
     Class attributes
     ----------------
     holds_values
-        A partial result grows with the rows that it is of.
+        A partial state grows with its rows.
     is_small
         It does not, but perhaps with the number of different values.
     """
@@ -209,16 +209,16 @@ class PartialAggregate:
     width: int
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """Partial results of groups of single rows: here lists."""
+        """Partial states of groups of rows: here lists."""
         offsets, order = pa.array(np.append(groups.starts, groups.rows)), pa.array(groups.order)
         return [pa.LargeListArray.from_arrays(offsets, array.take(order)) for array in arrays]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Partial results of groups of consecutive partial results: here longer lists."""
+        """Merge consecutive partial states of equal groups: here into longer lists."""
         return [longer_lists(column, starts) for column in partial]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Values of the aggregate from partial results of whole groups."""
+        """Values of the aggregate, from the states of whole groups."""
         reduce = self.aggregation.reduction()
         groups = zip(*[pairwise(column.offsets.to_pylist()) for column in partial], strict=True)
         values = []
@@ -228,11 +228,11 @@ class PartialAggregate:
         return encode_plain(values, result)
 
     def of_whole_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows, result: ColumnType) -> pa.Array:
-        """Values of the aggregate of groups of which all rows are here."""
+        """Values of the aggregate for groups all of whose rows are given."""
         return self.finish(self.of_groups(arrays, groups), result)
 
 
-# What is found of the arguments of an aggregate, of groups of rows.
+# Computes columns of an accumulator from its argument columns, by group.
 GroupedColumns = Callable[[PartialAggregate, Sequence[pa.Array], GroupsOfRows], Arrays]
 
 
@@ -350,7 +350,7 @@ class Chosen(PartialAggregate):
 
 @attrs.frozen
 class CountedRuns(PartialAggregate):
-    """Number of runs of equal values: their count in each part, and the values at both ends of the part."""
+    """Number of runs of equal values: the state is the count, and the values at both ends."""
 
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
@@ -363,9 +363,9 @@ class CountedRuns(PartialAggregate):
         return self.merge([pa.array(np.ones(groups.rows, dtype=np.int64)), values, values], groups.starts)
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Counts add up; a run that goes on in the next part is counted there."""
+        """Counts add up; a run that continues in the next state is counted once."""
         counts, firsts, lasts = partial
-        # The end of each part and the beginning of the next stand side by side.
+        # The last value of each state and the first one of the next alternate.
         places = np.stack([np.arange(len(counts) - 1), np.arange(len(counts) + 1, 2 * len(counts))], axis=1)
         edges = pa.concat_arrays([lasts, firsts]).take(pa.array(places.ravel()))
         goes_on = np.append(~differs(comparable(edges, self.types[0]))[::2], False)
@@ -407,12 +407,12 @@ def value_ranks(column: pa.Array) -> list[np.ndarray]:
     ]
 
 
-# Sums of floats, means and spreads in parts: exact sums of groups, rounded when the last part is there.
+# Sums of floats, means and variances: exact sums by group, rounded at the end.
 
 
 @attrs.frozen
 class SummedExactly(PartialAggregate):
-    """Sum of floats: the only number of a group, or the digits of the sum of several."""
+    """Sum of floats: the state is the only number of a group, or the digits of an exact sum."""
 
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
@@ -429,7 +429,7 @@ class SummedExactly(PartialAggregate):
         return [kept, *(at(column, several, groups.count) for column in lists)]
 
     def of_whole_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows, result: ColumnType) -> pa.Array:
-        """The floats next to the sums, of digits that nobody else looks at."""
+        """The rounded sums, of digits that are not kept."""
         counts = self._counts(arrays, groups)
         numbers, several, codes = self._several(arrays, groups)
         found = self._of_one(floats_of(arrays[0])[groups.firsts])
@@ -469,7 +469,7 @@ class SummedExactly(PartialAggregate):
         return [kept.take(pa.array(starts)), *(longer(column, starts) for column in lists)]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The floats next to the sums."""
+        """The rounded sums."""
         counts, sums = self._counted(partial)
         return self._column(counts, self._finished(counts, sums))
 
@@ -548,7 +548,7 @@ class Spread(Averaged):
 
 @attrs.frozen
 class SummedVectors(PartialAggregate):
-    """Sum or mean of vectors: these are kept until all of a group are there, and those of all groups are added up together."""
+    """Sum or mean of vectors: all vectors of a group are kept, and those of all groups are summed at once."""
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """A vector for each group, of no number where it has none; missing where their lengths differ."""
@@ -571,11 +571,11 @@ def rows_of_lists(first: pa.ListArray, second: pa.ListArray) -> np.ndarray:
     return np.arange(len(first)) + np.where(is_second, len(first), 0)
 
 
-# Aggregates that keep values of their groups, as lists or dicts: all of them, or each once; put together in parts.
+# Aggregates that collect the values of their groups, all of them or each once, into lists or dicts.
 
 
 def grouped_lists(values: pa.Array, group: np.ndarray, groups: int, result: ColumnType) -> pa.Array:
-    """Lists of the values of each group, which stand together in the order of the groups."""
+    """Lists of the values of each group, given group by group."""
     offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), values, type=result.physical)
 
@@ -693,11 +693,8 @@ class Ranked(PartialAggregate):
         return pa.ListArray.from_arrays(pa.array(offsets), pa.array(found.ravel(), from_pandas=False), type=result.physical)
 
 
-# Which form an aggregate has where it is computed in parts.
-
-
 def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggregate:
-    """The form in which an aggregate over columns of a schema is computed in parts."""
+    """The accumulator of an aggregate over columns of a schema."""
     types = tuple(schema[position] for position in aggregation.positions)
     function = aggregation.function
     if function == "count":
@@ -726,7 +723,7 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
 
 
 def is_finished_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
-    """True for an aggregate over columns of a schema that makes no Python object of each value, also where it gives lists or dicts.
+    """Return whether an aggregate makes no Python object of each value, even if it gives lists or dicts.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Aggregation: one aggregate over some columns."""
+"""An aggregation is one aggregate over some columns; here also its lowering to Spark."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Aggregation:
         return AGGREGATES.named(self.function)
 
     def reduction(self) -> ReduceColumns:
-        """What makes the value of all rows of the columns, by Arrow.
+        """The Arrow implementation over all rows of the columns.
 
         Raises
         ------
@@ -68,7 +68,7 @@ class Aggregation:
         return AGGREGATES.inferred(self.function, [schema[p] for p in self.positions], self.parameters)
 
     def value_moved(self) -> Sequence[Origin]:
-        """The column of which it gives the value of one row as it is; none where it computes."""
+        """The column whose value in one row is the result, unchanged; none if the result is computed."""
         return [(0, self.positions[-1])] if self.function in ROW_CHOOSING else []
 
     def describe(self) -> str:
@@ -83,7 +83,7 @@ def used_aggregations(aggregations: Sequence[Aggregation], keys: int, outputs: S
 
 
 def grouped_columns(keys: Sequence[int], aggregations: Sequence[Aggregation]) -> list[int]:
-    """Columns that take part in a grouping; one at least, so that rows can be counted."""
+    """Columns that a grouping reads; at least one, so that rows can be counted."""
     return sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)}) or [0]
 
 
@@ -94,18 +94,18 @@ def moved(aggregations: Sequence[Aggregation], kept: Sequence[int]) -> tuple[Agg
 
 
 def decomposition_of(aggregation: Aggregation) -> Decomposition:
-    """How an aggregate follows from partial results."""
+    """How an aggregate decomposes into partial states."""
     found = aggregation.implementation().decomposition
     assert found is not None
     return found
 
 
 def counts_distinct(aggregations: Sequence[Aggregation]) -> bool:
-    """True when Spark groups by values, before it counts them."""
+    """Return whether Spark groups by values before it counts them."""
     return any(item.function == "count_distinct" for item in aggregations)
 
 
-# Aggregates of a query of Spark: the columns that it aggregates, and what is made of these afterwards.
+# Aggregates in a Spark query: the columns that it aggregates, and how they are finished.
 
 ORDER_COLUMN = "row_order"
 
@@ -131,7 +131,7 @@ def adds_up_floats(node: PlannerNode) -> bool:
 
 
 def with_helper_columns(df: DataFrame, aggregates: Sequence[SeveralColumns]) -> DataFrame:
-    """The rows with what the aggregates read beside their columns."""
+    """The rows with the additional columns that the aggregates read."""
     for step in zip_longest(*(several.beside for several in aggregates), fillvalue={}):
         found = {name: text for columns in step for name, text in columns.items()}
         df = df.selectExpr("*", *[f"{text} AS {name}" for name, text in found.items()])
@@ -160,12 +160,12 @@ def finished_aggregates(df: DataFrame, kept: Sequence[str], aggregates: Sequence
     return df, [several.finish(names) for several, names in zip(aggregates, made, strict=True)]
 
 
-def named(given: Sequence[Sequence[Column | str]], step: int) -> tuple[list[Column], list[list[str]]]:
-    """The columns of a step, one for all equal texts, and for each aggregate the names of its own."""
+def named(columns_of: Sequence[Sequence[Column | str]], step: int) -> tuple[list[Column], list[list[str]]]:
+    """Name the columns of a step, equal SQL texts once; also return the names that belong to each aggregate."""
     columns: list[Column] = []
     known: dict[str, str] = {}
     names: list[list[str]] = []
-    for several in given:
+    for several in columns_of:
         names.append([])
         for column in several:
             name = known.get(column) if isinstance(column, str) else None
@@ -178,8 +178,8 @@ def named(given: Sequence[Sequence[Column | str]], step: int) -> tuple[list[Colu
     return columns, names
 
 
-def as_column(given: Column | str) -> Column:
-    """A column itself, or that of a text of SQL."""
+def as_column(column: Column | str) -> Column:
+    """A column itself, or that of an SQL text."""
     from pyspark.sql import functions as F
 
-    return F.expr(given) if isinstance(given, str) else given
+    return F.expr(column) if isinstance(column, str) else column

@@ -1,4 +1,4 @@
-"""Cycles: all rows of one time, where times are in order and a time's rows next to each other."""
+"""Cycles are all rows of one time: grouped into one row each, or passed to a user's function."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class MapCycles(RunOperator):
         return chunk
 
     def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
-        """The rows themselves, and the number of each one's run."""
+        """The rows, and each one's run."""
         starts = run_starts([table.columns[p] for p in self.keys], [schema[p] for p in self.keys], table.rows)
         return table, run_numbers(starts, table.rows)
 
@@ -163,10 +163,10 @@ class MapCycles(RunOperator):
         added = call(everything)[0] if function.memo is None or numbers is None else function.memo.completed(numbers, call)
         return Chunk((*table.columns, *added.columns), table.rows)
 
-    def _called(self, rows: list[dict[str, Any]], cycles: list[list[int]], wanted: np.ndarray, steps: Steps) -> Iterator[tuple[np.ndarray, Chunk]]:
-        """The new columns of some rows, which are all rows of some of the cycles, a few cycles at a time, and which of these rows they are."""
-        location_of = {row: place for place, row in enumerate(wanted.tolist())}
-        left, at, size = wanted.size, list[int](), 0.0
+    def _called(self, rows: list[dict[str, Any]], cycles: list[list[int]], missing: np.ndarray, steps: Steps) -> Iterator[tuple[np.ndarray, Chunk]]:
+        """Yield the new columns of the ``missing`` rows, which make up whole cycles, a few cycles at a time, with the indices of these rows."""
+        location_of = {row: place for place, row in enumerate(missing.tolist())}
+        left, at, size = missing.size, list[int](), 0.0
         added: list[list[Any]] = [[] for _ in self.types]
         for cycle in cycles:
             if cycle[0] not in location_of:

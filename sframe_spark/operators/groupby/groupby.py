@@ -1,4 +1,4 @@
-"""Group-by and whole-column reductions."""
+"""The group-by operator, and reductions of all rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.types import STR, ColumnType
 from sframe_spark.values.encode import encode
 
-# Of more groups Spark puts together those of tasks by an exchange, not one after the other.
+# Beyond so many groups, Spark merges those of its tasks by a shuffle, instead of this process one after the other.
 MAX_GROUPS = 32_768
 
 
@@ -59,12 +59,12 @@ class GroupBy(DecomposableOperator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """An exchange of groups by their keys, before which and after which Spark may sort them."""
+        """A shuffle of groups by key, before and after which Spark may sort."""
         return QueryWork(1, 2) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK)
 
     @property
     def has_whole_kernel(self) -> bool:
-        """True: groups are found among all rows."""
+        """True: the kernel groups all rows at once."""
         return True
 
     @property
@@ -73,23 +73,23 @@ class GroupBy(DecomposableOperator):
 
     @property
     def split_by(self) -> tuple[int, bool] | None:
-        """The first key: groups ascend by it, and all rows of one are in one range."""
+        """The first key: groups ascend by it, and all rows of a group are in one range."""
         return (self.keys[0], True) if self.keys else None
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """The rows of a group are all there, or none."""
+        """A filter by the keys keeps or drops whole groups."""
         return (0,)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(0, position)] for position in self.keys]
 
     def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """The keys, and what aggregates take from one row of each group."""
+        """The keys, and results that are the unchanged value of one row."""
         return [*self.column_origins(inputs), *(aggregation.value_moved() for aggregation in self.aggregations)]
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
-        """That of each key, and of columns whose distinct values are counted."""
+        """The order of each key, and of columns whose distinct values are counted."""
         distinct = [item.positions for item in self.aggregations if item.function == "count_distinct"]
         return [(0, [column]) for column in (*self.keys, *chain.from_iterable(distinct))]
 
@@ -106,7 +106,7 @@ class GroupBy(DecomposableOperator):
         return Length.unknown(at_most=inputs[0].length.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """The keys are a key, and the rows ascend by them; one instant at two offsets is two groups that tie."""
+        """Keys are unique, and rows ascend by them; one instant at two offsets gives two groups that tie."""
         zoned = any(facts[0].schema[key].is_zoned for key in self.keys)
         groups = derive.unordered(inputs[0].order) if zoned else derive.group_any_order(inputs[0].order, self.keys)
         groups = groups.project(dict(enumerate(self.keys)))
@@ -116,7 +116,7 @@ class GroupBy(DecomposableOperator):
 
     @property
     def order_sensitive(self) -> bool:
-        """True when an aggregate depends on the row order."""
+        """Return whether an aggregate depends on the row order."""
         return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
@@ -128,7 +128,7 @@ class GroupBy(DecomposableOperator):
         return GroupBy(tuple(places[key] for key in self.keys), aggregations), [*range(width), *(o for o in outputs if o >= width)]
 
     def requires(self, slot: int) -> Need:
-        """Row order only for order-sensitive aggregates."""
+        """Row order only if an aggregate depends on it."""
         return Need.ORDERED if self.order_sensitive else Need.ANY
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -140,7 +140,7 @@ class GroupBy(DecomposableOperator):
         width = len(self.keys)
         names = [f"c{position}" for position in self.keys]
         if aggregates:
-            # Without a key there is one group, but none where there are no rows, which Spark gives only where it has a key.
+            # Without keys there is one group, or none if there are no rows, which Spark only gives for a grouping with a key.
             df, finished = grouped_in_spark(relation.df, names or [F.lit(True)], names, aggregates)
         else:
             df, finished = relation.df.select(*names).distinct(), []
@@ -149,7 +149,7 @@ class GroupBy(DecomposableOperator):
         selected = [F.col(name).alias(f"c{i}") for i, name in enumerate(names)]
         selected += [column.alias(f"c{width + i}") for i, column in enumerate(finished)]
         keys = [part for position, name in zip(self.keys, names, strict=True) for part in order_parts(F.col(name), schema[position])]
-        # One instant at several offsets makes several groups, which the offsets put in order.
+        # One instant at several offsets makes several groups, ordered by offset.
         keys += [F.col(name)["offset"] for position, name in zip(self.keys, names, strict=True) if schema[position].is_zoned]
         selected += [part.alias(f"k{i}") for i, part in enumerate(keys)]
         not_missing = frozenset(place for place, position in enumerate(self.keys) if position in relation.not_missing)
@@ -161,11 +161,11 @@ class GroupBy(DecomposableOperator):
         return group_rows(inputs[0], facts[0].schema, self.keys, self.aggregations)
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
-        """True when no aggregate needs all values of a group at once."""
+        """Return whether no aggregate needs all values of a group at once."""
         return all(partial.is_small for partial in self._grouping(facts).partials)
 
     def coded_columns(self, facts: Sequence[Facts]) -> Sequence[int]:
-        """Texts among the keys that no aggregate reads."""
+        """String keys that no aggregate reads."""
         read = {position for aggregation in self.aggregations for position in aggregation.positions}
         return [key for key in self.keys if facts[0].schema[key] == STR and key not in read]
 
@@ -173,15 +173,15 @@ class GroupBy(DecomposableOperator):
         return self._grouping(facts).groups(rows)
 
     def combined(self, first: PartialGroups, second: PartialGroups, facts: Sequence[Facts]) -> PartialGroups:
-        """The groups of both, those of equal keys as one."""
+        """Groups with equal keys are merged."""
         return self.combined_all([first, second], facts)
 
     def combined_all(self, parts: Sequence[PartialGroups], facts: Sequence[Facts]) -> PartialGroups:
-        """The groups of all, those of equal keys as one: they are looked up once, however many parts there are."""
-        return self._grouping(facts).together(parts)
+        """Groups with equal keys are merged, with one lookup for all parts."""
+        return self._grouping(facts).merged(parts)
 
     def bytes_of_part(self, part: PartialGroups) -> float:
-        """Those of keys and partial results; more than any budget where there are too many groups."""
+        """Bytes of keys and partial states; infinite if there are too many groups."""
         return math.inf if part.rows.rows > MAX_GROUPS else sum(column.nbytes for column in part.rows.columns)
 
     def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
@@ -198,7 +198,7 @@ class GroupBy(DecomposableOperator):
 @register
 @attrs.frozen
 class Reduce(DecomposableOperator):
-    """One row: aggregates over all rows of the input."""
+    """Aggregates over all rows of the input, as one row."""
 
     name: ClassVar[str] = "reduce"
     deterministic: ClassVar[bool] = True
@@ -207,17 +207,17 @@ class Reduce(DecomposableOperator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """Parts come together."""
+        """A shuffle that gathers the partial states."""
         return QueryWork(1, 0) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK)
 
     @property
     def has_whole_kernel(self) -> bool:
-        """True when every aggregate has an Arrow implementation over whole columns."""
+        """Return whether every aggregate has an Arrow implementation over whole columns."""
         return all(aggregation.implementation().reduce is not None for aggregation in self.aggregations)
 
     @property
     def order_sensitive(self) -> bool:
-        """True when an aggregate depends on the row order."""
+        """Return whether an aggregate depends on the row order."""
         return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -233,7 +233,7 @@ class Reduce(DecomposableOperator):
         return Reduce(moved(used_aggregations(self.aggregations, 0, outputs), kept[0])), outputs
 
     def requires(self, slot: int) -> Need:
-        """Row order only for order-sensitive aggregates."""
+        """Row order only if an aggregate depends on it."""
         return Need.ORDERED if self.order_sensitive else Need.ANY
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -261,7 +261,7 @@ class Reduce(DecomposableOperator):
         return Chunk(tuple(columns), 1)
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
-        """True when every aggregate does."""
+        """Return whether every aggregate decomposes."""
         return all(a.implementation().decomposes(types) for a, types in self._typed(facts))
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> tuple[Any, ...]:
@@ -318,5 +318,5 @@ def reduce_columns(node: PlannerNode, aggregations: Sequence[Aggregation]) -> Pl
 
 
 def count_all(node: PlannerNode) -> PlannerNode:
-    """One row with the number of all rows; columns are read where they decide which rows there are."""
+    """One row with the number of all rows; only columns that decide which rows there are are read."""
     return reduce_columns(node, [Aggregation("count")])

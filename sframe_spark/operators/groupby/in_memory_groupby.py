@@ -1,4 +1,4 @@
-"""Group-by of rows in memory: rows are put next to their equals, and groups are then runs; groups of parts of the rows are put together alike."""
+"""Group-by in memory: rows are sorted by key codes, and partial groups of several batches are merged in the same way."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ MISSING, VALUE, NAN = 0, 1, 2
 
 @attrs.frozen(eq=False)
 class PartialGroups:
-    """Groups of a run of rows: a row for each, ascending by the keys, which stand before the partial results of the aggregates.
+    """The partial groups of a batch: one row per group, ascending by key, with the keys and then the partial states.
 
     Parameters
     ----------
     rows
-        Keys and partial results.
+        Keys and partial states.
     """
 
     rows: Chunk
@@ -54,13 +54,13 @@ class GroupingByKeys:
     keys
         Positions of the keys.
     partials
-        The aggregates, in the form in which they are computed in parts.
+        The accumulators of the aggregates.
 
     Examples
     --------
     >>> grouping = GroupingByKeys.of((STR, INT), [0], [Aggregation("sum", (1,))])
     >>> first = grouping.groups(Chunk.of([pa.array(["b", "a", "b"]), pa.array([1, 2, 3])]))
-    >>> both = grouping.together([first, grouping.groups(Chunk.of([pa.array(["a"]), pa.array([9])]))])
+    >>> both = grouping.merged([first, grouping.groups(Chunk.of([pa.array(["a"]), pa.array([9])]))])
     >>> [column.to_pylist() for column in grouping.finished(both).columns]
     [['a', 'b'], [11, 4]]
     """
@@ -102,8 +102,8 @@ class GroupingByKeys:
             columns += found(partial, [chunk.columns[position] for position in partial.aggregation.positions], groups)
         return Chunk(tuple(columns), groups.count)
 
-    def together(self, parts: Sequence[PartialGroups]) -> PartialGroups:
-        """Groups of the rows of one part at least, those of the first before those of the second, and so on."""
+    def merged(self, parts: Sequence[PartialGroups]) -> PartialGroups:
+        """Merge the groups of one or more batches, given in row order."""
         chunks = [part.rows for part in parts if part.rows.rows]
         if len(chunks) <= 1:
             return PartialGroups(chunks[0]) if chunks else parts[0]
@@ -113,15 +113,15 @@ class GroupingByKeys:
             return PartialGroups(Chunk.of([distinct_numbers(columns[0])]))
         width = len(self.keys)
         groups = in_groups(columns[:width], self.key_types, sum(chunk.rows for chunk in chunks))
-        taken, firsts = pa.array(groups.order), pa.array(groups.firsts)
+        order, firsts = pa.array(groups.order), pa.array(groups.firsts)
         merged = [column.take(firsts) for column in columns[:width]]
         for partial in self.partials:
-            merged += partial.merge([column.take(taken) for column in columns[width : width + partial.width]], groups.starts)
+            merged += partial.merge([column.take(order) for column in columns[width : width + partial.width]], groups.starts)
             width += partial.width
         return PartialGroups(Chunk(tuple(merged), groups.count))
 
     def _only_numbers(self, keys: Sequence[pa.Array]) -> bool:
-        """Whether groups are the different numbers of one column, of which nothing else is asked."""
+        """Return whether the groups are just the distinct numbers of one column."""
         return len(keys) == 1 and not self.partials and pa.types.is_primitive(keys[0].type)
 
     def finished(self, groups: PartialGroups) -> Chunk:

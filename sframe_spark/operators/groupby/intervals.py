@@ -1,4 +1,4 @@
-"""Intervals of a key: rows are given the interval in which their key lies, on a regular grid or between the ticks of a clock."""
+"""Resampling operators: assign rows to intervals of a key, on a regular grid or between the ticks of a clock, and fill empty intervals."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class AssignIntervals(Operator):
         return Need.INHERITED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Labels by arithmetic or by search in the clock."""
+        """Compute labels by arithmetic, or by binary search in the clock."""
         chunk = inputs[0]
         labels = self.labels(chunk.columns[self.position], facts[0].schema)
         columns = (*chunk.columns[: self.position], labels, *chunk.columns[self.position + 1 :])
@@ -161,7 +161,7 @@ class AssignIntervals(Operator):
         return pa.StructArray.from_arrays([labels, pc.struct_field(column, "offset")], fields=list(ZONED_PHYSICAL), mask=pa.array(~inside))
 
     def _check_displayable(self, instants: np.ndarray, labels: pa.Array, column: pa.Array, key: ColumnType) -> None:
-        """Refuse labels that no date-time shows.
+        """Refuse labels beyond the range of date-times.
 
         Raises
         ------
@@ -285,7 +285,7 @@ def group_assigned(node: PlannerNode, intervals: AssignIntervals, places: Sequen
     return streaming_group_by(labelled, [width], aggregations, places[1:])
 
 
-# Intervals without rows: a row for each interval between two that have rows.
+# Fill: a row for each empty interval between two that have rows.
 
 FILLS = ("missing", "forward")
 MAX_NEW_ROWS = 50_000_000
@@ -350,7 +350,7 @@ class FillIntervals(SequentialOperator):
         return Length.unknown()
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Labels that ascend still do, and are distinct if they were."""
+        """Ascending labels stay ascending, and unique labels unique."""
         known = inputs[0].order
         if self.keys or not known.satisfies([(0, "asc")]):
             return RelationProperties()
@@ -367,7 +367,7 @@ class FillIntervals(SequentialOperator):
         return LastRow(inputs[0].slice(inputs[0].rows - 1, inputs[0].rows))
 
     def ends_suffice(self, state: Any) -> bool:
-        """True when there is a row."""
+        """Return whether there is a row."""
         return bool(state.row.rows)
 
     def combine(self, first: Any, second: Any) -> Any:
@@ -480,5 +480,5 @@ def resample(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], a
     if not by:
         return fill.make_planner_node(grouped)
     keys = [(place, True) for place in range(1, 1 + len(by))]
-    # Labels left out are found key by key and rows are shown label by label: two orders, each of one row per label and key only.
+    # Gaps are found key by key, and the result is ordered label by label: two sorts, each of only one row per label and key.
     return sort_rows(fill.make_planner_node(sort_rows(grouped, [*keys, (0, True)])), [(0, True), *keys])

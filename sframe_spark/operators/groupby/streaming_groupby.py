@@ -1,4 +1,4 @@
-"""Group-by over rows whose equal keys are next to each other: one pass in row order, without an exchange."""
+"""Group-by over rows with adjacent equal keys: one pass in row order, without a shuffle."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from sframe_spark.planner.operator import Operator, Origin
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 
-# Of so many runs those that are all here are looked at by themselves.
+# From so many runs in a batch on, complete runs are aggregated directly, without partial states.
 MIN_RUNS = 4_096
 
 
@@ -64,7 +64,7 @@ class StreamingGroupBy(RunOperator):
 
     @property
     def grouped(self) -> tuple[int, ...]:
-        """All columns that tell output rows apart."""
+        """All grouping columns."""
         return (*self.keys, *self.within)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
@@ -102,15 +102,15 @@ class StreamingGroupBy(RunOperator):
         return StreamingGroupBy(keys, aggregations, within), [*range(width), *(o for o in outputs if o >= width)]
 
     def partials(self, schema: Schema) -> list[PartialAggregate]:
-        """How each aggregate is computed in parts."""
+        """The accumulator of each aggregate."""
         return [partial_aggregate(aggregation, schema) for aggregation in self.aggregations]
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
-        """The keys of each group of each run, then its partial results."""
+        """Keys and partial states of each group of each run."""
         return self._by_groups(chunk, schema, lambda partial, arrays, groups: partial.of_groups(arrays, groups))
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-        """Results of the runs that end in these rows, and the run that is open after them; those that are all here need no partial results."""
+        """Results of the runs that end in these rows, and the run that is still open; complete runs need no partial states."""
         chunk, schema = inputs[0], facts[0].schema
         starts = run_starts([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
         if len(starts) < MIN_RUNS:
@@ -127,7 +127,7 @@ class StreamingGroupBy(RunOperator):
         return concatenate([before, *([] if ended is None else [ended]), whole], self.infer_type(facts)), state
 
     def _by_groups(self, chunk: Chunk, schema: Schema, found: GroupedColumns) -> Chunk:
-        """The keys of each group of each run, then what is found of the arguments of each aggregate."""
+        """The keys of each group of each run, then the columns that ``found`` computes for each aggregate."""
         keys = Chunk(tuple(chunk.columns[position] for position in self.grouped), chunk.rows)
         grouping = self._groups(keys, schema)
         columns = list(chunk.columns) if grouping.order is None else [column.take(pa.array(grouping.order)) for column in chunk.columns]
@@ -142,7 +142,7 @@ class StreamingGroupBy(RunOperator):
         return group_runs(table, [schema[p] for p in self.grouped], len(self.keys), len(self.within))
 
     def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
-        """Partial results of each group of each run."""
+        """Merge the partial states of each group of each run."""
         grouping = self._groups(table, schema)
         if len(grouping.starts) == table.rows:
             return table, grouping.runs
@@ -167,7 +167,7 @@ class StreamingGroupBy(RunOperator):
         return Chunk(tuple(columns), table.rows)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A group-by on the number of the run, which a window over the rows in order counts."""
+        """A group-by on the index of the run, counted by a window over the rows in order."""
         from pyspark.sql import functions as F
 
         relation = numbered_runs(with_order_column(inputs[0]), self.keys)

@@ -76,7 +76,7 @@ def test_parts_put_together_are_the_whole_whatever_the_cuts_and_the_room(rows: A
         patch.setattr(exact_grouped_sum, "GROUPS_PER_BLOCK", 2)
         patch.setattr(accumulators, "GROUPS_PER_BLOCK", 2)
         parts = [by_keys.groups(whole.slice(start, stop)) for start, stop in itertools.pairwise(edges)]
-        assert told(by_keys.finished(by_keys.together(parts))) == expected
+        assert told(by_keys.finished(by_keys.merged(parts))) == expected
         assert told(by_keys.of_whole_groups(whole)) == expected
 
 
