@@ -147,8 +147,8 @@ def test_groups_of_parts_are_those_of_all_rows(seed: int, kind: str, rows: int, 
         grouping = GroupingByKeys.of(schema, keys, wanted)
         edges = sorted({0, *(min(cut, rows) for cut in cuts), rows})
         parts = [grouping.groups(chunk.slice(start, stop)) for start, stop in itertools.pairwise(edges)] or [grouping.groups(chunk)]
-        by_twos = grouping.finished(functools.reduce(lambda first, second: grouping.together([first, second]), parts))
-        at_once = grouping.finished(grouping.together(parts))
+        by_twos = grouping.finished(functools.reduce(lambda first, second: grouping.merged([first, second]), parts))
+        at_once = grouping.finished(grouping.merged(parts))
         whole = group_rows(chunk, schema, keys, wanted)
         types = [*(schema[key] for key in keys), *(aggregation.infer(schema) for aggregation in wanted)]
         values = [[decode(column, kind) for column, kind in zip(table.columns, types, strict=True)] for table in (whole, by_twos, at_once)]
@@ -172,7 +172,7 @@ def test_frequencies_are_those_that_python_counts(kind: ColumnType, rows: list[t
     for key, place in rows:
         counts = expected.setdefault(key, {})
         counts[cells[place]] = counts.get(cells[place], 0) + 1
-    for found in (grouping.finished(grouping.groups(chunk)), grouping.finished(grouping.together(parts))):
+    for found in (grouping.finished(grouping.groups(chunk)), grouping.finished(grouping.merged(parts))):
         assert found.columns[0].to_pylist() == sorted(expected)
         assert found.columns[1].to_pylist() == encode_plain([expected[key] for key in sorted(expected)], ENCODED_DICT).to_pylist()
 
@@ -192,7 +192,7 @@ def test_different_numbers_are_the_groups_that_counts_have(kind: ColumnType, run
         for aggregations in ([], [Aggregation("count")]):
             grouping = GroupingByKeys.of((kind,), [0], aggregations)
             parts = [grouping.groups(Chunk.of([column])) for column in columns]
-            found.append([grouping.finished(grouping.together(parts)), grouping.finished(grouping.groups(Chunk.of([pa.concat_arrays(columns)])))])
+            found.append([grouping.finished(grouping.merged(parts)), grouping.finished(grouping.groups(Chunk.of([pa.concat_arrays(columns)])))])
     (together, whole), (counted, _) = found
     assert together.rows == whole.rows == counted.rows and together.types == counted.types[:1]
     assert repr(together.columns[0].to_pylist()) == repr(whole.columns[0].to_pylist()) == repr(counted.columns[0].to_pylist())
@@ -205,7 +205,7 @@ def test_groups_of_no_rows_have_the_types_of_others(kind: ColumnType, keys: list
     aggregations = [Aggregation(name, (2,)) for name in ("sum", "mean", "var", "std", "min", "max", "count_distinct", "select_one", "concat")]
     grouping = GroupingByKeys.of((INT, STR, kind), keys, aggregations)
     some = Chunk.of([pa.array([1]), pa.array(["a"]), pa.array([1], kind.physical)])
-    made = [grouping.finished(grouping.together([grouping.groups(rows)] * parts)) for rows in (some, some.slice(0, 0))]
+    made = [grouping.finished(grouping.merged([grouping.groups(rows)] * parts)) for rows in (some, some.slice(0, 0))]
     assert made[1].rows == 0 and made[1].types == made[0].types
 
 
