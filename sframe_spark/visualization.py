@@ -1,4 +1,4 @@
-"""Pictures of columns and frames, as functions; the members ``show``, ``plot`` and ``explore`` are shorter.
+"""Charts of columns and frames, as functions; the members ``show``, ``plot`` and ``explore`` are shorter.
 
 Examples
 --------
@@ -323,6 +323,11 @@ def __getattr__(name: str) -> Any:
     if name == "Plot":
         return optional_part(PLOT).Plot
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return all names, with that of the class that is loaded on access."""
+    return sorted({*globals(), "Plot"})
 
 
 add_call_hints(globals(), __name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -328,6 +328,7 @@ def single_value(node: PlannerNode, index: int) -> Any:
     return column_values(node, index, index + 1)[0]
 
 
+ItemT = TypeVar("ItemT")
 # Rows that are buffered as Python objects before they become columns.
 ROWS_PER_BATCH = 8192
 
@@ -371,6 +372,18 @@ class AppendedRows:
             self._make_batch()
         chunks = [Chunk(tuple(run), len(run[0])) for run in self._batches]
         return [*self._written, *([_in_memory(chunks, self.types)] if chunks else [])]
+
+
+def joined_source(batches: Sequence[Sequence[pa.Array]], types: Sequence[ColumnType], rows: int) -> PlannerNode:
+    """Return batches of rows as a source in memory, each column in one array."""
+    columns = [pa.chunked_array([batch[place] for batch in batches], kind.physical).combine_chunks() for place, kind in enumerate(types)]
+    return memory_source(columns, list(types), rows)
+
+
+def drained(items: list[ItemT]) -> Iterator[ItemT]:
+    """Yield the items of a list, releasing each."""
+    while items:
+        yield items.pop(0)
 
 
 def node_from_batches(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnType]) -> PlannerNode:

@@ -22,7 +22,7 @@ LONGEST_AGE = 36_500
 
 @call_hint
 def history(path: str | os.PathLike[str]) -> SFrame:
-    """The versions of a frame or column that is saved elsewhere, the oldest first: their numbers, when each was saved, its rows and columns.
+    """The versions of a frame or column in remote storage, the oldest first: their numbers, when each was saved, its rows and columns.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def history(path: str | os.PathLike[str]) -> SFrame:
 
 @call_hint
 def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = False) -> SFrame:
-    """Remove versions of a frame or column that is saved elsewhere, and files that no version names; the newest version stays.
+    """Remove versions of a frame or column in remote storage, and files that no version names; the newest version stays.
 
     A version goes when the one after it is older than so many days, and a file when it is as old and no version that stays names it: a save that
     did not come to its end has left it. What this package has not written stays. Frames that were loaded from a version that goes cannot be read
@@ -71,7 +71,7 @@ def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = 
     older_than
         Days.
     dry_run
-        Whether only to tell what would be removed.
+        Whether only to list what would be removed.
 
     Returns
     -------
@@ -109,8 +109,8 @@ def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = 
 def optimize(path: str | os.PathLike[str]) -> int:
     """Put the short files of a saved frame or column together; its rows, their order and their types stay.
 
-    Frames that were made of many small pieces have many short files, each of which takes time to open. They are read, written as files of up to
-    ``config.segment_rows`` rows, and take their place at one stroke, as a save does; long files stay as they are. Whoever has the frame open keeps
+    Frames that were made of many small frames have many short files, each of which takes time to open. They are read, written as files of up to
+    ``config.segment_rows`` rows, and replaced atomically, as by a save; long files stay as they are. Whoever has the frame open keeps
     the old ones. Saving a frame of very many short files does the same by itself.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What charts show of columns: counts in bins, frequent values, quantiles, made by aggregates; rows are never collected."""
+"""Computes what charts display of columns: counts in bins, frequent values and quantiles, by aggregates that never collect rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sframe_spark.types import DATETIME_KIND, FLOAT, INT, INT_KIND, ColumnType
 # --- Bins with round edges, of numbers and of times
 
 
-# Of seconds: what clocks and calendars count in.
+# Natural widths of time bins, in seconds.
 _TIMES = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200]
 _DAY = 86400
 
@@ -62,12 +62,12 @@ class Bins:
         0.3
         """
         edge = (self.first + number) * self.step
-        # Bins around the largest floats would begin and end beyond them.
+        # Edges of bins around the largest floats must not exceed them.
         edge = min(max(edge, -sys.float_info.max), sys.float_info.max)
         return float(f"{edge:.12g}") if abs(self.first) < 1e9 and abs(edge) < sys.float_info.max else edge
 
     def finer(self, parts: int) -> Bins:
-        """As many bins in the place of each."""
+        """Return the bins, each divided into a number of parts."""
         return Bins(self.first * parts, self.step / parts, self.count * parts)
 
     @property
@@ -77,7 +77,7 @@ class Bins:
 
 
 def round_bins(minimum: float, largest: float, whole: bool, max_bins: int) -> Bins:
-    """Bins over all numbers from the least to the largest, of a width of 1, 2 or 5 times a power of ten.
+    """Return bins over a range of numbers, of a width of 1, 2 or 5 times a power of ten.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def round_bins(minimum: float, largest: float, whole: bool, max_bins: int) -> Bi
     whole
         The numbers are ints: no bin is narrower than one.
     max_bins
-        Number of bins that are not exceeded by more than one.
+        The number of bins exceeds this by at most one.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def round_bins(minimum: float, largest: float, whole: bool, max_bins: int) -> Bi
     Bins(first=10, step=0.05, count=1)
     """
     target_step = largest / max_bins - minimum / max_bins
-    # Bins that are narrower than the distance of two floats would be empty, all but a few.
+    # Nearly all bins narrower than the distance of two floats would be empty.
     target_step = max(target_step, max(abs(minimum), abs(largest)) * 2.0**-45)
     if minimum == largest and not whole:
         target_step = abs(minimum) / 10 or 1.0
@@ -104,14 +104,14 @@ def round_bins(minimum: float, largest: float, whole: bool, max_bins: int) -> Bi
 
 
 def time_bins(minimum: float, largest: float, max_bins: int) -> Bins:
-    """Bins over a time in seconds, as wide as clocks and calendars count.
+    """Return bins over a range of times in seconds, of natural widths such as minutes and days.
 
     Examples
     --------
     >>> time_bins(0, 86399, 24)
     Bins(first=0, step=3600, count=24)
     """
-    # A moment is shown in its day. No clock of a browser tells less than a millisecond.
+    # A single time is displayed in a bin of a day. Browsers' clocks resolve milliseconds.
     target_step = (largest - minimum) / max_bins if largest > minimum else float(_DAY)
     if target_step <= _TIMES[-1]:
         step: float = _TIMES[bisect.bisect_left(_TIMES, target_step)] if target_step > 0.5 else round_step(max(target_step, 1e-3))
@@ -121,7 +121,7 @@ def time_bins(minimum: float, largest: float, max_bins: int) -> Bins:
 
 
 def round_step(target: float) -> float:
-    """The least of 1, 2 and 5 times powers of ten that is not less.
+    """Return the smallest of 1, 2 and 5 times powers of ten that is not smaller than the target.
 
     Examples
     --------
@@ -169,7 +169,7 @@ class Extent:
     deviation: float = math.nan
 
     def note(self) -> str:
-        """How many rows have no place on an axis.
+        """Return text about the rows that have no place on an axis.
 
         Examples
         --------
@@ -181,7 +181,7 @@ class Extent:
 
 
 def extent_of(part: Sequence[float]) -> Extent:
-    """What the aggregate ``finite_range`` tells."""
+    """Return the result of the aggregate ``finite_range``."""
     numbers, missing, nan, infinite = map(int, part[:4])
     if not numbers:
         return Extent(numbers, missing, nan, infinite, part[4], part[5])
@@ -189,7 +189,7 @@ def extent_of(part: Sequence[float]) -> Extent:
 
 
 def extents(nodes: PlannerNode) -> list[Extent]:
-    """The extent of each column of numbers, in one pass."""
+    """Return the extent of each numeric column, in one pass."""
     parts = reduce_values(nodes, [Aggregation("finite_range", (place,)) for place in range(len(nodes.schema))])
     return [extent_of(part) for part in parts]
 
@@ -207,12 +207,12 @@ MAX_TIMES = 300
 
 
 def as_numbers(node: PlannerNode) -> PlannerNode:
-    """Date-times as seconds since 1970, numbers as they are."""
+    """Return date-times as seconds since 1970, and numbers unchanged."""
     return apply_function("cast", node, parameters=(FLOAT, False)) if node.schema[0].kind == DATETIME_KIND else node
 
 
 def bins_for(extent: Extent, column_type: ColumnType, max_bins: int = MAX_BINS) -> Bins:
-    """Bins with round edges over a column."""
+    """Return bins with round edges over a column."""
     if not extent.numbers:
         return Bins(0, 1, 1)
     if column_type.kind == DATETIME_KIND:
@@ -221,12 +221,12 @@ def bins_for(extent: Extent, column_type: ColumnType, max_bins: int = MAX_BINS) 
 
 
 def bars(bins: Bins, counts: Sequence[float]) -> list[dict[str, Any]]:
-    """A histogram as rows of a table."""
+    """Return a histogram as rows of a table."""
     return [{"left": bins.edge(place), "right": bins.edge(place + 1), "count": int(count)} for place, count in enumerate(counts)]
 
 
 def histogram_of(node: PlannerNode) -> tuple[list[dict[str, Any]], Extent]:
-    """The bars of a column of numbers or date-times, the times in seconds since 1970, and its extent."""
+    """Return the bars of a column of numbers or date-times (in seconds since 1970), and its extent."""
     materialize(node)
     numbers = as_numbers(node)
     extent = extents(numbers)[0]
@@ -237,7 +237,7 @@ def histogram_of(node: PlannerNode) -> tuple[list[dict[str, Any]], Extent]:
 
 
 def points_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
-    """Each row with two finite numbers; for few rows."""
+    """Return each row with two finite numbers, for few rows."""
     rows = row_tuples(zip_columns(as_numbers(x), as_numbers(y)))
     return [{"x": one, "y": other} for one, other in rows if _is_finite(one) and _is_finite(other)]
 
@@ -247,7 +247,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def cells_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
-    """How many rows lie in each cell of two columns of numbers; empty cells are left out."""
+    """Return how many rows lie in each cell of two numeric columns, without empty cells."""
     pair = zip_columns(x, y)
     materialize(pair)
     numbers = zip_columns(*(as_numbers(project(pair, [place])) for place in (0, 1)))
@@ -263,14 +263,14 @@ def cells_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
 
 
 def line_of(time: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], float]:
-    """The mean, the least and the largest number of each bin of time that has one, in order, and the width of a bin in seconds."""
+    """Return mean, minimum and maximum of each bin of time that has numbers, in order, and the width of a bin in seconds."""
     pair = zip_columns(time, y)
     materialize(pair)
     numbers = zip_columns(*(as_numbers(project(pair, [place])) for place in (0, 1)))
     bins = bins_for(extents(project(numbers, [0]))[0], time.schema[0], MAX_TIMES)
     ranges = np.reshape(reduce_values(numbers, [Aggregation("bin_ranges", (0, 1), bins.parameters)])[0], (-1, 4)).tolist()
     table = [
-        # Parts of a mean are rounded, which may lead out of the numbers.
+        # A rounded mean may lie outside the range of the numbers.
         {"x": bins.edge(place), "y": min(max(mean, minimum), largest), "least": minimum, "largest": largest, "count": int(count)}
         for place, (count, minimum, largest, mean) in enumerate(ranges)
         if count
@@ -319,7 +319,7 @@ class TopValues:
         return max(self.different - len(self.values), 1) if left else 0
 
     def note(self) -> str:
-        """What of the values is shown, where that is not all.
+        """Return text about the displayed values, if these are not all.
 
         Examples
         --------
@@ -334,7 +334,7 @@ class TopValues:
 
 
 def label_texts(values: Sequence[Any]) -> list[str]:
-    """Values as they stand at an axis: never a command, short, never invisible, and no two alike.
+    """Return values as labels of an axis: without control characters, short, visible and distinct.
 
     Examples
     --------
@@ -354,18 +354,18 @@ def label_texts(values: Sequence[Any]) -> list[str]:
 
 
 def summaries_of(columns: PlannerNode) -> list[dict[str, Any]]:
-    """What the aggregate ``summary`` tells of each column, in one pass."""
+    """Return the result of the aggregate ``summary`` for each column, in one pass."""
     summaries = reduce_values(columns, [Aggregation("summary", (place,)) for place in range(len(columns.schema))])
     return list(summaries)
 
 
 def top_values(columns: PlannerNode, limit: int = MAX_LABELS) -> list[TopValues]:
-    """The most frequent values of each column of texts: in one pass, and in another where they are many."""
+    """Return the most frequent values of each text column, in one pass, or two if there are many values."""
     return most_frequent(columns, summaries_of(columns), limit)
 
 
 def most_frequent(columns: PlannerNode, summaries: Sequence[dict[str, Any]], limit: int = MAX_LABELS) -> list[TopValues]:
-    """The most frequent values of columns that have been summed up."""
+    """Return the most frequent values of columns, given their summaries."""
     candidates = {place: _candidates(summary, limit) for place, summary in enumerate(summaries) if summary["counted"] is None}
     known_candidates = {place: labels for place, labels in candidates.items() if labels}
     exact = (
@@ -391,13 +391,13 @@ def most_frequent(columns: PlannerNode, summaries: Sequence[dict[str, Any]], lim
 def _top(counts_by_value: dict[Any, int], summary: dict[str, Any], limit: int) -> TopValues:
     values = sorted(counts_by_value.items(), key=lambda pair: (-pair[1], pair[0]))
     if summary["missing"]:
-        # Behind no value that is as frequent, as where rows are sorted.
+        # Before values that are equally frequent, as missing values sort first.
         values = sorted([(None, summary["missing"]), *values], key=lambda pair: -pair[1])
     return TopValues(values[:limit], summary["distinct"] + bool(summary["missing"]), summary["counted"] is not None, summary["rows"])
 
 
 def _candidates(summary: dict[str, Any], limit: int) -> tuple[Any, ...] | None:
-    """The values that may be among the most frequent, of which each is in more than one of 4,096 rows; None where that is not known."""
+    """Return the values that may be among the most frequent, each in more than one of 4,096 rows; None if they are unknown."""
     threshold, error = summary["rows"] // FREQUENT_SHARE, summary["error"]
     if error > threshold:
         return None
@@ -407,7 +407,7 @@ def _candidates(summary: dict[str, Any], limit: int) -> tuple[Any, ...] | None:
 
 
 def _counted_in_groups(column: PlannerNode, rows: int, limit: int) -> dict[Any, int]:
-    """Values whose texts are too long to keep many of them."""
+    """Return frequent values and their counts by grouping, if the summary could not retain enough of long texts."""
     counted = group_by(column, [0], [Aggregation("count")])
     frequent = filter_by_mask(counted, apply_function("greater", column_of(counted, 1), Literal(rows // FREQUENT_SHARE, INT)))
     # What is missing may be among them.
@@ -416,7 +416,7 @@ def _counted_in_groups(column: PlannerNode, rows: int, limit: int) -> dict[Any, 
 
 
 def frequencies_of(node: PlannerNode) -> tuple[list[dict[str, Any]], TopValues]:
-    """The most frequent values of a column, what is missing among them, and all others in one row."""
+    """Return the most frequent values of a column, missing among them, with all others in one row."""
     materialize(node)
     assert row_count(node)
     top = top_values(node)[0]
@@ -424,7 +424,7 @@ def frequencies_of(node: PlannerNode) -> tuple[list[dict[str, Any]], TopValues]:
 
 
 def frequency_table(top: TopValues) -> list[dict[str, Any]]:
-    """The most frequent values as rows of a table; all others are one row."""
+    """Return the most frequent values as rows of a table, with all others in one row."""
     table = [_frequency(label, count, top.rows) for label, (_, count) in zip(label_texts(top.labels), top.values, strict=True)]
     table = [{**row, **({"missing": True} if value is None else {})} for row, value in zip(table, top.labels, strict=True)]
     if top.remaining:
@@ -438,7 +438,7 @@ def _frequency(label: str, count: int, rows: int) -> dict[str, Any]:
 
 
 def share_text(part: int, whole: int) -> str:
-    """A share in percent.
+    """Return a share in percent.
 
     Examples
     --------
@@ -453,15 +453,15 @@ def share_text(part: int, whole: int) -> str:
     return f"{percent:.2g}%" if percent < 1 else f"{percent:.3g}%"
 
 
-# --- Quantiles by counting: bins are divided where a quantile lies, those of all columns in the same pass, until they are narrow
+# --- Quantiles by counting: in each pass, the bins that contain quantiles are divided, for all columns at once, until they are narrow
 
 
 QUARTILES = (0.25, 0.5, 0.75)
-# Where a quantile lies among so many bins, the next pass divides one of them into as many.
+# Bins of a pass, one of which the next pass divides into as many.
 PARTS = 1000
 # Six divisions are enough for any two floats that differ in their first ten digits.
 MAX_PASSES = 7
-# Of itself, and of all numbers: as many digits as are shown.
+# Tolerance relative to the number itself and to the span of all numbers, for the displayed digits.
 EXACTNESS, OF_THE_WHOLE = 1e-5, 1e-10
 LARGE = 1e15
 # Seconds.
@@ -470,22 +470,22 @@ TIME_TOLERANCE = 0.01
 
 @attrs.define
 class Quantile:
-    """A quantile that is looked for.
+    """A quantile that is being computed.
 
     Parameters
     ----------
     owner
-        The place of the column, or of the label, whose it is.
+        Index of the column or label that it belongs to.
     place
         How many numbers come before it.
     bins
-        Where it lies; all numbers before are counted in the first of them, all behind in the last.
+        The bins in which it lies; the first and last one also count all smaller and larger numbers.
     span
-        From the least number to the largest.
+        Difference of the largest and the smallest number.
     kind
         The kind of the column.
     found
-        The number, when its bin is narrow.
+        The number, once its bin is narrow enough.
     """
 
     owner: int
@@ -496,7 +496,7 @@ class Quantile:
     found: float | None = None
 
     def narrow(self, counts: np.ndarray) -> None:
-        """Go on to the bin in which it lies, of which so many numbers are in each."""
+        """Narrow the bins to the one in which it lies, given the counts of all."""
         chosen = int(np.searchsorted(np.cumsum(counts), self.place, side="right"))
         inside = min(max(chosen, 1), self.bins.count - 1)
         minimum = self.bins.edge(inside)
@@ -507,7 +507,7 @@ class Quantile:
             self.bins = guarded(Bins(self.bins.first + chosen, self.bins.step, 1).finer(PARTS))
 
     def _tolerance(self, number: float) -> float:
-        """How wide a bin may be that is told as this number."""
+        """Return the maximum width of a bin that may be represented by this number."""
         if self.kind == DATETIME_KIND:
             return TIME_TOLERANCE
         if self.kind == INT_KIND and abs(number) < LARGE:
@@ -517,17 +517,17 @@ class Quantile:
 
     @property
     def number(self) -> float:
-        """What was found, or where the search ended."""
+        """The result, or where the search ended."""
         return self.bins.edge(1) if self.found is None else self.found
 
 
 def guarded(bins: Bins) -> Bins:
-    """The same bins and one more at each end, for all that lies outside."""
+    """Return the bins with one more at each end, for all numbers outside."""
     return Bins(bins.first - 1, bins.step, bins.count + 2)
 
 
 def location_of(numbers: int, share: float) -> int:
-    """How many numbers come before a quantile.
+    """Return how many numbers come before a quantile.
 
     Examples
     --------
@@ -541,12 +541,12 @@ BinRequest = tuple[int, Bins]
 
 
 def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[BinRequest]], Sequence[np.ndarray]]) -> dict[BinRequest, np.ndarray]:
-    """Find all of them, and give the counts of the first pass.
+    """Compute all quantiles, and return the counts of the first pass.
 
     Parameters
     ----------
     searched
-        They are changed.
+        The quantiles, which are modified.
     counts_of
         Counts, in one pass, the numbers of each owner in bins of its own.
     """
@@ -566,14 +566,14 @@ def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[B
 # --- How often two labels come together, and how the numbers of each label are spread
 
 
-# Of no more the numbers of a label are sorted.
+# Up to this number of rows, the numbers of each label are sorted.
 SORTED_ROWS = 100_000
 # Of each label's bins, for quartiles.
 PARTS_OF_A_BIN = 40
 
 
 def pairs_of(x: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], tuple[TopValues, TopValues]]:
-    """How often the most frequent values of two columns of texts come together, and these."""
+    """Return how often the most frequent values of two text columns coincide, and these values."""
     pair = zip_columns(x, y)
     materialize(pair)
     across, up = top_values(pair)
@@ -585,7 +585,7 @@ def pairs_of(x: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], tupl
 
 
 def spreads_of(labels: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], TopValues, int]:
-    """The spread of the numbers of each of the most frequent values of a column of texts; these values; and how many of their rows have no number."""
+    """Return the spread of the numbers of each of the most frequent texts, these texts, and how many of their rows have no number."""
     pair = zip_columns(labels, y)
     materialize(pair)
     top = top_values(project(pair, [0]))[0]
@@ -606,7 +606,7 @@ def spreads_of(labels: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]
 
 
 def _exact_quartiles(numbers: PlannerNode, labels: Sequence[Any]) -> dict[Any, Sequence[float]]:
-    """Those of the finite numbers of each label, for so few rows that those of a label have room in one place."""
+    """Return the quartiles of the finite numbers of each label, for few rows."""
     label, number = (project(numbers, [place]) for place in (0, 1))
     chosen = apply_function("is_in", label, parameters=(tuple(value for value in labels if value is not None),))
     if None in labels:
@@ -624,7 +624,7 @@ def _searched(place: int, of_label: Sequence[float], share: float, y: PlannerNod
 
 def _row(label: str, of_label: Sequence[float], quartiles: Sequence[float]) -> dict[str, Any]:
     minimum, largest = float(of_label[1]), float(of_label[2])
-    # A quartile is told as the edge of a narrow bin, which may begin before the least number.
+    # A quartile is the edge of a narrow bin, which may begin before the smallest number.
     lower, median, upper = (min(max(float(number), minimum), largest) for number in quartiles)
     return {
         "x": label,
@@ -638,7 +638,7 @@ def _row(label: str, of_label: Sequence[float], quartiles: Sequence[float]) -> d
 
 
 def _counts(numbers: PlannerNode, labels: Sequence[Any], requested: Sequence[BinRequest]) -> list[np.ndarray]:
-    """Counts in the bins that each label is asked for: the first bins of all labels together, then the second ones."""
+    """Return the counts in the bins requested for labels; each aggregate handles one request of each label."""
     rounds: list[dict[int, Bins]] = []
     for owner, bins in requested:
         free = next((one for one in rounds if owner not in one), None)

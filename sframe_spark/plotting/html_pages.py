@@ -1,4 +1,4 @@
-"""Pages that show charts, and where they are shown: one file of HTML, without network, in a notebook or a browser."""
+"""HTML pages of charts, which need no network, and how they are displayed: in a notebook or a browser."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from sframe_spark.session.progress import notebook_shell
 # --- Pages
 
 
-# Nothing is fetched, and nothing sent but to the page's own address, whatever the data says.
+# Pages load nothing, and send only to their own address, whatever the data contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'self'"
-# Vega makes functions of the expressions of charts.
+# Vega compiles the expressions of charts.
 _SCRIPTS, _DRAWING_SCRIPTS = "; script-src 'unsafe-inline'", "; script-src 'unsafe-inline' 'unsafe-eval'"
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --paper: #ffffff; --quiet: #5c646d; --bar: #4c78a8; }
 @media (prefers-color-scheme: dark) { :root { --ink: #d7dce1; --paper: #15181c; --quiet: #a2a9b0; --bar: #7aa6d8; } }
 body { margin: clamp(.75rem, 2.5vw, 2rem); background: var(--paper); color: var(--ink); font: 14px/1.45 system-ui, sans-serif; }
 """
-# A chart is as wide as the window, up to where its parts would be far from each other.
+# A chart is as wide as the window, up to a limit.
 _CHART_STYLE = """
 main { max-width: 960px; } h1 { font-size: 18px; margin: 0; overflow-wrap: anywhere; } h1 + p { margin: 2px 0 0; } p { opacity: .8; margin: 0; }
 .place { overflow-x: auto; margin-top: 16px; } #chart.vega-embed { display: block; }
 """
-# Pixels of a letter, letters of the longest label, pixels of numbers at an axis, of a label beside others, and of what is drawn.
+# Pixels of a character, characters of the longest label, pixels of numbers at an axis, of a label among others, and of the plot.
 _CHARACTER, _LONGEST_LABEL, _NUMBERS, _LABEL, _PLOT = 6, 40, 60, 44, 220
 
 
 def page(title: str, body: str, style: str = "", script: str = "", draws: bool = False, head: str = "") -> str:
-    """A whole page.
+    """Return a whole page.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ def page(title: str, body: str, style: str = "", script: str = "", draws: bool =
 
 
 def leading_to(address: str) -> str:
-    """A page that leads to another."""
+    """Return a page that redirects to another."""
     escaped = html.escape(address)
     return page("SFrame", f'<p><a href="{escaped}" rel="noreferrer">rows</a></p>', head=f'<meta http-equiv="refresh" content="0; url={escaped}">')
 
 
 def script_text(value: Any) -> str:
-    """A value as JSON inside a script, which no text of the data can end.
+    """Return a value as JSON inside a script element, which no text of the data can close.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def script_text(value: Any) -> str:
 
 
 def chart_page(title: str, specification: dict[str, Any], library: str) -> str:
-    """The page of one chart that tells of its parts under the mouse; its title is the page's, which breaks where the window ends.
+    """Return the page of one chart with tooltips; its title is a heading of the page, which wraps.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def chart_page(title: str, specification: dict[str, Any], library: str) -> str:
     library
         The script that draws it: Vega, Vega-Lite and Vega-Embed.
     """
-    # The library would warn where its version is not that of the schema.
+    # The library would warn if its version differs from that of the schema.
     drawn = {name: part for name, part in specification.items() if name not in ("$schema", "title")}
     if "width" in drawn:
         drawn |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
@@ -108,18 +108,18 @@ def _heading(title: dict[str, str]) -> str:
 
 
 def _min_width(specification: dict[str, Any]) -> int:
-    """How narrow a chart may be, in pixels: labels keep their place in narrow windows, which scroll."""
+    """Return the minimum width of a chart in pixels, so that labels fit; narrower windows scroll."""
     shared = specification.get("encoding", {})
     across, up = ([str(label) for label in shared.get(name, {}).get("scale", {}).get("domain", [])] for name in "xy")
     label_width = min(max(map(len, up)), _LONGEST_LABEL) * _CHARACTER if up else _NUMBERS
     return round(label_width + (len(across) * _LABEL if across else _PLOT))
 
 
-# --- Where they are shown: below a cell of a notebook, or in a browser
+# --- Display: below a cell of a notebook, or in a browser
 
 
 def show_page(chart: Any, page: Callable[[], str], title: str) -> None:
-    """Show something that a notebook can show, or its page in a browser."""
+    """Display a chart in a notebook, or its page in a browser."""
     target = config.picture_target
     if target == "none":
         return
@@ -137,9 +137,9 @@ def open_address(address: str, title: str, is_secret: bool = False) -> None:
     address
         Of the page.
     title
-        For who has no browser here.
+        What to name in the message if there is no browser.
     is_secret
-        Whether others must not see the address. All users of a machine see the command that opens a browser: it names a file that leads on.
+        Whether other users must not see the address. As they can see the command that opens the browser, it names a file that redirects.
     """
     import webbrowser
 
@@ -149,7 +149,7 @@ def open_address(address: str, title: str, is_secret: bool = False) -> None:
 
 
 def write_page(page: str) -> Path:
-    """Write a page to a file that nobody else can read; it stays, as a browser may read it when the process has ended."""
+    """Write a page to a file that only this user can read; it is not deleted, as a browser may read it after the process has ended."""
     handle, path = tempfile.mkstemp(prefix="sframe_spark-", suffix=".html", dir=directory_of_system())
     with os.fdopen(handle, "wb") as file:
         file.write(page.encode("utf-8", "replace"))

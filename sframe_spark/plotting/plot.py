@@ -22,19 +22,7 @@ from sframe_spark.errors import InvalidArgumentError, MissingLibraryError, Pictu
 from sframe_spark.locations import location_of
 from sframe_spark.message_text import brief, visible
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.plotting import vega
-from sframe_spark.plotting.chart_data import (
-    MAX_POINTS,
-    TopValues,
-    cells_of,
-    frequencies_of,
-    histogram_of,
-    line_of,
-    pairs_of,
-    points_of,
-    share_text,
-    spreads_of,
-)
+from sframe_spark.plotting import chart_data, vega
 from sframe_spark.plotting.html_pages import chart_page, show_page, write_page
 from sframe_spark.plotting.vega import Scale
 from sframe_spark.storage.export_files import staged_text, write_text_part
@@ -52,7 +40,7 @@ _IDENTIFIER = re.compile(r'((?:\bid="|url\(#)(?=clip|gradient))')
 
 @with_call_hints
 class Plot:
-    """A chart of columns; nothing is counted before it is shown, saved or asked for.
+    """A chart of columns; nothing is counted before it is displayed, saved or requested.
 
     In a notebook it shows itself. Drawing needs vl-convert (``pip install sframe_spark[pictures]``), :meth:`get_vega` does not.
 
@@ -127,7 +115,7 @@ class Plot:
     def save(self, filepath: str | os.PathLike[str]) -> None:
         """Write the chart to a file: ``.json`` (Vega-Lite), ``.svg``, ``.png`` or ``.html``.
 
-        A page of HTML tells what is under the mouse and needs no network. A file that is there is replaced when all is written.
+        A page of HTML has tooltips and needs no network. A file that is there is replaced when all is written.
 
         Parameters
         ----------
@@ -157,7 +145,7 @@ class Plot:
         ending = os.path.splitext(path)[1].lower()
         if ending not in writers:
             raise PictureFormatError(f"a chart is saved as .json, .svg, .png or .html, and {os.path.basename(path)!r} ends in none of these")
-        # All is made before the file is touched, and stands there whole or not at all.
+        # The content is made first, and the file is written completely or not at all.
         content = writers[ending]()
         with staged_text(path) as (staging, parts):
             parts.append(write_text_part(staging.local, path, [content]))
@@ -184,7 +172,7 @@ class Plot:
 
     def _svg(self, ink: str) -> str:
         picture: str = _library().vegalite_to_svg(_coloured(self._specification, ink, None))
-        # Several pictures stand in one notebook, where each name must be of one thing.
+        # A notebook may contain several pictures, among which names must be unique.
         own = hashlib.sha256(picture.encode()).hexdigest()[:8]
         return _IDENTIFIER.sub(rf"\g<1>p{own}-", picture)
 
@@ -195,8 +183,8 @@ class Plot:
             return {"application/vnd.vegalite.v5+json": self.get_vega(), "text/plain": f"{self!r}: {error}"}
 
     def _html(self) -> str:
-        """What stands below a cell of a notebook: no script, and no page around it."""
-        # As wide as the cell at most, and with words for who does not see it.
+        """Return the HTML for a notebook, without scripts."""
+        # At most as wide as the cell, and with a description for screen readers.
         label = html.escape(str(self._specification.get("description", "chart")))
         picture = self._svg("currentColor").replace("<svg ", f'<svg role="img" aria-label="{label}" style="max-width: 100%; height: auto" ', 1)
         return f'<div class="sf-chart">{picture}</div>'
@@ -214,7 +202,7 @@ def _library() -> Any:
 
 
 def _coloured(specification: dict[str, Any], ink: str, paper: str | None) -> dict[str, Any]:
-    # The colour of a page is there on pages alone.
+    # Only pages define the current colour.
     config = json.loads(json.dumps(specification.get("config", {})).replace("currentColor", ink))
     return {**specification, "background": paper, "config": config}
 
@@ -235,7 +223,7 @@ NO_FREQUENT_VALUE = "no value is frequent: each is in fewer than 0.03% of the ro
 
 @attrs.frozen
 class Labels:
-    """What stands at the axes and above."""
+    """Labels of the axes, and the title."""
 
     x: str
     y: str
@@ -243,12 +231,12 @@ class Labels:
 
     @property
     def axes(self) -> tuple[str, str]:
-        """Of both axes."""
+        """Labels of both axes."""
         return self.x, self.y
 
 
 def is_on_axis(node: PlannerNode) -> bool:
-    """Whether values have a place on an axis: numbers and times."""
+    """Return whether values have a place on an axis: numbers and times."""
     return node.schema[0].is_numeric or node.schema[0].kind == DATETIME_KIND
 
 
@@ -272,13 +260,13 @@ def column_plot(node: PlannerNode, title: Any, xlabel: Any, ylabel: Any) -> Plot
 
 
 def bar_chart(node: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """The chart of one column."""
+    """Return the chart of one column."""
     if node.schema[0].kind == STR_KIND:
-        table, top = frequencies_of(node)
+        table, top = chart_data.frequencies_of(node)
         if not top.values:
             return vega.nothing(labels.title, f"about {top.different:,} values", NO_FREQUENT_VALUE)
         return vega.frequencies(table, labels.title, _remaining_note(top), labels.axes)
-    table, extent = histogram_of(node)
+    table, extent = chart_data.histogram_of(node)
     if not table:
         return vega.nothing(labels.title, extent.note(), "no finite value")
     constant = [f"one value: {_number(extent.least, node.schema[0].kind)}"] if extent.least == extent.largest else []
@@ -286,11 +274,11 @@ def bar_chart(node: PlannerNode, labels: Labels) -> dict[str, Any]:
     return vega.histogram(table, labels.title, note, _scale(node, labels.x), labels.y)
 
 
-def _remaining_note(top: TopValues) -> str:
+def _remaining_note(top: chart_data.TopValues) -> str:
     if not top.remaining:
         return ""
     left = top.rows - sum(count for _, count in top.values)
-    return f"{top.note()}; the others are in {left:,} rows ({share_text(left, top.rows)})"
+    return f"{top.note()}; the others are in {left:,} rows ({chart_data.share_text(left, top.rows)})"
 
 
 def _number(value: float, kind: str) -> str:
@@ -308,7 +296,7 @@ def _scale(node: PlannerNode, title: str) -> Scale:
 
 
 def two_columns(x: Any, y: Any) -> tuple[PlannerNode, PlannerNode]:
-    """The nodes of two columns.
+    """Return the nodes of two columns.
 
     Raises
     ------
@@ -322,7 +310,7 @@ def two_columns(x: Any, y: Any) -> tuple[PlannerNode, PlannerNode]:
 
 
 def labels_of_two(xlabel: Any, ylabel: Any, title: Any) -> Labels:
-    """The labels of a chart of two columns.
+    """Return the labels of a chart of two columns.
 
     Raises
     ------
@@ -337,7 +325,7 @@ def labels_of_two(xlabel: Any, ylabel: Any, title: Any) -> Labels:
 
 
 def chosen_plot(x: SArray, y: SArray, xlabel: Any, ylabel: Any, title: Any) -> Plot:
-    """The chart of two columns that fits their types.
+    """Return the chart of two columns that fits their types.
 
     Raises
     ------
@@ -356,7 +344,7 @@ def chosen_plot(x: SArray, y: SArray, xlabel: Any, ylabel: Any, title: Any) -> P
 
 
 def require_rows(x: PlannerNode, y: PlannerNode) -> int:
-    """How many rows two columns have.
+    """Return how many rows two columns have.
 
     Raises
     ------
@@ -375,31 +363,31 @@ Drawing = Callable[[PlannerNode, PlannerNode, Labels], dict[str, Any]]
 
 
 def _drawing(x: PlannerNode, y: PlannerNode, rows: int) -> Drawing | None:
-    """What draws two columns of these types, and of so many rows."""
+    """Return the function that draws two columns of these types with that number of rows."""
     kinds = tuple("axis" if is_on_axis(node) else node.schema[0].kind for node in (x, y))
     if kinds == ("axis", "axis"):
         if x.schema[0].kind == DATETIME_KIND and y.schema[0].is_numeric:
             return time_line
-        return scatter_plot if rows <= MAX_POINTS else heat_map
+        return scatter_plot if rows <= chart_data.MAX_POINTS else heat_map
     if kinds == (STR_KIND, STR_KIND):
         return text_map
     return box_plot if set(kinds) == {"axis", STR_KIND} else None
 
 
 def scatter_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """A point for each of few rows; of many, the cells that they lie in."""
+    """Return a chart with a point for each row; for many rows, a heat map."""
     rows = row_count(x)
-    if rows > MAX_POINTS:
+    if rows > chart_data.MAX_POINTS:
         return heat_map(x, y, labels)
-    points = points_of(x, y)
+    points = chart_data.points_of(x, y)
     if not points:
         return vega.nothing(labels.title, "", NO_PAIR)
     return vega.scatter(points, labels.title, _rows_left_out(rows - len(points)), _scales(x, y, labels))
 
 
 def heat_map(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """How many rows lie in each cell."""
-    table = cells_of(x, y)
+    """Return a chart of how many rows lie in each cell."""
+    table = chart_data.cells_of(x, y)
     if not table:
         return vega.nothing(labels.title, "", NO_PAIR)
     left_out = row_count(x) - sum(cell["count"] for cell in table)
@@ -415,8 +403,8 @@ def _rows_left_out(rows: int, without: str = "two finite values") -> str:
 
 
 def text_map(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """How often the most frequent texts come together."""
-    table, tops = pairs_of(x, y)
+    """Return a chart of how often the most frequent texts coincide."""
+    table, tops = chart_data.pairs_of(x, y)
     if not table:
         return vega.nothing(labels.title, "", NO_FREQUENT_VALUE)
     notes = [f"{name}: {top.note()}" for name, top in zip("xy", tops, strict=True) if top.note()]
@@ -424,11 +412,11 @@ def text_map(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
 
 
 def box_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """The spread of numbers for each of the most frequent texts."""
+    """Return a chart of the spread of numbers for each of the most frequent texts."""
     upright = x.schema[0].kind == STR_KIND
     groups, values = (x, y) if upright else (y, x)
     label, title = labels.axes if upright else labels.axes[::-1]
-    table, top, left_out = spreads_of(groups, values)
+    table, top, left_out = chart_data.spreads_of(groups, values)
     if not table:
         return vega.nothing(labels.title, "", "no finite value" if top.values else NO_FREQUENT_VALUE)
     note = "; ".join(filter(None, [top.note(), _rows_left_out(left_out, "a finite value")]))
@@ -436,12 +424,12 @@ def box_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
 
 
 def time_line(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """Values in the order of time; of many rows the mean, least and largest of each bin."""
+    """Return a chart of values over time; for many rows, mean, minimum and maximum of each bin."""
     rows = row_count(x)
-    if rows <= MAX_POINTS:
-        table, note = sorted(points_of(x, y), key=lambda point: point["x"]), ""
+    if rows <= chart_data.MAX_POINTS:
+        table, note = sorted(chart_data.points_of(x, y), key=lambda point: point["x"]), ""
     else:
-        table, seconds = line_of(x, y)
+        table, seconds = chart_data.line_of(x, y)
         note = f"mean, least and largest value of every {_duration(seconds)}"
     if not table:
         return vega.nothing(labels.title, "", NO_PAIR)
@@ -450,7 +438,7 @@ def time_line(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
 
 
 def _duration(seconds: float) -> str:
-    """A width of bins in words.
+    """Return a width of bins in words.
 
     Examples
     --------

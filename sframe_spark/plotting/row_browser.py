@@ -1,4 +1,4 @@
-"""Pages of the rows of a frame: one at a time in a browser of this machine, the first thousand rows below a cell of a notebook."""
+"""Browses the rows of a frame: page by page in a local browser, or the first thousand rows in a notebook."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 50
 NOTEBOOK_ROWS = 1000
-# A page of a thousand columns is slow to draw; others are asked for by their place.
+# Pages of a thousand columns would be slow to draw; further columns are selected by position.
 PAGE_COLUMNS = 50
 _FORM = CellForm(60, unfolds=True)
-# Texts that are unfolded, and what a page alone has: names and numbers of rows stay where they are while others move.
+# Styles of unfolded texts, and of pages, on which names and row numbers stay in place while scrolling.
 _STYLE = (
     TABLE_STYLE
     + """
@@ -64,7 +64,7 @@ div.sf-table { overflow: auto; max-height: calc(100vh - 8.5rem); min-height: 14r
 
 @attrs.frozen
 class RowPages:
-    """The rows of a frame that is materialised, so that each page reads its own alone.
+    """Pages of the rows of a materialized frame, each of which reads only its own rows.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class RowPages:
     title: str
 
     def at(self, row: int, column: int) -> str:
-        """The page that begins with a row and a column; what is beyond the end is the last."""
+        """Return the page that begins with a row and a column; positions beyond the end give the last one."""
         rows = row_count(self.node)
         start, first = min(max(row, 0), max(rows - 1, 0)), min(max(column, 0), max(len(self.names) - 1, 0))
         stop = min(start + PAGE_ROWS, rows)
@@ -91,7 +91,7 @@ class RowPages:
         return page(self.title, f"<main>{heading}{steps}{table}</main>", _PAGE_STYLE)
 
     def _jump(self, start: int, rows: int, first: int) -> str:
-        """What leads to any row, and to any columns where they are many."""
+        """Return the form to jump to a row, and to columns if there are many."""
         columns = f'<input type="hidden" name="column" value="{first}">'
         if len(self.names) > PAGE_COLUMNS:
             options = "".join(self._option(place, first) for place in sorted({first, *range(0, len(self.names), PAGE_COLUMNS)}))
@@ -107,7 +107,7 @@ class RowPages:
 
 
 def _steps(start: int, stop: int, rows: int, first: int) -> str:
-    """Links to the pages around, of which those that lead nowhere are only names."""
+    """Return links to the neighbouring pages; those that do not exist are plain text."""
     last = (max(rows - 1, 0) // PAGE_ROWS) * PAGE_ROWS
     steps = (
         ("first", 0, start > 0, ""),
@@ -124,17 +124,17 @@ def _steps(start: int, stop: int, rows: int, first: int) -> str:
 
 
 def rows_table(node: PlannerNode, names: Sequence[str], start: int, stop: int, first_column: int = 0) -> str:
-    """Some rows and columns as a table, with the numbers of the rows."""
+    """Return some rows and columns as a table with row numbers."""
     places = list(range(first_column, min(first_column + PAGE_COLUMNS, len(names))))
     column_names = [names[place] for place in places]
     part = columns_of(node, places)
     rows = row_tuples(part, start, stop, column_names) if stop > start and column_names else []
-    # Who has no mouse scrolls it with the keys when it can be chosen.
+    # Focusable, so that it can be scrolled with the keyboard.
     return f'<div class="sf-table" tabindex="0"><table>{table_parts(column_names, part.schema, rows, _FORM, start)}</table></div>'
 
 
 def first_rows(node: PlannerNode, names: Sequence[str], title: str) -> str:
-    """The first rows for a notebook, in pages that fold and need no script."""
+    """Return the first rows for a notebook, in pages that fold without scripts."""
     first = slice_rows(node, 0, NOTEBOOK_ROWS + 1)
     materialize(first)
     row_limit = row_count(first)
@@ -154,12 +154,12 @@ def first_rows(node: PlannerNode, names: Sequence[str], title: str) -> str:
     return f"<style>{_STYLE}</style><div><strong>{html.escape(visible(title))}</strong>{''.join(pages)}{text}</div>"
 
 
-# --- Serving them
+# --- The server
 
 
-# A browser asks for one page at a time. Who asks for more waits for none: the program has its own work to do.
+# A browser requests one page at a time. Further connections are dropped, so that the program is not slowed down.
 MAX_CONNECTIONS = 16
-# Seconds in which a request is sent, and an answer taken.
+# Timeout of a request and its answer, in seconds.
 PATIENCE = 10
 _HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
@@ -174,7 +174,7 @@ _HEADERS = {
 
 
 def explore(node: PlannerNode, names: Sequence[str], title: str) -> None:
-    """Show pages of the rows of a frame: they are computed first, and kept."""
+    """Display pages of the rows of a frame, which is materialized first."""
     target = config.picture_target
     if target == "none":
         return
@@ -188,12 +188,12 @@ def explore(node: PlannerNode, names: Sequence[str], title: str) -> None:
 
 
 class RowServer:
-    """Gives pages of the rows of a frame to the browsers of this machine that know its address, until the process ends.
+    """Serves pages of the rows of a frame to local browsers that know its secret address, until the process ends.
 
     Parameters
     ----------
     node
-        Materialised: each page reads its rows alone.
+        The materialized frame.
     names
         Of its columns.
     title
@@ -202,34 +202,34 @@ class RowServer:
 
     def __init__(self, node: PlannerNode, names: Sequence[str], title: str) -> None:
         self.pages = RowPages(node, tuple(names), title)
-        # Other users of the machine reach its ports, but do not know this.
+        # Other users of the machine can reach the port, but do not know this.
         self.secret = secrets.token_urlsafe(24)
         self._server: http.server.ThreadingHTTPServer | None = None
 
     def start(self) -> str:
-        """Begin to answer, and return the address of the first page."""
+        """Start serving, and return the address of the first page."""
         self._server = _listening(self)
         threading.Thread(target=self._server.serve_forever, name="sframe_spark rows", daemon=True).start()
         return f"http://127.0.0.1:{self.port}/{self.secret}/"
 
     @property
     def port(self) -> int | None:
-        """Where it listens; None while it does not."""
+        """The port; None while it is not started."""
         return None if self._server is None else self._server.server_port
 
     def stop(self) -> None:
-        """Answer no more."""
+        """Stop serving."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
 
     def is_authorized(self, path: str, host: str) -> bool:
-        """Whether a request was meant for this server, by who knows its address: pages of others may lead names of their own to this machine."""
+        """Return whether a request knows the secret address and names this host; other sites may resolve their names to this machine."""
         known = hmac.compare_digest(path.encode("utf-8", "surrogateescape"), f"/{self.secret}/".encode())
         return known and host in (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
 
     def answer(self, query: str) -> tuple[int, str]:
-        """The status and the page for what is asked."""
+        """Return the status and the page for a query."""
         try:
             fields = urllib.parse.parse_qs(query, max_num_fields=8)
         except ValueError:
@@ -244,8 +244,8 @@ class RowServer:
 
 
 def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
-    """A server that is ready, on this machine alone."""
-    # They take as long to import as all else of a small program.
+    """Return a server that listens on the local interface only."""
+    # Importing these takes as long as everything else of a small program.
     import http.server
 
     free = threading.BoundedSemaphore(MAX_CONNECTIONS)
@@ -266,13 +266,13 @@ def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
                 free.release()
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Nothing: a browser that goes away is no error of the user's, whose terminal it is."""
+            """Do nothing: a browser that disconnects must not write to the user's terminal."""
 
     return Server(("127.0.0.1", 0), _handler_for(rows))
 
 
 def _handler_for(rows: RowServer) -> type[http.server.BaseHTTPRequestHandler]:
-    """What answers one request with the rows of a server."""
+    """Return the class that handles one request with the rows of a server."""
     import http.server
 
     class Answer(http.server.BaseHTTPRequestHandler):
@@ -292,7 +292,7 @@ def _handler_for(rows: RowServer) -> type[http.server.BaseHTTPRequestHandler]:
             self.wfile.write(content.encode("utf-8", "replace"))
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: the terminal is the user's."""
+            """Do nothing: the terminal is the user's."""
 
     return Answer
 

@@ -1,4 +1,4 @@
-"""The page of a frame: what each column holds, as a table of HTML without script, and as charts."""
+"""The summary page of a frame: what each column holds, as an HTML table without scripts, and as charts."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from sframe_spark.plotting.plot import Plot
 from sframe_spark.plotting.vega import Scale
 from sframe_spark.types import DATETIME_KIND, INT_KIND, STR_KIND, ColumnType
 
-# --- What columns hold: one pass over each column, and a few more over those with many different values, all at once
+# --- Facts about columns: one pass over each column, and a few more over those with many different values, all at once
 
 
-# Columns whose values are counted in one pass: each may keep some megabytes of different values.
+# Columns whose values are counted in one pass: each may take some megabytes.
 COLUMNS_AT_ONCE = 8
-# Of bins each keeps some hundred kilobytes.
+# Sets of bins that are counted in one pass: each takes some hundred kilobytes.
 BINS_AT_ONCE = 48
 # Between the edges of a bar, for quartiles.
 PARTS_OF_A_BAR = 200
@@ -55,7 +55,7 @@ PARTS_OF_A_BAR = 200
 
 @attrs.frozen
 class ColumnFacts:
-    """What is told of a column.
+    """What the summary says about a column.
 
     Parameters
     ----------
@@ -64,13 +64,13 @@ class ColumnFacts:
     rows, missing
         Numbers of rows, and of those without a value.
     distinct, is_exact
-        How many values differ, and whether that is counted or estimated; None where it is not asked: of lists and dicts.
+        How many values differ, and whether that is counted or estimated; None for lists, arrays and dicts.
     extent, quartiles
         Of numbers and date-times, these in seconds since 1970; no quartiles where no number is finite.
     bars, labels
         Of a histogram, or of the most frequent texts.
     in_utc
-        Whether date-times have offsets, and are told without.
+        Whether date-times have offsets, and are displayed in UTC.
     """
 
     kind: str
@@ -86,7 +86,7 @@ class ColumnFacts:
 
 
 def facts_of(node: PlannerNode) -> list[ColumnFacts]:
-    """What is told of each column of a materialised frame."""
+    """Return the facts about each column of a materialized frame."""
     rows = row_count(node)
     columns = [column_of(node, place) for place in range(len(node.schema))]
     sources = [as_numbers(column) if has_pictures(column.schema[0]) else column for column in columns]
@@ -111,13 +111,13 @@ def facts_of(node: PlannerNode) -> list[ColumnFacts]:
 
 
 def has_pictures(column_type: ColumnType) -> bool:
-    """Whether values are counted, and not only the missing ones."""
+    """Return whether all values are counted, not only missing ones."""
     return column_type.is_numeric or column_type.kind in (STR_KIND, DATETIME_KIND)
 
 
 @attrs.frozen
 class _FirstPass:
-    """What the first pass finds in a column: what ``summary`` tells, and the extent of numbers."""
+    """The result of the first pass over a column: its ``summary``, and the extent of numbers."""
 
     column_type: ColumnType
     missing: int
@@ -141,7 +141,7 @@ def _summed_up(columns: Sequence[PlannerNode], sources: Sequence[PlannerNode]) -
 
 
 def _labels(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) -> dict[int, list[dict[str, Any]]]:
-    """The most frequent values of each column of texts."""
+    """Return the most frequent values of each text column."""
     summaries = {place: one.summary for place, one in enumerate(passes) if one.summary is not None and one.extent is None}
     labels: dict[int, list[dict[str, Any]]] = {}
     for places in _groups(list(summaries)):
@@ -151,7 +151,7 @@ def _labels(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) -> dic
 
 
 def _of_numbers(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) -> dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]]:
-    """The bars of a histogram and the quartiles of each column of numbers: from the different values where they are few, else from further passes."""
+    """Return the histogram bars and quartiles of each numeric column: from its distinct values if these are few, else by further passes."""
     bars_and_quartiles: dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]] = {}
     searched: list[Quantile] = []
     bins_of: dict[int, Bins] = {}
@@ -200,15 +200,15 @@ def _groups(items: Sequence[Any]) -> list[Sequence[Any]]:
 # --- The table
 
 
-# Texts beside a name, as "ascending".
+# Texts next to a name, such as "ascending".
 Badges = Mapping[str, Sequence[str]]
 WIDTH, HEIGHT = 160, 40
 _MAX_LABELS = 6
-# A bin alone would fill the picture.
+# Fewer bins would fill the whole picture.
 _FEW_BARS = 5
 _NUMBERS = ("min", "25%", "median", "75%", "max", "mean", "std")
-# Notebooks have styles of their own for tables and pictures, and names of classes: ours begin with "sf". What is narrow is the place, and not the
-# window: cells of notebooks are. What is faint has a contrast of 4.5 on white and on black.
+# Class names begin with "sf" and rules override the notebook's own styles. The layout depends on the width of the container, as notebook cells are
+# narrower than the window. Faint text has a contrast of 4.5 on white and on black.
 STYLE = """
 .sf-frame { container-type: inline-size; overflow-x: auto; }
 .sf-summary { border-collapse: collapse; font: 13px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
@@ -243,7 +243,7 @@ STYLE = """
 
 
 def summary_table(names: Sequence[str], facts: Sequence[ColumnFacts], badges: Badges) -> str:
-    """The table of all columns."""
+    """Return the table of all columns."""
     rows = "".join(_row(name, of_column, badges.get(name, ())) for name, of_column in zip(names, facts, strict=True))
     numbers = "".join(f'<th scope="col" class="sf-number">{name}</th>' for name in ("missing", "distinct"))
     head = f'<th scope="col">column</th>{numbers}<th scope="col" colspan="{1 + len(_NUMBERS)}">values</th>'
@@ -251,7 +251,7 @@ def summary_table(names: Sequence[str], facts: Sequence[ColumnFacts], badges: Ba
 
 
 def size_text(rows: int, columns: int) -> str:
-    """How large a frame is.
+    """Return the size of a frame as text.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def _numbers(facts: ColumnFacts) -> list[str]:
 
 
 def number_text(value: float, kind: str, between: bool = False) -> str:
-    """A number in a few characters; date-times are given in seconds since 1970.
+    """Return a number in a few characters; date-times are in seconds since 1970.
 
     Examples
     --------
@@ -325,7 +325,7 @@ def number_text(value: float, kind: str, between: bool = False) -> str:
 
 
 def _histogram(facts: ColumnFacts) -> str:
-    """Bars of which each tells its edges and its rows under the mouse."""
+    """Return a histogram as SVG; tooltips of its bars give edges and rows."""
     maximum = max(bar["count"] for bar in facts.bars)
     slots = max(len(facts.bars), _FEW_BARS)
     width, first = WIDTH / slots, (slots - len(facts.bars)) / 2
@@ -333,7 +333,7 @@ def _histogram(facts: ColumnFacts) -> str:
     for place, bar in enumerate(facts.bars):
         if not bar["count"]:
             continue
-        # A few rows beside many are still seen.
+        # Bars of few rows remain visible next to those of many.
         height = max(HEIGHT * bar["count"] / maximum, 1.0)
         box = f'x="{(first + place) * width:.1f}" y="{HEIGHT - height:.1f}" width="{max(width - 1, 0.5):.1f}" height="{height:.1f}"'
         drawn.append(f"<rect {box}><title>{_bar_text(facts, bar)}</title></rect>")
@@ -397,21 +397,21 @@ field.addEventListener("input", () => {
   told.textContent = wanted ? found + " of " + rows.length : "";
 });
 """
-# Fewer are seen at a glance.
+# From this number of columns on, there is a search field.
 COLUMNS_TO_FIND = 12
 
 
 class FrameSummary(Plot):
-    """A page about each column of a frame, and a chart of each; computed when it is looked at.
+    """A page about each column of a frame, and a chart of each; computed when it is displayed.
 
     Parameters
     ----------
     names
         Names of the columns.
     facts
-        Gives what is told of each.
+        Returns the facts about each.
     badges
-        Gives what the planner knows of each.
+        Returns what the planner knows about each.
     """
 
     def __init__(self, names: Sequence[str], facts: Callable[[], Sequence[ColumnFacts]], badges: Callable[[], Badges]) -> None:
@@ -419,7 +419,7 @@ class FrameSummary(Plot):
         super().__init__(self._charts)
 
     def get_data(self) -> dict[str, Any]:
-        """What is told of each column, as a list of rows under ``"values"``.
+        """The facts about each column, as a list of rows under ``"values"``.
 
         Examples
         --------
@@ -438,7 +438,7 @@ class FrameSummary(Plot):
         return self._facts_made()
 
     def _charts(self) -> dict[str, Any]:
-        """The charts of the columns that have one, one below the other."""
+        """Return the charts of the columns that have one, one below the other."""
         drawn = [_chart(f"{visible(name)} [{facts.kind}]", facts) for name, facts in zip(self._names, self._facts, strict=True)]
         shared = {"$schema", "background", "config"}
         whole = vega.nothing(None, "", "no column has a chart")
@@ -475,7 +475,7 @@ def _chart(title: str, facts: ColumnFacts) -> dict[str, Any] | None:
 
 
 def _reference_summary(place: int, name: str, facts: ColumnFacts) -> dict[str, Any]:
-    """A column as the reference engine tells of it."""
+    """Return the facts about a column in the reference engine's format."""
     summary: dict[str, Any] = {"a": place, "title": name, "num_row": facts.rows, "type": facts.kind, "num_missing": facts.missing}
     summary |= {"num_unique": facts.distinct, "numeric": facts.bars, "categorical": facts.labels}
     extent = facts.extent

@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite specifications: plain dicts, whose fields have names of ours and never of the user's columns."""
+"""Charts as Vega-Lite specifications: plain dicts, whose field names are fixed and never those of the user's columns."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 import attrs
 
-# --- Axes: which numbers and times stand at them, and how they are written
+# --- Axes: their ranges, and how numbers and times are written
 
 
 SECONDS = 1000
 DAY = 86400.0
 TICKS, TICKS_UP = 8, 6
-# Digits beyond these are noise at an axis.
+# More digits would be noise at an axis.
 _SCIENTIFIC = ".12~e"
 _LONG_LABELS = 44
-# Each tick as the largest unit that begins there.
+# A tick is labelled by the largest unit that begins there.
 _CLOCK = {"hours": "%H:%M", "minutes": "%H:%M", "seconds": ":%S", "milliseconds": ".%L"}
 _TIMES = {"year": "%Y", "quarter": "%b", "month": "%b", "week": "%b %d", "date": "%b %d", "day": "%b %d", **_CLOCK}
 _WITHIN_DAYS = {**dict.fromkeys(_TIMES, "%H:%M"), **_CLOCK}
@@ -32,7 +32,7 @@ _SECONDS = {"tickCount": TICKS_UP, "labelExpr": f"[{_utc('%H:%M:%S.%L')}, datum.
 
 @attrs.frozen
 class Scale:
-    """What an axis shows.
+    """The scale of an axis.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ class Scale:
 
     @property
     def is_time(self) -> bool:
-        """Whether times stand at it."""
+        """Whether it is an axis of times."""
         return self.kind == "time"
 
     @property
     def channel_type(self) -> str:
-        """What the library takes the numbers for: it draws no times that are parts of a second from each other."""
+        """The type of the channel; within seconds, times are drawn as numbers, as the library cannot draw them as times."""
         return "temporal" if self.is_time and not self._is_within_seconds else "quantitative"
 
     @property
@@ -65,16 +65,16 @@ class Scale:
 
     @property
     def has_room(self) -> bool:
-        """Whether there is a float for how far the ends are apart."""
+        """Whether the distance of the ends is a finite float."""
         return self.least is None or self.largest is None or math.isfinite((self.largest - self.least) * 2)
 
     def over(self, rows: Sequence[dict[str, Any]], *fields: str) -> Scale:
-        """The same over the numbers of some rows."""
+        """Return the scale over the numbers of some rows."""
         numbers = [row[field] for row in rows for field in fields]
         return attrs.evolve(self, least=min(numbers), largest=max(numbers)) if numbers else self
 
     def axis(self, field: str, up: bool = False, **more: Any) -> dict[str, Any]:
-        """The channel of a field at this axis."""
+        """Return the channel of a field at this axis."""
         scale = self._scale()
         return {
             "field": field,
@@ -86,7 +86,7 @@ class Scale:
         }
 
     def _scale(self) -> dict[str, Any]:
-        # A scale of UTC shows times as they are stored, in no zone.
+        # A UTC scale displays times as stored.
         return {"type": "utc"} if self.channel_type == "temporal" else {"zero": False}
 
     def _labels(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Scale:
 
 
 def number_labels(minimum: float, largest: float) -> dict[str, Any]:
-    """How numbers between two are written: very large and very small ones with an exponent.
+    """Return how numbers in a range are written: very large and very small ones with an exponent.
 
     Examples
     --------
@@ -114,13 +114,13 @@ def number_labels(minimum: float, largest: float) -> dict[str, Any]:
 
 
 def count_axis(field: str, title: str, max_count: int, up: bool = True) -> dict[str, Any]:
-    """The channel of a number of rows, from zero."""
+    """Return the channel of a number of rows, from zero."""
     labels = {"tickCount": TICKS_UP if up else TICKS, **count_labels(max_count)}
     return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": True}, "axis": labels}
 
 
 def count_labels(max_count: int) -> dict[str, Any]:
-    """How numbers of rows are written: never a part of one, and millions short.
+    """Return how numbers of rows are written: as integers, millions abbreviated.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def count_labels(max_count: int) -> dict[str, Any]:
 
 
 def label_axis(labels: Sequence[str], upright: bool) -> dict[str, Any]:
-    """Texts at an axis: below each other, or beside each other and slanted where they are long.
+    """Return how texts at an axis are written: on a vertical axis, or on a horizontal one, slanted if they are long.
 
     Examples
     --------
@@ -147,10 +147,10 @@ def label_axis(labels: Sequence[str], upright: bool) -> dict[str, Any]:
 
 
 def _time_labels(span: float) -> dict[str, Any]:
-    """Times as calendars write them, and below the first what they leave out: the day of hours, the year of days."""
+    """Return how times are written, with the day or year that they leave out below the first one."""
     if span > 3 * 365 * DAY:
         return {"format": _TIMES}
-    # The number of a tick is a share of all of them, and of one alone no number. Expressions hold no text of the data.
+    # The index of a tick is relative to the number of ticks, and NaN for a single one. Expressions contain no text of the data.
     first = "!(datum.index > 0)"
     if span >= 2 * DAY:
         return {"format": _TIMES, "labelExpr": f"{first} && datum.label !== {_utc('%Y')} ? [datum.label, {_utc('%Y')}] : datum.label"}
@@ -159,7 +159,7 @@ def _time_labels(span: float) -> dict[str, Any]:
 
 
 def on_axis(value: Any, is_time: bool) -> Any:
-    """A number as charts draw it: times in thousandths of seconds."""
+    """Return a number as charts draw it, times in milliseconds."""
     return value * SECONDS if is_time else value
 
 
@@ -171,9 +171,9 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 WIDTH, HEIGHT, STEP = 640, 400, 26
 # On white and on black paper each has a contrast of at least 3.9.
 COLOUR, MISSING_COLOUR = "#4c78a8", "#808080"
-# From nearly the colour of the page, light or dark, to a full one.
+# From nearly the colour of the page, light or dark, to full colour.
 RAMP = ("rgba(76, 120, 168, 0.2)", "rgba(76, 120, 168, 1)")
-# Numbers stand on these.
+# The ramp behind numbers.
 RAMP_BEHIND_TEXT = ("rgba(76, 120, 168, 0.1)", "rgba(76, 120, 168, 0.75)")
 # Text and lines take the colour of the page, so that charts fit light and dark ones.
 INK = "currentColor"
@@ -196,7 +196,7 @@ _CONFIG: dict[str, Any] = {
     "legend": {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal", "gradientLength": 160},
     "title": {"color": INK, "subtitleColor": INK, "anchor": "start", "fontWeight": 600, "limit": 620, "offset": 12, "subtitlePadding": 4},
     "view": {"stroke": None},
-    # Vega-Lite would write what marks say of themselves, and what tooltips tell, as expressions made of titles: those of users stay out of them.
+    # Vega-Lite would make expressions of titles for the descriptions of marks, and users' titles must not become part of expressions.
     "mark": {"aria": False},
     "text": {"color": INK},
     "tick": {"color": INK},
@@ -204,16 +204,16 @@ _CONFIG: dict[str, Any] = {
 }
 TOO_FAR = "the numbers are too far apart for an axis"
 ChartRows = Sequence[dict[str, Any]]
-# Bins of whole numbers that hold one each stand on it, others between their edges.
+# Bins of one whole number each are centred on it.
 _ON_THE_NUMBER = 0.5
-# Lines would be seen through cells.
+# No grid, as its lines would be visible through cells.
 _NO_ROOM: dict[str, Any] = {"scale": {"nice": False}, "axis": {"grid": False}}
-# A bin alone would fill the chart.
+# Fewer bins would fill the whole chart.
 _FEW_BINS = 5
 
 
 def chart(table: ChartRows, title: str | None, note: str = "", **parts: Any) -> dict[str, Any]:
-    """A specification of a table and what is drawn of it; the note stands below the title."""
+    """Return the specification of a table and its drawing; the note is a subtitle."""
     heading = {"text": title or "", **({"subtitle": note} if note else {})}
     titled = {"title": heading} if title or note else {}
     return {
@@ -230,13 +230,13 @@ def chart(table: ChartRows, title: str | None, note: str = "", **parts: Any) -> 
 
 
 def nothing(title: str | None, note: str, why: str, table: ChartRows = ()) -> dict[str, Any]:
-    """A chart without anything to draw, that says why; the table is only told."""
+    """Return a chart without a drawing that says why; the table is only part of its data."""
     mark = {"type": "text", "text": why, "fontSize": 14, "opacity": 0.75}
     return chart(table, title, note, layer=[{"data": {"values": [{}]}, "mark": mark}], height=120)
 
 
 def histogram(table: ChartRows, title: str | None, note: str, scale: Scale, count_title: str) -> dict[str, Any]:
-    """Bars over bins; a bin that holds a few rows beside many is still seen."""
+    """Return bars over bins; bins of few rows remain visible next to those of many."""
     shift = _shift(table, scale, "left", "right")
     rows = [{**row, **{edge: on_axis(row[edge], scale.is_time) for edge in ("left", "right")}} for row in table]
     scale = scale.over(table, "left", "right")
@@ -257,7 +257,7 @@ def histogram(table: ChartRows, title: str | None, note: str, scale: Scale, coun
 
 
 def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
-    """A bar for each value, the most frequent first, with its number of rows and their share; all others are in the note."""
+    """Return a bar for each value, the most frequent first, with its number of rows and share; the note covers all others."""
     tooltips = [_text("label", "value"), _tooltip("count", "rows"), _text("percentage", "share")]
     displayed = [row for row in table if not row.get("other")]
     names = [row["label"] for row in displayed]
@@ -266,7 +266,7 @@ def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[st
     maximum = max(row["count"] for row in displayed)
     colour = {"condition": {"test": "datum.missing === true", "value": MISSING_COLOUR}, "value": COLOUR}
     x = count_axis("count", labels[1], maximum, up=False)
-    # Room for the longest number behind the longest bar.
+    # Leave space for the longest number after the longest bar.
     x["scale"] = {"zero": True, "domainMin": 0, "domainMax": maximum * 1.2, "nice": False}
     bar_label = "format(datum.count, ',') + ' \u00b7 ' + datum.percentage"
     layers = [
@@ -282,7 +282,7 @@ def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[st
 
 
 def scatter(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
-    """A point for each row."""
+    """Return a chart with a point for each row."""
     points = [{name: on_axis(row[name], scale.is_time) for name, scale in zip("xy", scales, strict=True)} for row in table]
     over_all = {name: scale.over(table, name) for name, scale in zip("xy", scales, strict=True)}
     if not all(scale.has_room for scale in over_all.values()):
@@ -294,7 +294,7 @@ def scatter(table: ChartRows, title: str | None, note: str, scales: tuple[Scale,
 
 
 def cells(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
-    """A heat map of bins."""
+    """Return a heat map of bins."""
     encoding: dict[str, Any] = {"color": _colour(max(row["count"] for row in table)), "tooltip": []}
     rows, drawn = [dict(row) for row in table], {"mark": "rect", "encoding": encoding}
     ends: dict[str, tuple[float, float] | None] = {}
@@ -317,7 +317,7 @@ def cells(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, S
 
 
 def pairs(table: ChartRows, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
-    """A heat map of texts, with the number of rows in each cell."""
+    """Return a heat map of texts, with the number of rows in each cell."""
     axes = {name: _labels(table, name, label, name == "x") for name, label in zip("xy", labels, strict=True)}
     tooltips = [_text("x", "x"), _text("y", "y"), _tooltip("count", "rows")]
     maximum = max(row["count"] for row in table)
@@ -331,7 +331,7 @@ def pairs(table: ChartRows, title: str | None, note: str, labels: tuple[str, str
 
 
 def boxes(table: ChartRows, title: str | None, note: str, label: str, scale: Scale, upright: bool) -> dict[str, Any]:
-    """A box from quartile to quartile with its median, and a line from the least number to the largest, of each text."""
+    """Return a box plot: for each text a box between the quartiles with the median, and a line from minimum to maximum."""
     names = ("min", "lower quartile", "median", "upper quartile", "max")
     rows = [{**row, **{name: on_axis(row[name], scale.is_time) for name in names}} for row in table]
     across, along = ("x", "y") if upright else ("y", "x")
@@ -361,7 +361,7 @@ def boxes(table: ChartRows, title: str | None, note: str, label: str, scale: Sca
 
 
 def line(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
-    """A line through the numbers of a time, or through means with a band from the least number to the largest."""
+    """Return a line through numbers over time, or through means with a band from minimum to maximum."""
     rows = [{**row, "x": on_axis(row["x"], True)} for row in table]
     has_band = bool(rows) and "least" in rows[0]
     across, up = scales[0].over(table, "x"), scales[1].over(table, *(("least", "largest") if has_band else ("y",)))
@@ -383,19 +383,19 @@ def line(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Sc
 
 
 def _shift(table: ChartRows, scale: Scale, low: str, high: str) -> float:
-    """How far bins are moved to stand on the numbers that they hold: those of one whole number each."""
+    """Return how far bins are shifted to be centred on their numbers, if each contains one whole number."""
     is_one = scale.kind == "whole" and bool(table) and table[0][high] - table[0][low] == 1
     return _ON_THE_NUMBER if is_one else 0.0
 
 
 def _with_edges(layer: dict[str, Any], prefix: str, shift: float) -> dict[str, Any]:
-    """A layer with the edges of its bins, moved as far."""
+    """Return a layer with the shifted edges of its bins."""
     edges = [{"calculate": f"datum.{prefix}{of} - {shift:g}", "as": f"{prefix}{name}"} for name, of in (("from", "left"), ("to", "right"))]
     return {**layer, "transform": [*layer.get("transform", []), *edges]}
 
 
 def _ends(table: ChartRows, scale: Scale, low: str, high: str) -> tuple[float, float] | None:
-    """Where an axis ends that would be filled by a few bins; None where there are more."""
+    """Return where an axis ends that a few bins would fill; None if there are more."""
     assert scale.least is not None and scale.largest is not None
     step = table[0][high] - table[0][low]
     missing = _FEW_BINS - (scale.largest - scale.least) / step
@@ -406,7 +406,7 @@ def _ends(table: ChartRows, scale: Scale, low: str, high: str) -> tuple[float, f
 
 
 def _room(ends: dict[str, tuple[float, float] | None], scales: dict[str, Scale]) -> list[dict[str, Any]]:
-    """Two points that nobody sees, at the ends of axes that the bins do not reach."""
+    """Return two invisible points that extend axes beyond the bins."""
     extended = {name: span for name, span in ends.items() if span is not None}
     if not extended:
         return []
@@ -422,7 +422,7 @@ def _labels(table: ChartRows, field: str, title: str, upright: bool) -> dict[str
 
 
 def _title_limit(names: Sequence[str]) -> int:
-    """Room for a title beside labels below each other."""
+    """Return the maximum length of a title along a vertical axis of labels."""
     return max(STEP * len(names), 60)
 
 

@@ -86,7 +86,7 @@ def field_metadata(field: pa.Field, key: str) -> str | None:
 
     Examples
     --------
-    >>> told(pa.field("a", pa.int64(), metadata={"k": "v"}), "k"), told(pa.field("a", pa.int64()), "k")
+    >>> field_metadata(pa.field("a", pa.int64(), metadata={"k": "v"}), "k"), field_metadata(pa.field("a", pa.int64()), "k")
     ('v', None)
     """
     value: Any = (field.metadata or {}).get(key.encode())

@@ -18,7 +18,7 @@ import attrs
 
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import to_spark_within
-from sframe_spark.api.io.databases import MODES
+from sframe_spark.api.io.databases import MODES, require_choice
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.spark.actions import in_one_line, is_of_spark, run_spark
 from sframe_spark.engine.spark.file_checks import require_writable
@@ -169,8 +169,8 @@ def write_table(node: PlannerNode, names: Sequence[str], name: Any, format: Any,
         If the table has an unexpected number of rows afterwards.
     """
     parts = parts_of(name)
-    _require_choice("format", format, FORMATS)
-    _require_choice("mode", mode, MODES)
+    require_choice("format", format, FORMATS)
+    require_choice("mode", mode, MODES)
     if not names:
         raise InvalidArgumentError("a frame without columns is no table: it has no rows either")
     for column in names:
@@ -348,11 +348,6 @@ def _options_of(version: Any) -> dict[str, str]:
     if version == "" or (isinstance(version, int) and version < 0):
         raise InvalidArgumentError(f"version is the number of a version, from 0, or its name, got {version!r}")
     return {"versionAsOf": str(version)}
-
-
-def _require_choice(name: str, choice: Any, allowed: Sequence[str]) -> None:
-    if not isinstance(choice, str) or choice not in allowed:
-        raise InvalidArgumentError(f"{name} is one of {', '.join(map(repr, allowed))}, not {choice!r:.60}")
 
 
 def _require_same_columns(name: str, there: Sequence[str], names: Sequence[str]) -> None:

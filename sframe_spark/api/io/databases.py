@@ -37,7 +37,7 @@ from sframe_spark.message_text import brief, visible
 from sframe_spark.planner.chunk import aligned_chunks
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.user_session import user_session
-from sframe_spark.types import FLOAT, INT_KIND, STR, ColumnType, of_any_offset
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, INT_KIND, LIST_KIND, STR, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.encode import encode_parts
 from sframe_spark.values.infer import column_type_for, infer_type
@@ -120,16 +120,33 @@ def write_jdbc(node: PlannerNode, names: Sequence[str], url: Any, table: Any, mo
     """
     options = options_of(url, properties)
     _require_text("table", table)
-    if mode is not None and mode not in MODES:
-        raise InvalidArgumentError(f"mode is one of {', '.join(map(repr, MODES))}, not {mode!r:.60}")
-    for name, kind in zip(names, node.schema, strict=True):
-        if kind.kind in ("list", "dict", "array"):
-            raise SchemaError(f"column {name!r} holds values of {kind.kind}, which databases do not take: astype(str) makes texts of them")
+    if mode is not None:
+        require_choice("mode", mode, MODES)
+    _require_flat_columns(names, node)
+    for name in names:
         if any(sign in name for sign in (*_QUOTES, "\0")):
             raise InvalidArgumentError(f"the name {visible(repr(name))} has a quote or bracket, by which a statement would end it: rename it first")
     df = to_spark(node, list(names))
     with errors_of_database(url, options):
         df.write.jdbc(url, table, mode=mode or "error", properties=options)
+
+
+def require_choice(name: str, choice: Any, allowed: Sequence[str]) -> None:
+    """Refuse an argument that is none of the allowed words.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is none of them.
+    """
+    if not isinstance(choice, str) or choice not in allowed:
+        raise InvalidArgumentError(f"{name} is one of {', '.join(map(repr, allowed))}, not {choice!r:.60}")
+
+
+def _require_flat_columns(names: Sequence[str], node: PlannerNode) -> None:
+    for name, kind in zip(names, node.schema, strict=True):
+        if kind.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND):
+            raise SchemaError(f"column {name!r} holds values of {kind.kind}, which databases do not take: astype(str) makes texts of them")
 
 
 def options_of(url: Any, properties: Any, reserved: Sequence[str] = _RESERVED) -> dict[str, str]:
@@ -682,9 +699,7 @@ def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, table: Any, mo
     library = module_of(conn, module)
     if not isinstance(table, str) or not table:
         raise SchemaError(f"table_name is the name of a table, not {table!r:.60}")
-    for name, kind in zip(names, node.schema, strict=True):
-        if kind.kind in ("list", "dict", "array"):
-            raise SchemaError(f"column {name!r} holds values of {kind.kind}, which databases do not take: astype(str) makes texts of them")
+    _require_flat_columns(names, node)
     statement = _insert(library, names, node.schema, table, specifiers, exact_names)
     style = library.paramstyle
     with opened_cursor(conn) as cursor, one_transaction(conn, cursor):

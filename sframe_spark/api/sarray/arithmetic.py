@@ -31,7 +31,7 @@ COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_e
 class Arithmetic:
     """Element-wise operators; the other operand is an SArray of the same length or one value for all rows.
 
-    Arrays of numpy, Series of polars and Arrow arrays are columns too, paired by position; beside a column of arrays one is a value. A Series of
+    Arrays of numpy, Series of polars and Arrow arrays are columns too, paired by position; with a column of arrays one is a value. A Series of
     pandas is a value, as in the reference: ``SArray(series)`` is a column.
     """
 
@@ -181,7 +181,7 @@ class Arithmetic:
         istrue, isfalse
             SArrays of the same length, or one value for all rows.
         dtype
-            Class of single values; that of the SArray beside them, or their own, when not given.
+            Class of single values; that of the other SArray, or their own, when not given.
 
         Raises
         ------

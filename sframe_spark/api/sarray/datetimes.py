@@ -139,7 +139,7 @@ class DateTimes:
         format
             Directives as those of :meth:`datetime_to_str`; ``"ISO"`` reads ``20240229T093000``. ``%f`` and ``%F`` read the dot of a fraction too:
             ``%S%f``, not ``%S.%f``. Between directives any character stands for any other. A text may end before any directive, and whatever
-            follows the last one is not looked at.
+            follows the last one is ignored.
 
         Raises
         ------

@@ -93,7 +93,7 @@ class Items:
         Parameters
         ----------
         keys
-            A list or other collection of keys, or one key. One of another class than those of a dict, as a text beside numbers, is not in it.
+            A list or other collection of keys, or one key. One of another class than those of a dict, as a text among numbers, is not in it.
 
         Raises
         ------
@@ -271,12 +271,12 @@ class Items:
         column_name_prefix
             What names of columns begin with, before a dot and the place or key; None: these alone.
         column_types
-            Classes of the columns. Without them those of dicts hold all values of a key, in all rows; the first 100 rows tell how many columns lists
-            become, and their types.
+            Classes of the columns. Without them those of dicts hold all values of a key, in all rows; the first 100 rows decide how many
+            columns lists become, and their types.
         na_value
             A value that becomes missing.
         limit
-            Places or keys that become columns; needed beside ``column_types`` for dicts.
+            Places or keys that become columns; needed with ``column_types`` for dicts.
 
         Raises
         ------

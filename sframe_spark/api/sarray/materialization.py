@@ -231,7 +231,7 @@ class ColumnMaterialization:
         return array_of_values(self._node)
 
     def __arrow_c_schema__(self) -> Any:
-        """The Arrow type of the values, for other libraries; of date-times with an offset and of mixed lists and dicts the values tell it."""
+        """The Arrow type of the values, for other libraries; of date-times with an offset and of mixed lists and dicts it depends on the values."""
         return forms_of(self._node)[0].field("").type.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:

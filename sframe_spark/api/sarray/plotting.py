@@ -24,7 +24,7 @@ class ColumnPlotting:
     def plot(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> Plot:
         """A chart of how the values of all rows are distributed: a histogram of numbers and date-times, bars of texts.
 
-        Missing values, NaN and infinite numbers are told beside it. Of texts the twelve most frequent have a bar, all others one.
+        Missing values, NaN and infinite numbers are counted next to it. The twelve most frequent texts have a bar each, all others one.
 
         Parameters
         ----------

@@ -324,7 +324,7 @@ class SArray(
         fn
             Function of one value. Names that it uses mean what they mean now, whatever is assigned to them later, but for those that methods use.
         dtype
-            Class of the results; inferred from the first hundred rows when not given, to which later ones must fit. These tell too whether
+            Class of the results; inferred from the first hundred rows when not given, to which later ones must fit. These decide too whether
             date-times have an offset from UTC.
         skip_na
             Missing values stay missing and are not given to ``fn``.
@@ -367,6 +367,3 @@ class SArray(
 
 
 ClassRegistry.array = SArray
-
-
-__all__ = ["SArray", "row_count"]

@@ -40,9 +40,9 @@ class FrameDatabases(Columns):
         params
             Values for its marks.
         type_inference_rows
-            The first value of a column in so many rows tells its type; a column without one is of text.
+            The first value of a column in so many rows decides its type; a column without one is of text.
         dbapi_module
-            The library that made the connection, where its class does not tell.
+            The library that made the connection, if its class does not show it.
         column_type_hints
             A class for all columns, a list of classes, or a dict from name to class.
         cursor_arraysize
@@ -79,8 +79,8 @@ class FrameDatabases(Columns):
         """Insert all rows into a table of a database, all or none, whether or not the connection commits each statement (autocommit).
 
         They are committed. Of a connection that commits each statement a transaction that the program has begun stays open, with the rows in it.
-        If anything fails nothing of earlier statements that wait for a commit is taken back. All of this goes by what the connection tells of itself:
-        of one that tells nothing it is assumed that it waits for a commit, as the standard has it.
+        If anything fails, no earlier statement that waits for a commit is rolled back. All of this depends on what the connection shows of its state:
+        of one that shows nothing it is assumed that it waits for a commit, as in the standard.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class FrameDatabases(Columns):
         table_name
             The table, which is there; names are quoted, whatever is in them.
         dbapi_module
-            The library that made the connection, where its class does not tell.
+            The library that made the connection, if its class does not show it.
         use_python_type_specifiers
             Whether numbers are marked with ``%d`` and ``%f`` where the library marks with ``%s``.
         use_exact_column_names
@@ -130,7 +130,7 @@ class FrameDatabases(Columns):
         query: str | None = None,
         order_by: Any,
     ) -> SFrame:
-        """The rows of a table of a database, in the order of some columns, which Spark reads over JDBC when they are first looked at.
+        """The rows of a table of a database, in the order of some columns, which Spark reads over JDBC when they are first needed.
 
         Rows of a table have no order, so it has to be named. Rows that are equal in these columns are in the order of the others, from the first on:
         reading the same rows again gives the same frame, however many tasks read them. A frame is read once, and its rows are kept.
@@ -214,7 +214,7 @@ class FrameDatabases(Columns):
         """The rows of a table that the user's Spark session knows, in the order in which :meth:`to_table` wrote them or in that of some columns.
 
         A table has no order of rows; :meth:`to_table` keeps theirs in a column ``_sframe_row``, which is no column of this frame. That each row has
-        a number of its own is looked at first: that column is read once. Rows that are appended meanwhile are not read. The planner knows the
+        a number of its own is verified first: that column is read once. Rows that are appended meanwhile are not read. The planner knows the
         order, and nothing is sorted for what needs none.
 
         Parameters

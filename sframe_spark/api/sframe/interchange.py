@@ -9,16 +9,7 @@ import pyarrow as pa
 
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.hints import call_example
-from sframe_spark.api.interchange.arrow_tables import (
-    arrow_table,
-    forms_of,
-    frame_from_arrow,
-    gives_rows,
-    interface_of,
-    schema_of,
-    stream_of_rows,
-    table_of_rows,
-)
+from sframe_spark.api.interchange import arrow_tables
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.pandas_frames import frame_from_pandas, pandas_frame
 from sframe_spark.api.node_values import numbers_table, python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
@@ -59,11 +50,11 @@ class Interchange(Columns):
         """
         if not self._names:
             return pa.table({})
-        return table_of_rows(self._node, self._names)
+        return arrow_tables.table_of_rows(self._node, self._names)
 
     def __arrow_c_schema__(self) -> Any:
-        """Names and Arrow types of the columns, for other libraries; of date-times with an offset, mixed lists and dicts the values tell them."""
-        return schema_of(forms_of(self._node), self._names).__arrow_c_schema__()
+        """Names and Arrow types of the columns, for other libraries; some types, as of mixed lists, depend on the values."""
+        return arrow_tables.schema_of(arrow_tables.forms_of(self._node), self._names).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """All rows in order for another library, a batch at a time: ``polars.DataFrame(sf)``, ``duckdb.sql("from sf")``, ``pyarrow.table(sf)``.
@@ -76,7 +67,7 @@ class Interchange(Columns):
         >>> pa.table(SFrame({"a": [1, None]})).to_pydict()
         {'a': [1, None]}
         """
-        return stream_of_rows(self._node, self._names).__arrow_c_stream__(requested_schema)
+        return arrow_tables.stream_of_rows(self._node, self._names).__arrow_c_stream__(requested_schema)
 
     @call_example("sf.to_pandas()")
     def to_pandas(self, arrow: bool = False) -> Any:
@@ -161,13 +152,13 @@ class Interchange(Columns):
         not_numeric = [name for name, column_type in zip(self._names, self._node.schema, strict=True) if not column_type.is_numeric]
         if not_numeric or not self._names:
             raise NoAttributeError(f"columns {listed(not_numeric)} hold no numbers: use to_numpy()")
-        return interface_of(numbers_table(self._node))
+        return arrow_tables.interface_of(numbers_table(self._node))
 
     def to_spark(self) -> Any:
         """The rows as a Spark DataFrame of the user's active session, in row order, with this frame's column names.
 
         Views, SQL, joins, functions and settings of that session (ANSI mode, time zone) apply to what is built on it, not to the rows of this
-        frame. Date-times without an offset are TIMESTAMP_NTZ, those with one TIMESTAMP (the moments, without their offsets); arrays and lists of
+        frame. Date-times without an offset are TIMESTAMP_NTZ, those with one TIMESTAMP (the instants, without their offsets); arrays and lists of
         one type ARRAY, dicts of one type MAP; lists and dicts of mixed values VARIANT. In a VARIANT date-times are ISO texts, NaN and infinities
         the texts that Spark's ``to_json`` writes, and all keys texts.
 
@@ -258,7 +249,7 @@ class Interchange(Columns):
         >>> len(SFrame.from_arrow(pa.table({"a": [1, 2]}).to_reader()))
         2
         """
-        _require(isinstance(data, (pa.Table, pa.RecordBatch)) or gives_rows(data), "from_arrow", "an Arrow table, batch or stream", data)
+        _require(isinstance(data, (pa.Table, pa.RecordBatch)) or arrow_tables.gives_rows(data), "from_arrow", "an Arrow table, batch or stream", data)
         return make_frame(*construction.frame_from(data))
 
     @classmethod
@@ -282,8 +273,8 @@ class Interchange(Columns):
         >>> SFrame.from_polars(polars.DataFrame({"name": ["ann", "bob"]}))["name"][1]
         'bob'
         """
-        _require(library_of(data) == "polars" and gives_rows(data), "from_polars", "a polars DataFrame or LazyFrame", data)
-        return make_frame(*frame_from_arrow(arrow_table(data)))
+        _require(library_of(data) == "polars" and arrow_tables.gives_rows(data), "from_polars", "a polars DataFrame or LazyFrame", data)
+        return make_frame(*arrow_tables.frame_from_arrow(arrow_tables.arrow_table(data)))
 
     @classmethod
     def from_spark(cls, data: Any) -> SFrame:

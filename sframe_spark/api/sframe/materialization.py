@@ -86,9 +86,9 @@ class FrameMaterialization(Columns):
         Raises
         ------
         ValueError
-            If there is no such stage, or ``analyze`` is asked for beside one.
+            If there is no such stage, or ``analyze`` is combined with one.
         RuntimeError
-            If ``verify`` is asked for and queries go to a Spark Connect server, which does not tell how it ran them.
+            If ``verify`` is asked for and queries go to a Spark Connect server, which does not show how it ran them.
 
         Examples
         --------

@@ -22,7 +22,7 @@ class FramePlotting(RowOrder):
     def plot(self) -> Plot:
         """A summary of all rows, column by column, as a page and as charts: types, missing and distinct values, quartiles, distributions, order.
 
-        Of columns of lists, dicts and arrays the missing values are counted. Quartiles are told to four digits.
+        Of columns of lists, dicts and arrays the missing values are counted. Quartiles have four digits.
 
         Raises
         ------

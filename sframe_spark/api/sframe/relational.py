@@ -21,7 +21,6 @@ from sframe_spark.errors import (
     ColumnNotFoundError,
     InvalidArgumentError,
     MissingArgumentColumnError,
-    MissingColumnError,
     NoSubsetError,
     SchemaError,
     UnknownNameError,
@@ -449,6 +448,3 @@ class Relational(Columns):
 
     def _unchanged(self) -> SFrame:
         return make_frame(self._node, self._names)
-
-
-__all__ = ["MissingColumnError", "Relational"]

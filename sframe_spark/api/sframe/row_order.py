@@ -177,7 +177,7 @@ class RowOrder(Relational):
         key_column_names, ascending
             As in :meth:`sort`.
         verify
-            Materialise the frame and look at every row first, unless the order is known already. Without it a false promise makes later results
+            Materialise the frame and check every row first, unless the order is known already. Without it a false promise makes later results
             wrong.
 
         Raises

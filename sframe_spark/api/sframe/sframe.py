@@ -362,18 +362,18 @@ def load_sframe(
     Parameters
     ----------
     filename
-        The path: what ``save`` has written, here or with Turi Create, or a ``.frame_idx`` file of Turi Create's; or the URI of a frame elsewhere.
+        The path: what ``save`` has written, here or with Turi Create, or a ``.frame_idx`` file of Turi Create's; or the URI of a remote frame.
         A file that ends in ``.csv``, ``.txt`` or ``.tsv``, or in one of these and ``.gz`` or the like, is read as ``SFrame(path)`` reads it.
     verify
         Whether to read every byte first and compare all check sums; of an archive of Turi Create, which has none, to decode every row.
         Without it, what is read is checked as it is read.
     references
-        Directories in which an archive of Turi Create may have its rows, besides its own: those that ``_save_reference`` has written have.
+        Directories in which an archive of Turi Create may have its rows, other than its own: those that ``_save_reference`` has written have.
     encoding_errors
         What becomes of texts in such an archive that are not UTF-8: ``"strict"`` refuses them, ``"latin-1"`` reads them as Latin-1, and
         ``"replace"``, ``"backslashreplace"`` and ``"ignore"`` do what they do in ``bytes.decode``.
     version
-        Which version of a frame that is saved elsewhere (:func:`sframe_spark.history` tells of all); None: the newest. Rows are those of this version
+        Which version of a frame in remote storage (:func:`sframe_spark.history` lists all); None: the newest. Rows are those of this version
         whatever is saved there later.
 
     Raises

@@ -122,7 +122,7 @@ def by_threads(size: int = 60, block: int = 48, behind: int = 16, memory: int | 
             patch.setattr(kind, "__call__", counting(kind))
         if is_arrow_safe:
             patch.setattr(CsvFiles, "is_arrow_safe", lambda _: True)
-            patch.setattr(reader, "_is_sure", lambda *_: True)
+            patch.setattr(reader, "_is_read_as_columns", lambda *_: True)
         yield found
 
 

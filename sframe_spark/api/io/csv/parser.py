@@ -501,7 +501,7 @@ def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: 
 
 
 def _is_plain(column: pa.ChunkedArray) -> bool:
-    """Return whether values need no look at their text: no int is long, and no float is infinite or as large as a long int."""
+    """Return whether the text of values is not needed: no int is long, and no float is infinite or as large as a long int."""
     if pa.types.is_string(column.type):
         return True
     if pa.types.is_integer(column.type):

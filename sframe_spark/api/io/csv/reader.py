@@ -19,6 +19,7 @@ from sframe_spark.api.io.csv.options import CsvRequest, hinted_types
 from sframe_spark.api.io.csv.parser import NO_NUMBERS
 from sframe_spark.api.io.csv.scan import CsvFiles
 from sframe_spark.api.io.text_encoding import UTF_8
+from sframe_spark.api.node_values import drained, joined_source
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
@@ -40,7 +41,6 @@ from sframe_spark.errors import CsvEncodingError, CsvLineError, MisfitError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.operators.project import project
-from sframe_spark.operators.sources.memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import memory_for_batches, result_memory_left
 from sframe_spark.process.threads import in_threads_ahead
@@ -453,13 +453,6 @@ class _Reader:
             first.append(run)
             rows, size = rows + (len(run[0]) if run else 0), size + sum(column.nbytes for column in run)
             if rows > IN_MEMORY_ROWS or size > config.memory_budget:
-                return keep_runs(_chained(first, runs), types)
-        columns = [pa.chunked_array([run[place] for run in first], kind.physical).combine_chunks() for place, kind in enumerate(types)]
-        return memory_source(columns, types, rows)
-
-
-def _chained(first: list[list[pa.Array]], rest: Iterator[list[pa.Array]]) -> Iterator[list[pa.Array]]:
-    """Yield the rows read already, releasing each, then the others."""
-    while first:
-        yield first.pop(0)
-    yield from rest
+                batches: Iterator[list[pa.Array]] = chain(drained(first), runs)
+                return keep_runs(batches, types)
+        return joined_source(first, types, rows)

@@ -18,6 +18,7 @@ from sframe_spark.api.io.json.columns import COLUMN_NAME, ColumnKinds, JsonColum
 from sframe_spark.api.io.json.parser import JsonLines, JsonText, JsonValues, open_json, values_of
 from sframe_spark.api.io.json.writer import RECORDS, require_orient
 from sframe_spark.api.io.text_encoding import UTF_8, text_encoding
+from sframe_spark.api.node_values import drained, joined_source
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
@@ -308,12 +309,6 @@ def _nothing_known(files: DataFiles, is_array: bool, are_values: bool = False) -
     return JsonColumns(files.files[0].origin, tuple(partition_columns(files.files)), numbers, is_array, are_values)
 
 
-def _emptied(blocks: list[JsonValues]) -> Iterator[JsonValues]:
-    """Yield the blocks, releasing each."""
-    while blocks:
-        yield blocks.pop(0)
-
-
 @attrs.define
 class _Reader:
     """Reads the files in order: into memory if there are few rows, else into segments of the first rows' types, and again if these change."""
@@ -336,12 +331,11 @@ class _Reader:
         if are_all:
             form = columns.final_form()
             runs = [form.arrays(block, columns) for block in first]
-            joined = [pa.chunked_array([run[place] for run in runs], kind.physical).combine_chunks() for place, kind in enumerate(form.types)]
-            return memory_source(joined, list(form.types), sum(len(block.values) for block in first)), form.all_names
+            return joined_source(runs, form.types, sum(len(block.values) for block in first)), form.all_names
         form = columns.form()
         if columns.columns and not form.is_mixed:
             try:
-                return keep_runs(self._runs(chain(_emptied(first), blocks), form), form.types), form.all_names
+                return keep_runs(self._runs(chain(drained(first), blocks), form), form.types), form.all_names
             except MisfitError:
                 pass
         for _ in blocks:
