@@ -61,9 +61,7 @@ def rounded(value: Any) -> Any:
 
 @pytest.mark.parametrize("most_points", [5000, 10])
 def test_segments_make_no_difference(most_points: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.plotting import plot
-
-    monkeypatch.setattr(plot, "MAX_POINTS", most_points)
+    monkeypatch.setattr(chart_data, "MAX_POINTS", most_points)
     expected = everything(1)
     assert everything(2) == expected and everything(7) == expected
 
@@ -191,9 +189,7 @@ def test_cells_of_texts_and_of_numbers_count_rows() -> None:
 
 
 def test_a_line_of_many_rows_tells_means_and_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.plotting import plot
-
-    monkeypatch.setattr(plot, "MAX_POINTS", 10)
+    monkeypatch.setattr(chart_data, "MAX_POINTS", 10)
     chart = visualization.plot(column("time"), column("int"))
     told = chart.get_data()["values"]
     assert [row["x"] for row in told] == sorted(row["x"] for row in told)

@@ -15,7 +15,7 @@ import pytest
 import sframe_spark
 from sframe_spark import SArray, SFrame, visualization
 from sframe_spark.config import config
-from sframe_spark.plotting import plot
+from sframe_spark.plotting import chart_data
 from sframe_spark.plotting.plot import Plot
 
 COLUMNS = {
@@ -130,7 +130,7 @@ def test_what_is_left_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert note(many.plot()) == "the 12 most frequent of 20 values; the others are in 40 rows (40%)"
     assert note(visualization.plot(many, many)) == "x: the 12 most frequent of 20 values; y: the 12 most frequent of 20 values"
     assert note(visualization.plot(many, SArray(range(100)))) == "the 12 most frequent of 20 values"
-    monkeypatch.setattr(plot, "MAX_POINTS", 3)
+    monkeypatch.setattr(chart_data, "MAX_POINTS", 3)
     times = SArray([datetime.datetime(2024, 1, 1, hour) for hour in range(12)] + [None])
     assert note(visualization.plot(times, SArray(range(13)))) == "mean, least and largest value of every 5 minutes; 1 row without two finite values"
 

@@ -93,7 +93,7 @@ def short_parts(size: int, block: int, behind: int) -> Iterator[pytest.MonkeyPat
     with pytest.MonkeyPatch.context() as patch:
         for name, value in constants.items():
             patch.setattr(parallel_scan, name, value)
-        patch.setattr(split, "_are_few_here", lambda size: not size)
+        patch.setattr(split, "_fits_one_reader", lambda size: not size)
         patch.setattr(reader, "SINGLE_READER_BYTES", 0)
         for module in (csv_lines, parser):
             patch.setattr(module, "BLOCK_BYTES", block)
