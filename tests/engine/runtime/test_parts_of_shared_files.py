@@ -215,8 +215,8 @@ def test_a_line_that_goes_on_behind_its_part_takes_few_readings(tmp_path: Path, 
     told = told_of_csv if name == "a.csv" else told_of_json
     expected = told(place, **options)
     readings: list[int] = []
-    original = byte_streams.LocalFile._found
-    monkeypatch.setattr(byte_streams.LocalFile, "_found", lambda stream, start, stop: readings.append(start) or original(stream, start, stop))
+    original = byte_streams.LocalFile._read_between
+    monkeypatch.setattr(byte_streams.LocalFile, "_read_between", lambda stream, start, stop: readings.append(start) or original(stream, start, stop))
     with on_a_cluster(size=2_500, block=2_500, behind=16) as tasks:
         assert told(place, **options) == expected
     assert tasks.number >= 8 and len(readings) < 100

@@ -52,7 +52,7 @@ def test_a_file_that_changes_is_told_and_never_mixed(
 ) -> None:
     write(tmp_path, {"b.csv": "a,b,c\n" + NUMBERS, "b.json": lines(12)})
     os.utime(tmp_path / name, ns=(10**18, 10**18))
-    original, seen = byte_streams.LocalFile._found, []
+    original, seen = byte_streams.LocalFile._read_between, []
 
     def changing(stream: byte_streams.LocalFile, start: int, stop: int) -> bytes:
         seen.append(start)
@@ -61,7 +61,7 @@ def test_a_file_that_changes_is_told_and_never_mixed(
         return original(stream, start, stop)
 
     with DOORS[door]():
-        monkeypatch.setattr(byte_streams.LocalFile, "_found", changing)
+        monkeypatch.setattr(byte_streams.LocalFile, "_read_between", changing)
         with pytest.raises(StorageError, match=re.escape(name)):
             read(tmp_path / name)
     assert len(seen) >= reading
