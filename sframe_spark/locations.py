@@ -123,10 +123,10 @@ def location_of(location: str | os.PathLike[str]) -> str:
     if scheme_of(uri) is None:
         return normalised(text)
     scheme, _, rest = with_two_slashes(with_canonical_scheme(uri)).partition(":")
-    shown = visible(without_secrets(f"{scheme}:{rest}"))
+    quoted = visible(without_secrets(f"{scheme}:{rest}"))
     if scheme in _READ_ONLY:
-        raise StorageError(f"{shown} is read only: on {scheme}: nothing can be saved; name another place")
-    return _canonical(scheme, rest, shown)
+        raise StorageError(f"{quoted} is read only: on {scheme}: nothing can be saved; name another place")
+    return _canonical(scheme, rest, quoted)
 
 
 def with_canonical_scheme(uri: str) -> str:
@@ -156,16 +156,16 @@ def with_two_slashes(uri: str) -> str:
     return f"{scheme}{mark}//{rest}" if scheme.lower() in _WITHOUT_HOST else f"{scheme}{mark}/{rest}"
 
 
-def _canonical(scheme: str, rest: str, shown: str) -> str:
+def _canonical(scheme: str, rest: str, quoted: str) -> str:
     authority, _, path = rest[2:].partition("/")
     if ":" in authority.rpartition("@")[0]:
-        raise StorageError(f"{shown} holds a password, which an address is kept with: {INSTEAD_OF_PASSWORDS}")
+        raise StorageError(f"{quoted} holds a password, which an address is kept with: {INSTEAD_OF_PASSWORDS}")
     if not is_unicode(rest) or (wrong := _NOT_IN_NAMES.search(f":{rest}")):
         which = repr(wrong[0]) if is_unicode(rest) and wrong else "half of a character"
-        raise StorageError(f"{shown} has {which} in it, which file systems elsewhere take for something else: choose another name")
+        raise StorageError(f"{quoted} has {which} in it, which file systems elsewhere take for something else: choose another name")
     parts = [part for part in path.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise StorageError(f"{shown} goes up by '..': write the place out")
+        raise StorageError(f"{quoted} goes up by '..': write the place out")
     if scheme == "memory":
         authority, parts = "", [*([authority] if authority else []), *parts]
         return f"memory://{'/'.join(parts)}"
@@ -221,28 +221,28 @@ def _mounted(uri: str) -> str | None:
 
 
 def _path_of_file_uri(text: str) -> str:
-    rest, shown = text[len("file:") :], visible(without_secrets(text))
+    rest, quoted = text[len("file:") :], visible(without_secrets(text))
     host, path = "", rest
     if rest.startswith("//"):
         host, slash, after = rest[2:].partition("/")
         path = slash + after
     if host.lower() not in ("", "localhost"):
         named = visible(repr(host.rpartition("@")[2]))
-        raise StorageError(f"{shown} is on the host {named}: only files that this machine sees under a path can be read or written; name the path")
+        raise StorageError(f"{quoted} is on the host {named}: only files that this machine sees under a path can be read or written; name the path")
     if not path.startswith("/"):
-        raise StorageError(f"{shown} is not an absolute file: URI: write file:///directory/name, or the path alone")
+        raise StorageError(f"{quoted} is not an absolute file: URI: write file:///directory/name, or the path alone")
     if "?" in path or "#" in path or _NOT_AN_ESCAPE.search(path):
-        raise StorageError(f"{shown} is not a file: URI: '?', '#' and '%' in names are written %3F, %23 and %25; or name the path alone")
+        raise StorageError(f"{quoted} is not a file: URI: '?', '#' and '%' in names are written %3F, %23 and %25; or name the path alone")
     return os.fsdecode(urllib.parse.unquote_to_bytes(os.fsencode(path)))
 
 
 def _check_is_meant(path: str, text: str) -> None:
     if os.path.lexists(path):
         return
-    found, shown = _NEARLY_URI.match(text.lstrip()), visible(without_secrets(text))
+    found, quoted = _NEARLY_URI.match(text.lstrip()), visible(without_secrets(text))
     if found is not None:
         scheme = found.group(1).lower()
-        raise StorageError(f"{shown} is neither a URI nor a path that is there: write {scheme}://bucket/name, or ./{shown} for a path")
+        raise StorageError(f"{quoted} is neither a URI nor a path that is there: write {scheme}://bucket/name, or ./{quoted} for a path")
     _require_no_user(path, text, text)
 
 

@@ -40,7 +40,7 @@ _PARAMETER = re.compile(rf"(?:(?<![\w/.-])|(?<=%26)|(?<=%3F))({_SECRET_NAME})(=|
 _IS_SECRET_NAME = re.compile(_SECRET_NAME, re.IGNORECASE)
 # Each such name contains one of these. Searching for them first takes a thirtieth of the time: errors may contain long texts.
 _IN_SECRET_NAMES = ("pass", "pwd", "secret", "token", "sig", "credential", "key", "sas")
-# Where errors of Python keep what they are about, besides their arguments and attributes of their own.
+# Attributes of Python's errors that are not in their `__dict__`.
 _SLOTS = ("filename", "filename2", "strerror", "object", "reason", "msg", "name", "path")
 # A name and a password before a host, where there is no scheme: //user:password@host/x, user:password@host:/x.
 _USER_WITHOUT_SCHEME = re.compile(r"\s*(?!jdbc:)(?:/{2,})?([^/\s:@]*:[^\s@]*(?:@[^\s@/]*)*)@")

@@ -33,7 +33,7 @@ def _verify(path: str, show: Callable[[str], None]) -> int:
     try:
         place = location_of(path)
         manifest = load_remote(place) if is_remote_location(place) else read_manifest(place, verify=True)
-        others = load_referred(manifest, verify=True) if manifest.elsewhere is not None else []
+        referred = load_referred(manifest, verify=True) if manifest.elsewhere is not None else []
         problems: list[SFrameError] = [*damage_in(manifest)]
     except SFrameError as error:
         problems = [error]
@@ -42,7 +42,7 @@ def _verify(path: str, show: Callable[[str], None]) -> int:
     if problems:
         return DAMAGED
     rows = manifest.rows if manifest.elsewhere is None else manifest.elsewhere.rows
-    also = "".join(f", and rows in {other.directory}" for other in others)
+    also = "".join(f", and rows in {other.directory}" for other in referred)
     show(f"{manifest.directory}: ok, {rows:,} rows, {len(manifest.segments):,} files, {_size_of(manifest):,} bytes{also}")
     return WHOLE
 

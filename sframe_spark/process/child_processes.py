@@ -350,7 +350,7 @@ class WorkerProcesses:
             Whether the request may take less time than starting a process: then it waits for a busy one, until those have worked long enough to
             justify another process.
         """
-        worker = self._taken(module, raise_if_abandoned, is_short)
+        worker = self._acquire(module, raise_if_abandoned, is_short)
         try:
             yield worker
         except BaseException:
@@ -365,7 +365,7 @@ class WorkerProcesses:
         if not stays:
             worker.end()
 
-    def _taken(self, module: str, raise_if_abandoned: Callable[[], None], is_short: bool) -> WorkerProcess:
+    def _acquire(self, module: str, raise_if_abandoned: Callable[[], None], is_short: bool) -> WorkerProcess:
         """Return an idle process or a new one, counted as busy."""
         while True:
             with self._changed:

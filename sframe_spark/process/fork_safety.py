@@ -159,14 +159,14 @@ _IN_CHILD: list[Callable[[], object]] = []
 _INTERRUPTS = InterruptsAtFork()
 
 
-class _Held(threading.local):
+class _ForkLocks(threading.local):
     """The locks that a thread has acquired for a fork."""
 
     def __init__(self) -> None:
         self.locks: list[Any] = []
 
 
-_HELD = _Held()
+_FORK_LOCKS = _ForkLocks()
 
 
 def is_forked_from_spark() -> bool:
@@ -204,19 +204,19 @@ def _before() -> None:
     finish_arrow_start()
     for lock in reversed(_LOCKS):
         if lock.acquire(timeout=SECONDS_FOR_LOCKS):
-            _HELD.locks.append(lock)
+            _FORK_LOCKS.locks.append(lock)
     leave_parents_connections()
 
 
 def _in_parent() -> None:
-    while _HELD.locks:
-        _HELD.locks.pop().release()
+    while _FORK_LOCKS.locks:
+        _FORK_LOCKS.locks.pop().release()
 
 
 def _in_child() -> None:
     _INTERRUPTS.follow_to_child()
     for lock in _LOCKS:
-        if lock not in _HELD.locks:
+        if lock not in _FORK_LOCKS.locks:
             lock._at_fork_reinit()
     _in_parent()
     # Each of them, even if others fail.

@@ -188,7 +188,7 @@ def directory_of_system() -> str:
 
 
 def require_directory(directory: str) -> None:
-    """Make sure that a directory for temporary data is there and can be written to.
+    """Create a directory for temporary data if need be, and raise if it cannot be written to.
 
     Raises
     ------

@@ -184,29 +184,29 @@ class NotebookBar:
 
     shell: Any
     _name: str = attrs.field(factory=lambda: uuid.uuid4().hex, init=False)
-    _shown: str = attrs.field(default="", init=False)
+    _displayed: str = attrs.field(default="", init=False)
     _drawn_at: float = attrs.field(default=-SECONDS_BETWEEN_MESSAGES, init=False)
 
     def draw(self, line: str, share: float | None) -> None:
         """Display it, unless the last time was just before: each time is a message, retained until the browser takes it."""
         now = time.monotonic()
-        if line == self._shown or now - self._drawn_at < SECONDS_BETWEEN_MESSAGES:
+        if line == self._displayed or now - self._drawn_at < SECONDS_BETWEEN_MESSAGES:
             return
         # Without a value the browser animates the bar.
         value = "" if share is None else f' value="{share:.4f}" max="1"'
         self._show(f"<div><progress{value}></progress> {html.escape(line)}</div>", with_bar(line, share))
-        self._shown, self._drawn_at = line, now
+        self._displayed, self._drawn_at = line, now
 
     def clear(self) -> None:
         """Display nothing in its place."""
-        if self._shown:
+        if self._displayed:
             self._show("", "")
-            self._shown = ""
+            self._displayed = ""
 
     def _show(self, as_html: str, as_text: str) -> None:
         # A bar that cannot be displayed is no reason for the query to fail.
         with contextlib.suppress(Exception):
-            show_in_place(self.shell, self._name, {"text/html": as_html, "text/plain": as_text}, bool(self._shown))
+            show_in_place(self.shell, self._name, {"text/html": as_html, "text/plain": as_text}, bool(self._displayed))
 
 
 @attrs.define

@@ -36,7 +36,7 @@ class Fault:
 FAULTS = (
     # values
     Fault("cast-int-at-limit", "values", "(numbers < -float(SMALLEST_INT))", "(numbers <= -float(SMALLEST_INT))"),
-    Fault("cast-nan-kept", "values", "return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)", "return values"),
+    Fault("cast-nan-kept", "values", "values = pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)", "values = values"),
     Fault(
         "offset-subtracted",
         "values",
@@ -253,7 +253,7 @@ FAULTS = (
     # session and process
     Fault("others-removed", "session", "if owner == mark_of_this_process():", "if owner is not None:"),
     Fault("cores-rounded-down", "session", "return -(-int(quota) // int(period))", "return int(quota) // int(period)"),
-    Fault("cache-counts-as-used", "session", "- used + given_back)", "- used)"),
+    Fault("cache-counts-as-used", "session", "- used + reclaimable)", "- used)"),
     Fault("sticky-ignored", "session", "bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX", "bool(mode & stat.S_IWOTH)"),
     Fault("threads-without-room", "session", "return left is None or left.size >= MIN_MEMORY", "return True"),
     # explain

@@ -37,7 +37,7 @@ class TextForm:
     ----------
     floats, texts
         Write numbers and strings.
-    moments
+    datetimes
         Writes stored datetimes; returns None if one is out of Python's range.
     missing
         The text of a missing item.
