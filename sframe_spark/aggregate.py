@@ -1,4 +1,4 @@
-"""What to compute for each group of :meth:`SFrame.groupby`, for each window and each run of rows.
+"""Aggregates for :meth:`SFrame.groupby`, for windows and for runs of rows.
 
 Examples
 --------
@@ -55,5 +55,5 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Nothing: tells what to use instead of aggregates that other libraries have."""
+    """Refuse other names, with a hint for aggregates of other libraries."""
     raise AttributeError(name) if name.startswith("__") else no_aggregate(name, __all__)

@@ -1,4 +1,4 @@
-"""The door for authors of functions, aggregates, operators and laws: everything that they need, under names that stay.
+"""The API for authors of functions, aggregates, operators and laws: everything that they need, under stable names.
 
 Most additions are a **scalar function**, from the values of one row to a value, or an **aggregate**, from the values of many rows to one:
 :func:`define_function` and :func:`define_aggregate`, by which the built-in ones are defined too. A scalar function is fused with all that is done
@@ -256,7 +256,7 @@ def frame_of(node: PlannerNode, names: Sequence[str]) -> SFrame:
 
 
 def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArray:
-    """One value per row, from the values of columns in that row.
+    """Call a scalar function on columns.
 
     Parameters
     ----------
@@ -287,8 +287,8 @@ def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArr
         raise SchemaError(f"{function!r} is called with a column at least: SArray(values) makes one")
     for number, column in enumerate(columns[1:], start=2):
         require_pairs(columns[0], column, f"the first column that {function!r} is called with", f"column {number}")
-    places = iter(range(len(columns)))
-    operands = tuple(Register(next(places)) if isinstance(argument, SArray) else literal_of(argument) for argument in arguments)
+    positions = iter(range(len(columns)))
+    operands = tuple(Register(next(positions)) if isinstance(argument, SArray) else literal_of(argument) for argument in arguments)
     step = Step(function, operands, _as_tuple(function, parameters))
     return column_of(apply_program(zip_columns(*columns), Program(len(columns), (step,), (Register(len(columns)),))))
 
@@ -323,7 +323,7 @@ def aggregate(function: str, *columns: str, parameters: Sequence[Any] = (), labe
 
 
 def reduce(function: str, *columns: SArray, parameters: Sequence[Any] = ()) -> Any:
-    """One value of all rows.
+    """Compute an aggregate of all rows.
 
     Parameters
     ----------

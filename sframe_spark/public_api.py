@@ -1,4 +1,4 @@
-"""All that ``import sframe_spark`` offers, loaded when the first of it is asked for."""
+"""Everything that ``import sframe_spark`` offers, loaded on first access."""
 
 import sframe_spark.aggregate as aggregate
 import sframe_spark.data_structures as data_structures

@@ -66,7 +66,7 @@ COLUMNS: dict[str, tuple[ColumnType, Sequence[Any]]] = {
 
 
 def table(*names: str) -> PlannerNode:
-    """Thirteen rows in memory of the columns named."""
+    """Thirteen rows in memory with the named columns."""
     types = [COLUMNS[name][0] for name in names]
     return table_source([COLUMNS[name][1] for name in names], types, 13)
 

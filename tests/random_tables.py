@@ -1,4 +1,4 @@
-"""Small archives in the form of Turi Create, for tests of who reads them: as plain as the form allows, or wrong where a test wants it."""
+"""Source tables for tests: random columns with ties, missing values and NaN, in memory or as segments; and archives like Turi Create's."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class ColumnNames:
         for firing in reversed(firings):
             names._propagate_down(firing.before, names.known.get(id(firing.after), ()))
         everything = [*(node for firing in firings for node in (firing.before, firing.after)), *initial, plan]
-        names._propagate_given(everything)
+        names._propagate_user_names(everything)
         for firing in firings:
             names._propagate_down(firing.after, names.known.get(id(firing.before), ()))
         names._propagate_up(everything)
@@ -99,7 +99,7 @@ class ColumnNames:
             if self._learn(node, offered):
                 pending.extend(reversed(list(zip(node.inputs, self._names_below(node), strict=True))))
 
-    def _propagate_given(self, roots: Iterable[PlannerNode]) -> None:
+    def _propagate_user_names(self, roots: Iterable[PlannerNode]) -> None:
         """Add the names that users gave to intermediate nodes, and propagate them down; names from above stay."""
         # In this order every node comes after all its readers, so one pass is enough; names that are not new have already been propagated.
         changed: set[int] = set()

@@ -427,8 +427,8 @@ def reason_of_sort(node: PlannerNode, names: ColumnNames, observer: str | None) 
         return f"{title}: no exchange of all rows: each partition gives its first {operator.rows}, and these are compared: {reason}"
     if not operator.held:
         return f"{title}: no exchange: few rows are sorted in memory: {reason}"
-    held = operator.by[: operator.held]
-    return f"{title}: no exchange: rows are {in_order(node, 0, held, names)}, and only ties are sorted, where they are: {reason}"
+    prefix = operator.by[: operator.held]
+    return f"{title}: no exchange: rows are {in_order(node, 0, prefix, names)}, and only ties are sorted, where they are: {reason}"
 
 
 def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames, observer: str | None) -> str:

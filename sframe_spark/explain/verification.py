@@ -133,7 +133,7 @@ def check_query(plan: PlannerNode, plans: Sequence[ExecutedPlan], rows: int | No
 def order_problem(plan: ExecutedPlan, rows: int | None) -> str | None:
     """Why a plan does not return rows in the order of the row key; None if it does.
 
-    It does if it sorts all rows and no node above that sort moves rows, as far as their names tell.
+    It does if it sorts all rows and no node above that sort moves rows, judging by their names.
     """
     if rows is not None and rows <= 1:
         return None

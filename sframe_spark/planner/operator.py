@@ -86,7 +86,7 @@ class PartitionPairRows(Protocol):
 
 @attrs.frozen
 class Traits:
-    """What the laws, the planner and the engine may ask of an operator besides types, rows and implementations; every default is the pessimistic one.
+    """What laws, planner and engine may ask of an operator besides types, rows and implementations; every default is the pessimistic one.
 
     Class attributes
     ----------------

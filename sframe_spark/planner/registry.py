@@ -1,4 +1,4 @@
-"""The registry: operator classes by name, built-in and from plug-ins; one of the package's three pieces of module state."""
+"""The registry: operator classes by name, built-in and from plug-ins; one of the package's three places with module state."""
 
 from __future__ import annotations
 

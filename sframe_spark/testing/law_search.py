@@ -164,7 +164,7 @@ def cost(root: PlannerNode) -> float:
 
 
 def search(first: Sequence[Move] = MOVES, last: Sequence[Move] = LAST_MOVES) -> list[CostlyPlan]:
-    """Plans of at most two moves that cost more, after all laws, than an equal one, dearest first.
+    """Plans of at most two moves that cost more, after all laws, than an equal plan; the most expensive first.
 
     Examples
     --------
@@ -183,8 +183,8 @@ def search(first: Sequence[Move] = MOVES, last: Sequence[Move] = LAST_MOVES) -> 
         classes.setdefault(key, []).append((cost(optimizer.optimize(roots[0])), named(moves)))
     findings = []
     for equal in classes.values():
-        least, cheapest = min(equal)
-        findings += [CostlyPlan(plan, found, cheapest, least) for found, plan in equal if found > 1.2 * least + 2]
+        min_cost, cheapest = min(equal)
+        findings += [CostlyPlan(plan, own, cheapest, min_cost) for own, plan in equal if own > 1.2 * min_cost + 2]
     return sorted(findings, key=lambda finding: (-finding.cost, finding.plan))
 
 

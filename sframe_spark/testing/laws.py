@@ -1,4 +1,4 @@
-"""The law kit: golden pairs of plans, one input and one output as text, for every law a case where it fires and one where it must not.
+"""The law kit: golden pairs of plans as text, for every law a case where it applies and one where it must not.
 
 A fixture file holds declarations (see :mod:`sframe_spark.testing.plan_parser`), then cases. A case begins with the law's equation after ``##`` and a
 title after ``--``; the input plan follows, then ``=>`` and the output plan, or ``unchanged``::
@@ -14,7 +14,7 @@ title after ``--``; the input plan follows, then ``=>`` and the output plan, or 
     r0 := segment_source[a, columns [0, 1], rows 0..10]()  # (int, str) x 10
     r1 := slice[3:5](r0)  # (int, str) x 2
 
-``python -m sframe_spark.testing.laws DIRECTORY`` tells which files are not as the laws give them now, ``--update`` rewrites them.
+``python -m sframe_spark.testing.laws DIRECTORY`` lists files that differ from what the laws give now, ``--update`` rewrites them.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ class LawCase:
     equation
         Name of the law that is applied, alone.
     title
-        What the case shows.
-    given
+        What the case demonstrates.
+    input_text
         Text of the input plan.
-    wanted
-        Text of the plan afterwards; None: unchanged.
+    output_text
+        Text of the output plan; None if the law must not apply.
     declared
-        Tables and functions that the plans name.
+        Tables and functions to which the plans refer.
     """
 
     equation: str
     title: str
-    given: str
-    wanted: str | None
+    input_text: str
+    output_text: str | None
     declared: Declared
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class LawCase:
 
     def input_plan(self) -> PlannerNode:
         """The input as a plan."""
-        return read_plan(self.given, self.declared)
+        return read_plan(self.input_text, self.declared)
 
 
 def read_cases(text: str) -> list[LawCase]:
@@ -87,7 +87,7 @@ def read_cases(text: str) -> list[LawCase]:
     ... r1 := slice[0:2](r0)
     ... unchanged
     ... ''')
-    >>> case.title, case.wanted is None
+    >>> case.title, case.output_text is None
     ('a part of the rows stays a slice', True)
     """
     head, *sections = ("\n" + text).split("\n" + LAW)
@@ -113,19 +113,19 @@ def _read_case(equation: str, body: str, declared: Declared) -> LawCase:
 
 def write_case(case: LawCase) -> str:
     """Return a case as the lines that :func:`read_cases` reads, without its law."""
-    outcome = [UNCHANGED] if case.wanted is None else [ARROW, case.wanted]
-    return "\n".join([TITLE + case.title, case.given, *outcome])
+    outcome = [UNCHANGED] if case.output_text is None else [ARROW, case.output_text]
+    return "\n".join([TITLE + case.title, case.input_text, *outcome])
 
 
 def apply_law(rule: Law, root: PlannerNode, stages: Sequence[Stage]) -> PlannerNode:
-    """Return the plan after one law alone, applied to a fixed point in each stage that it takes part in."""
+    """Return the plan after one law on its own, applied to a fixed point in each stage in which it takes part."""
     return Optimizer(stages, [rule]).optimize(root)
 
 
 def run_case(case: LawCase, laws: Iterable[Law], stages: Sequence[Stage]) -> str | None:
-    """Return what is wrong with a case, or None when it holds.
+    """Return what is wrong with a case, or None if it holds.
 
-    The input must be written as plans are printed; the law must give the output, or leave the very nodes where nothing is to change.
+    The input must be written as plans are printed; the law must give the output, or return the same nodes if nothing is to change.
 
     Parameters
     ----------
@@ -140,19 +140,19 @@ def run_case(case: LawCase, laws: Iterable[Law], stages: Sequence[Stage]) -> str
     if rule is None:
         return f"no law is named {case.equation!r}"
     root = case.input_plan()
-    if plan_text(root) != case.given:
+    if plan_text(root) != case.input_text:
         return f"the input is not written as it is printed:\n{plan_text(root)}"
     result = apply_law(rule, root, stages)
-    if case.wanted is None:
+    if case.output_text is None:
         return None if result is root else f"the law fires where it must not:\n{plan_text(result)}"
     if result is root:
         return "the law does not fire"
-    return None if plan_text(result) == case.wanted else f"the law gives another plan:\n{plan_text(result)}"
+    return None if plan_text(result) == case.output_text else f"the law gives another plan:\n{plan_text(result)}"
 
 
 def laws_without_cases(laws: Iterable[Law], cases: Iterable[LawCase]) -> list[str]:
-    """Return equations of laws that lack a case where they fire, or one where they must not, each with what it lacks."""
-    present = {(case.equation, case.wanted is None) for case in cases}
+    """Return laws that lack a case where they apply, or one where they must not, each with what it lacks."""
+    present = {(case.equation, case.output_text is None) for case in cases}
     lacking = [(rule.equation, unchanged) for rule in laws for unchanged in (False, True) if (rule.equation, unchanged) not in present]
     return [f"{equation}: no case where it {'must not fire' if unchanged else 'fires'}" for equation, unchanged in lacking]
 
@@ -163,28 +163,28 @@ def read_case_files(directory: Path) -> dict[str, list[LawCase]]:
 
 
 def rewritten(text: str, laws: Sequence[Law], stages: Sequence[Stage]) -> str:
-    """Return a fixture file with inputs as they are printed and outputs as the laws give them now, to be read and judged before it is kept."""
+    """Return a fixture file with inputs as they are printed and outputs as the laws give them now; to be reviewed before it is kept."""
     head = ("\n" + text).split("\n" + LAW)[0].strip()
     by_name = {rule.equation: rule for rule in laws}
     sections: dict[str, list[str]] = {}
     for case in read_cases(text):
         root = case.input_plan()
         result = apply_law(by_name[case.equation], root, stages)
-        wanted = None if result is root else plan_text(result)
-        sections.setdefault(case.equation, []).append(write_case(attrs.evolve(case, given=plan_text(root), wanted=wanted)))
+        output = None if result is root else plan_text(result)
+        sections.setdefault(case.equation, []).append(write_case(attrs.evolve(case, input_text=plan_text(root), output_text=output)))
     parts = [head, *["\n\n".join([LAW + equation + "\n" + cases[0], *cases[1:]]) for equation, cases in sections.items()]]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def stale_files(directory: Path, laws: Sequence[Law], stages: Sequence[Stage]) -> dict[Path, str]:
-    """Return the fixture files of a directory that are not as the laws give them now, with what they would be."""
+    """Return the outdated fixture files of a directory, with their new contents."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(directory.glob("*.txt"))}
     written = {path: rewritten(text, laws, stages) for path, text in texts.items()}
     return {path: text for path, text in written.items() if text != texts[path]}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare fixture files with what the laws give now, or rewrite them; return how many differ, zero after a rewrite."""
+    """Compare fixture files with the laws, or rewrite them; return how many differ (zero after a rewrite)."""
     parser = argparse.ArgumentParser(prog="python -m sframe_spark.testing.laws", description="Golden pairs of plans.")
     parser.add_argument("directory", type=Path, nargs="?", default=Path("tests/golden/laws"), help="where the fixture files are")
     parser.add_argument("--update", action="store_true", help="rewrite files that differ: read what changed before you keep it")

@@ -24,37 +24,37 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 
-# The meaning of cycles and intervals on plain rows, in exact fractions.
+# Cycles and intervals, in exact fractions.
 
 EPOCH = datetime(1970, 1, 1)
 
 
 def number_of(value: Any) -> Any:
-    """A time as an exact number: date-times as microseconds since 1970; None where it has no place in time."""
+    """A time as an exact number: datetimes as microseconds since 1970; None if it is missing, infinite or NaN."""
     if isinstance(value, datetime):
         return (value - EPOCH) // timedelta(microseconds=1)
     return None if value is None or not math.isfinite(value) else Fraction(value)
 
 
 def time_of(number: Fraction, like: Any, is_float: bool) -> Any:
-    """A number as a time of the kind of another."""
+    """A number as a time of the same type as another."""
     if isinstance(like, datetime):
         return EPOCH + timedelta(microseconds=int(number))
     return float(number) if is_float else int(number)
 
 
 def interval(number: Any, every: Any, closed: str) -> tuple[Fraction, Fraction]:
-    """Both ends of the interval of a grid that holds a number."""
+    """Both ends of the interval of a grid that contains a number."""
     shares = Fraction(number) / Fraction(every)
     place = math.floor(shares) if closed == "left" else math.ceil(shares) - 1
     return place * Fraction(every), (place + 1) * Fraction(every)
 
 
 def between(number: Any, ticks: Sequence[Any], closed: str) -> tuple[Any, Any] | None:
-    """Both ends of the interval of a clock that holds a number."""
+    """Both ends of the interval between given ticks that contains a number; None if it is outside."""
     pairs = itertools.pairwise(ticks)
-    found = [(a, b) for a, b in pairs if (a <= number < b if closed == "left" else a < number <= b)]
-    return found[0] if found else None
+    containing = [(a, b) for a, b in pairs if (a <= number < b if closed == "left" else a < number <= b)]
+    return containing[0] if containing else None
 
 
 def _assign(operator: Any, inputs: Sequence[Table]) -> list[Row]:
@@ -113,10 +113,10 @@ INTERVALS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "fill_intervals": _fill,
     "map_cycles": _map_cycles,
 }
-"""Meanings by operator name."""
+"""Implementations by operator name."""
 
 
-# Aggregates on plain Python values: the oracle's own copy of their documented meaning.
+# Aggregates on plain Python values.
 
 Aggregate = Callable[..., Any]
 """``aggregate(columns, parameters, kinds)``: the values of each argument in row order, and the kinds of the arguments."""
@@ -128,13 +128,13 @@ def present(values: Sequence[Any]) -> list[Any]:
 
 
 def total(values: Sequence[Any], kind: str) -> Any:
-    """Sum of values that are not missing; zero of the kind when there is none."""
+    """Sum of values that are not missing; zero of the type if there is none."""
     found = present(values)
     return exact_sum(found) if found else (0 if kind == "int" else 0.0)
 
 
 def mean(values: Sequence[Any]) -> float | None:
-    """Mean of values that are not missing; missing when there is none."""
+    """Mean of values that are not missing; missing if there is none."""
     found = [float(value) for value in present(values)]
     return exact_sum(found) / len(found) if found else None
 
@@ -175,7 +175,7 @@ def smallest(values: Sequence[Any], largest: bool, skip_nan: bool) -> Any:
 
 
 def value_at_extreme(values: Sequence[Any], others: Sequence[Any], largest: bool, last: bool) -> Any:
-    """The other value in the first (or last) row where a value is extreme; NaN is extreme only when there is nothing else."""
+    """The other value in the first (or last) row in which a value is extreme; NaN is extreme only if there is nothing else."""
     places = [place for place, value in enumerate(values) if value is not None]
     numbers = [place for place in places if not is_nan(values[place])]
     chosen = numbers or places
@@ -238,19 +238,19 @@ AGGREGATES: dict[str, Aggregate] = {
     "quantile": lambda columns, parameters, kinds: quantiles(columns[0], parameters),
     "freq_count": lambda columns, parameters, kinds: frequencies(columns[0]),
 }
-"""Every aggregate but ``count``, which has no argument."""
+"""All aggregates but ``count``, which has no argument."""
 
 
-# The meaning of operators that look rows up by key: every row is compared with every other.
+# Joins by near keys: every row is compared with every other.
 
 
 def is_key(value: Any) -> bool:
-    """True for a key that can be found: neither missing nor NaN."""
+    """Return whether a key can match: it is neither missing nor NaN."""
     return value is not None and value == value
 
 
 def gap(first: Any, second: Any) -> Any:
-    """Distance between two keys, of date-times in microseconds."""
+    """Distance between two keys, in microseconds for datetimes."""
     if first == second:
         return 0
     distance = abs(first - second)
@@ -275,7 +275,7 @@ def match(operator: Any, row: Row, others: Sequence[Row]) -> Row | None:
 
 
 def asof_join(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """Each row's kept columns and the values of its match."""
+    """The selected columns of each row, and the values of its match."""
     result: list[Row] = []
     for row in inputs[0].rows:
         found = match(operator, row, inputs[1].rows)
@@ -285,7 +285,7 @@ def asof_join(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def key_window(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """Each row's kept columns and the aggregates of the rows near it."""
+    """The selected columns of each row, and the aggregates of the rows near it."""
     result: list[Row] = []
     for row in inputs[0].rows:
         key = row[operator.on]
@@ -319,7 +319,7 @@ LOOKUPS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "key_window": key_window,
     "merge_sorted": merge_sorted,
 }
-"""Meanings by operator name."""
+"""Implementations by operator name."""
 
 
 def _project(operator: Any, inputs: Sequence[Table]) -> list[Row]:
@@ -343,7 +343,7 @@ def side_by_side(inputs: Sequence[Table]) -> list[Row]:
 
 
 def call(function: Any, arguments: Sequence[Any], parameters: Sequence[Any]) -> Any:
-    """One scalar function, named or a user's, of the values of one row."""
+    """Call a scalar function, built-in or a user function, on the values of one row."""
     if not isinstance(function, str):
         return call_user(function, arguments)
     if function == "cast":
@@ -354,7 +354,7 @@ def call(function: Any, arguments: Sequence[Any], parameters: Sequence[Any]) -> 
 
 
 def call_user(function: Any, arguments: Sequence[Any]) -> Any:
-    """A user's function of one value, or of a row as a dict."""
+    """Call a user function of one value, or of a row as a dict."""
     if function.names is not None:
         return function.function(dict(zip(function.names, arguments, strict=True)))
     if function.skip_missing and arguments[0] is None:
@@ -492,7 +492,7 @@ def _row_number(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def _running(values: Sequence[Any], kind: str) -> Any:
-    """One running value: an aggregate of the values so far that are not missing; missing while there is none."""
+    """One running value: an aggregate of the non-missing values so far; missing while there is none."""
     found = present(values)
     if not found:
         return None
@@ -521,7 +521,7 @@ def _window(operator: Any, values: Sequence[Any], place: int) -> Any:
     if len(found) < needed:
         return None
     if operator.kind in ("min", "max") and is_nan(found[0]):
-        # As the reference has it: NaN wins where it comes first, and is passed over elsewhere.
+        # Like the reference engine: NaN wins if it comes first, and is ignored elsewhere.
         return math.nan
     return _running(found, operator.kind)
 
@@ -615,10 +615,10 @@ MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "running": _rows_so_far,
     "exponential_smoothing": _smoothed,
 }
-"""Meanings by operator name."""
+"""Implementations by operator name."""
 
 
-# Evaluation of a graph of planner nodes, one node after the other, every node whole.
+# Evaluation of plans, node by node.
 
 Rows = list[Row]
 
@@ -639,7 +639,7 @@ Meaning = Callable[[Any, Sequence[Table]], Rows]
 
 
 class Oracle:
-    """Evaluates nodes on plain Python rows and remembers the rows of every node it has seen.
+    """Evaluates nodes on plain Python rows and caches the rows of every node that it has seen.
 
     Parameters
     ----------
@@ -657,7 +657,7 @@ class Oracle:
 
     def __init__(self, meanings: Mapping[str, Meaning] | None = None) -> None:
         self.meanings: dict[str, Meaning] = {**MEANINGS, **(meanings or {})}
-        # Nodes are kept beside their tables: an id is only theirs as long as they live.
+        # Tables are stored with their nodes, because an id is only unique while the node lives.
         self._known: dict[int, tuple[PlannerNode, Table]] = {}
 
     def rows(self, node: PlannerNode) -> Rows:

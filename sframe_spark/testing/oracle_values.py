@@ -1,4 +1,4 @@
-"""Plain Python values: order, identity for grouping, 64 bit ints, comparison of results."""
+"""The oracle's values: order, identity for grouping, 64-bit ints, comparison, rows of sources, scalar functions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ TOLERANCE = 1e-9
 
 
 def is_nan(value: Any) -> bool:
-    """True for a float NaN."""
+    """Return whether a value is a float NaN."""
     return isinstance(value, float) and value != value
 
 
 def rank(value: Any) -> tuple[Any, ...]:
-    """Place of a value in ascending order: missing first, NaN last.
+    """Sort key of a value in ascending order: missing first, NaN last.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def rank(value: Any) -> tuple[Any, ...]:
 
 
 def token(value: Any) -> Any:
-    """A hashable that is equal for equal values: NaN equals NaN, missing equals missing, the offset of a date-time counts."""
+    """A hashable value that is equal for equal values: NaN equals NaN, missing equals missing, the offset of a datetime counts."""
     if is_nan(value):
         return ("nan",)
     if isinstance(value, (list, tuple)):
@@ -52,7 +52,7 @@ def token(value: Any) -> Any:
 
 
 def wrap(number: int) -> int:
-    """The int modulo 2**64 that 64 bits hold.
+    """Reduce an int modulo 2**64 to 64 bits.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def wrap(number: int) -> int:
 
 
 def exact_sum(values: Iterable[Any]) -> Any:
-    """Sum of floats with one rounding, or of ints modulo 2**64; NaN and infinities act as IEEE has it."""
+    """Sum of floats with a single rounding, or of ints modulo 2**64; NaN and infinities follow IEEE."""
     numbers = list(values)
     if all(isinstance(number, int) for number in numbers):
         return wrap(sum(numbers))
@@ -77,7 +77,7 @@ def exact_sum(values: Iterable[Any]) -> Any:
 
 
 def value_equal(found: Any, expected: Any) -> bool:
-    """True if two values are of one class and equal; NaN equals NaN, floats within a relative tolerance.
+    """Return whether two values are of one class and equal; NaN equals NaN, floats within a relative tolerance.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def value_equal(found: Any, expected: Any) -> bool:
 
 
 def rows_equal(found: Sequence[Row], expected: Sequence[Row]) -> bool:
-    """True if two sequences of rows are equal, row by row, in order."""
+    """Return whether two sequences of rows are equal, row by row, in order."""
     if len(found) != len(expected):
         return False
     return all(len(a) == len(b) and all(map(value_equal, a, b)) for a, b in zip(found, expected, strict=True))
@@ -118,14 +118,14 @@ def cells(column: Any, column_type: Any) -> list[Any]:
 
 
 def _zoned(instant: datetime.datetime, offset: int | None) -> datetime.datetime:
-    """A stored pair of an instant and minutes east of UTC as a date-time."""
+    """A stored pair of an instant and an offset in minutes as a datetime."""
     if offset is None:
         return instant
     return instant.replace(tzinfo=datetime.UTC).astimezone(datetime.timezone(datetime.timedelta(minutes=offset)))
 
 
 def _as_dict(value: Any) -> dict[Any, Any]:
-    """A native map is a list of pairs; an encoded one is JSON text with its pairs under a tag."""
+    """Convert a native map, a list of pairs, or an encoded one, JSON with its pairs under a tag."""
     if isinstance(value, str):
         value = json.loads(value)["$dict"]
     return dict(value)
@@ -144,7 +144,7 @@ def _memory(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def _segments(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """Segment files one after the other, in the order of the manifest."""
+    """The rows of all segment files, in the order of the manifest."""
     manifest = operator.manifest
     types = [manifest.types[position] for position in operator.positions]
     in_files = manifest.column_names_in_files
@@ -163,7 +163,7 @@ def _segment_parts(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def _archive(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """What was written into an archive for a test, which stands beside it."""
+    """The rows of a test's archive, which are stored next to it as Parquet."""
     if not operator.positions:
         return [()] * (operator.stop - operator.start)
     types = operator.infer_type(())
@@ -180,7 +180,7 @@ def _constant(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def _spark(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """Rows as Spark gives them now: an order only if the plan makes one."""
+    """Rows as Spark returns them; ordered only if the plan is."""
     return [tuple(_plain(value) for value in row) for row in operator.df.collect()]
 
 
@@ -197,16 +197,16 @@ SOURCES: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "constant_source": _constant,
     "spark_source": _spark,
 }
-"""Meanings of the operators without inputs."""
+"""Implementations of operators without inputs."""
 
 
-# Scalar functions on plain Python values: the oracle's own copy of their documented meaning.
+# Scalar functions on plain Python values.
 
 Scalar = Callable[..., Any]
 
 
 def missing_if_any(function: Scalar) -> Scalar:
-    """The function, with a missing result where an argument is missing."""
+    """Make a function return missing if an argument is missing."""
     return lambda *arguments: None if any(argument is None for argument in arguments) else function(*arguments)
 
 

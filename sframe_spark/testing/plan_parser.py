@@ -1,4 +1,7 @@
-"""Reads one operator from the text of its parameters, the inverse of ``Operator.describe``."""
+"""Reads plans from the text in which they are printed, so that a test case is text and nothing else.
+
+It parses operators (the inverse of ``Operator.describe``), recorded statistics of datasets that are never opened, and whole plans.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnS
 from sframe_spark.types import FLOAT, TYPES_BY_NAME, ColumnType, type_of_class
 
 OPENING, CLOSING = "([{", ")]}"
-# A column as plans show it: perhaps a name, then a type.
+# A column as printed in plans: an optional name, then a type.
 COLUMN = re.compile(
     r"""(?:(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\W\d]\w*) )?(?P<type>"""
     + "|".join(map(re.escape, sorted(TYPES_BY_NAME, key=len, reverse=True)))
@@ -58,19 +61,19 @@ OPERAND_NAME = re.compile(r"v\d+|nan|inf")
 
 @attrs.frozen
 class Declared:
-    """Tables and functions that plan texts name."""
+    """Tables and functions to which plan texts refer."""
 
     tables: dict[str, Manifest] = attrs.Factory(dict)
     functions: dict[str, PythonFunction] = attrs.Factory(dict)
 
     def over(self, other: Declared | None) -> Declared:
-        """Both declarations; these win."""
+        """Merge two declarations; these take precedence."""
         return self if other is None else Declared({**other.tables, **self.tables}, {**other.functions, **self.functions})
 
 
 @attrs.frozen
 class OperatorText:
-    """The text of an operator's parameters and what stands around it: types of the inputs, and of the output if they are stated."""
+    """The text of an operator's parameters and its context: types of the inputs, and of the output if they are stated."""
 
     name: str
     text: str
@@ -79,7 +82,7 @@ class OperatorText:
 
     @property
     def width(self) -> int:
-        """Number of input columns side by side."""
+        """Number of columns of all inputs."""
         return sum(map(len, self.inputs))
 
     def stated_types(self) -> Schema:
@@ -121,7 +124,7 @@ def split_outside(text: str, separator: str) -> list[str]:
 
 
 def read_types(text: str) -> Schema:
-    """Return column types from their names, separated by commas; what a column is called may stand before its type.
+    """Return column types from their names, separated by commas; a column name may precede each type.
 
     Examples
     --------
@@ -409,14 +412,14 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
 }
 
 
-# Reads what was recorded about the columns of a dataset from text, so that laws that use it can be tested on datasets that are never opened.
+# Recorded statistics of datasets, so that laws that use them can be tested on datasets that are never opened.
 
 FACT = re.compile(r"^c(?P<column>\d+) (?P<strict>strictly )?(?P<order>ascending|descending|constant|within) (?P<low>-?\d+)\.\.(?P<high>-?\d+)$")
 SEGMENTS = 3
 
 
 def read_segments(rows: int, types: Schema, text: str | None) -> tuple[SegmentEntry, ...]:
-    """Return the segments of a dataset: one of which nothing is known, or three of equal size with the facts that a text states.
+    """Return the segments of a dataset: one without statistics, or three of equal size with the statistics that a text states.
 
     Parameters
     ----------
@@ -454,7 +457,7 @@ def read_segments(rows: int, types: Schema, text: str | None) -> tuple[SegmentEn
 
 
 def part_of_column(fact: re.Match[str], number: int, value: type) -> ColumnStatistics:
-    """What a fact about a whole column of values of a class means for one segment."""
+    """Derive the statistics of one segment from a statement about a whole column."""
     low, high, order = int(fact["low"]), int(fact["high"]), fact["order"]
     plain = ColumnStatistics(has_missing=False, has_nan=False, bounds_known=True, minimum=value(low), maximum=value(high))
     if order == "within":
@@ -483,7 +486,7 @@ def part_of_column(fact: re.Match[str], number: int, value: type) -> ColumnStati
     )
 
 
-# Reads plans from the text that :func:`sframe_spark.planner.plan_serialization.plan_text` prints, so that a test case is text and nothing else.
+# Whole plans, as :func:`sframe_spark.planner.plan_serialization.plan_text` prints them.
 
 NODE = re.compile(r"^(?P<register>r\d+) := (?P<operator>\w+)\[(?P<parameters>.*)\]\((?P<inputs>[^()]*)\)$")
 FACTS = re.compile(r"^\((?P<types>.*)\) x (?P<length>\?|<?=?\d+)$")
@@ -519,7 +522,7 @@ def read_declarations(lines: Iterable[str]) -> Declared:
 
 
 def named_function(name: str, kind: str) -> Callable[[Any], Any]:
-    """Return a deterministic callable that plans show by its name; results are of the kind given and differ for different arguments."""
+    """Return a deterministic callable with a name that plans print; it returns different values of the given type for different arguments."""
 
     def call(self: object, value: Any) -> Any:
         number = zlib.crc32(repr(value).encode())

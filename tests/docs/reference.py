@@ -63,10 +63,10 @@ def law_parts(rule: Law, cases: list[LawCase]) -> Iterator[str]:
     """A law's paragraphs."""
     yield f"### `{rule.equation}`"
     yield wrapped(sentence(rule.rewrite))
-    pairs = [case for case in cases if case.wanted is not None]
+    pairs = [case for case in cases if case.output_text is not None]
     if pairs:
-        shown = min(pairs, key=lambda case: len(case.given) + len(case.wanted or ""))
-        yield f"For example, {shown.title}:\n\n```\n{shown.given}\n=>\n{shown.wanted}\n```"
+        shown = min(pairs, key=lambda case: len(case.input_text) + len(case.output_text or ""))
+        yield f"For example, {shown.title}:\n\n```\n{shown.input_text}\n=>\n{shown.output_text}\n```"
 
 
 def operators_page() -> str:

@@ -48,12 +48,12 @@ def test_files_are_as_they_are_written(name: str) -> None:
 
 
 def test_a_wrong_law_is_caught() -> None:
-    case = next(case for case in CASES if case.equation.startswith("slice(slice(x, a), b)") and case.wanted is not None)
+    case = next(case for case in CASES if case.equation.startswith("slice(slice(x, a), b)") and case.output_text is not None)
     given = builtin_laws()
     broken = [attrs.evolve(rule, rewrite=lambda node: node.inputs[0]) if rule.equation == case.equation else rule for rule in given]
     idle = [attrs.evolve(rule, rewrite=lambda node: None) if rule.equation == case.equation else rule for rule in given]
     assert run_case(case, idle, STAGES) == "the law does not fire"
-    assert run_case(attrs.evolve(case, wanted=None), given, STAGES) is not None
+    assert run_case(attrs.evolve(case, output_text=None), given, STAGES) is not None
     with pytest.raises(Exception, match="changes the number of rows"):
         run_case(case, broken, STAGES)
 
