@@ -177,11 +177,11 @@ def decoded(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
     return batch
 
 
+# Short files, read in one go: opening one takes longer than reading it.
+
 # Files below this size take longer to open than to read.
 SHORT_BYTES = 1 << 20
 # Files below this size are always read in one go.
-# Short files, read in one go: opening one takes longer than reading it.
-
 VERY_SHORT_BYTES = 64 << 10
 # Other short files are read in one go if at least one row in this many is requested.
 SHARE_OF_ROWS = 4
