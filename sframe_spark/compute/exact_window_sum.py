@@ -334,7 +334,7 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
         result[some] = deviations_in_pairs(numbers[first:last], counts[some], starts[some] - first, stops[some] - first)
     result[counts <= 1] = 0.0
     left = np.flatnonzero(np.isnan(result))
-    # Few are left most often: those of all pieces are looked at together.
+    # Mostly few windows are undecided, so those of all blocks are recomputed together.
     for some, first, last in window_blocks(len(numbers), starts[left], stops[left]):
         selection = left[some]
         sums = sums_and_squares_of_windows(numbers[first:last], starts[selection] - first, stops[selection] - first)

@@ -98,7 +98,7 @@ SEARCH_BLOCK = 1 << 14
 SMALL_SAMPLE = 1 << 10
 # At least this many buckets per number.
 BUCKETS_FOR_EACH = 2
-# So many places among numbers tell whether these lie evenly: most neighbours are so many numbers is_spread, and as many buckets, by this.
+# Evenness is estimated from a sample of this size: neighbours in it should be at least 1 / MIN_EVEN of their expected distance apart.
 SAMPLED_NUMBERS, MIN_EVEN = 64, 8
 
 
@@ -233,7 +233,7 @@ def max_bits(numbers: int) -> int:
 BITS = 63
 # Smaller inputs gain nothing.
 SMALL_SORT = 1 << 12
-# Where so many of the rows share the leading bits of their numbers, these do not tell them is_spread.
+# If more than one row in this many shares its leading bits with a neighbour, these separate rows too badly.
 MAX_SHARED = 8
 
 
@@ -328,7 +328,7 @@ def ranks_of(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
 
 
 def order_by_leading(numbers: np.ndarray, row_bits: int, bits: int = 64) -> np.ndarray:
-    """The order by numbers without sign, found by as many of their leading bits as leave scratch for the number of the row."""
+    """Return the argsort of unsigned numbers: sort by as many leading bits as leave space for the row id, then resolve ties."""
     left_out = np.uint64(bits + row_bits - BITS)
     leading = (numbers >> left_out).astype(np.int64) << row_bits
     order = np.sort(leading | np.arange(len(numbers))) & ((1 << row_bits) - 1)
@@ -362,7 +362,7 @@ def as_ordered_ints(numbers: np.ndarray) -> np.ndarray:
 # Ranks of strings in byte order, by sorting eight bytes at a time as a number: several times faster than comparing strings.
 
 WORD = 8
-# Texts that so many words do not tell is_spread are compared as texts.
+# Strings that agree in this many words are compared as strings.
 MAX_WORDS = 4
 _SIGN = np.uint64(1 << 63)
 

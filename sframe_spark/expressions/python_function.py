@@ -44,13 +44,13 @@ class PythonFunction:
     skip_missing
         Missing values are not given to the function: the result is missing.
     memo
-        What this application of the function gave so far; None: nobody keeps it. Compared by identity: a function applied twice makes two columns.
+        Results of this application so far; None if they are not cached. Compared by identity: a function applied twice makes two columns.
     numbered
-        The last argument is the number of the row: rows whose results the memo has are not given to the function.
+        The last argument is the row id: the function is not called for rows whose results the memo has.
     guess
-        The first rows told the type of the results: nothing is changed to fit it. None: it was asked for.
+        Set if the result type was inferred from the first rows: results are then not converted. None if the user requested a type.
     made
-        Results are measured while they are made, and a batch of too many bytes is cut; None: a batch is what it is.
+        Limits the bytes of a batch: results are measured as they are computed, and the batch is split. None: no limit.
     """
 
     function: Callable[[Any], Any] = attrs.field(eq=id)
@@ -228,7 +228,7 @@ def _unpacked(content: PackedFunction, *rest: Any) -> PythonFunction:
 
 
 def retained_copy(result: Any) -> Any:
-    """A result as it can be looked at more than once, whatever is called next.
+    """Return a result that can be read repeatedly and that later calls cannot change.
 
     What can be gone through only once, such as a generator, becomes a list; what can be changed is copied.
 

@@ -1,4 +1,4 @@
-"""What the families of aggregates share: type checks and the collected form."""
+"""The contract and the table of aggregate functions, and aggregates in Spark over the collected rows of a group."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, .
 
 @attrs.frozen
 class Way:
-    """How a query goes about its aggregates.
+    """How a Spark query computes its aggregates.
 
     Parameters
     ----------
     summed
-        Which floats have a part in sums; others make the query fail, as it is then made anew.
+        Which floats the query can sum; others make it fail, and it is then built again for more floats.
     is_whole
-        Aggregates are those of all rows, not of groups.
+        Aggregates are over all rows, not per group.
     """
 
     summed: SummedFloats = SummedFloats.EVERY
@@ -48,12 +48,12 @@ class Way:
 
     @property
     def has_every_number(self) -> bool:
-        """True when no float makes the query fail."""
+        """Whether no float makes the query fail."""
         return self.summed is SummedFloats.EVERY
 
 
 def the_only(made: Sequence[str]) -> Column:
-    """The one column that Spark made."""
+    """Return the only column that Spark computed."""
     from pyspark.sql import functions as F
 
     return F.col(made[0])
@@ -61,34 +61,34 @@ def the_only(made: Sequence[str]) -> Column:
 
 @attrs.frozen(eq=False)
 class SeveralColumns:
-    """An aggregate that is made of several aggregates of Spark.
+    """An aggregate computed from several Spark aggregates.
 
     Parameters
     ----------
     columns
-        The aggregates; those that are texts of SQL are made once for all that have the same.
+        The Spark aggregates; those given as SQL strings are shared between aggregates that have the same.
     finish
-        The value, of the names of the columns that the last step made.
+        Builds the value from the names of the columns that the last step computed.
     steps
-        Texts of what is made of columns of some names, in one select after the other.
-    beside
-        What the aggregates read beside the columns of the rows: texts of columns by their names, in one select after the other.
+        Successive selects: each maps column names to SQL strings over them.
+    helpers
+        Helper columns that the aggregates read, added by successive selects: SQL strings by column name.
     """
 
     columns: Sequence[Column | str]
     finish: Callable[[Sequence[str]], Column] = the_only
     steps: Sequence[Callable[[Sequence[str]], Sequence[str]]] = ()
-    beside: Sequence[Mapping[str, str]] = ()
+    helpers: Sequence[Mapping[str, str]] = ()
 
     @property
     def is_plain(self) -> bool:
-        """True when the value is the one column that Spark made."""
+        """Whether the value is the only column that Spark computed."""
         return self.finish is the_only and not self.steps
 
 
 Exact = Callable[[Sequence[str], Sequence[ColumnType], tuple[Any, ...], Way], SeveralColumns | None]
 
-# Aggregates of numbers and vectors, of which the partial results are those of numbers.
+# Aggregates of numbers and of vectors whose partial results exist only for numbers.
 SINGLE = ("sum", "mean")
 
 
@@ -136,7 +136,7 @@ class AggregateFunction:
     exact: Exact | None = None
 
     def in_spark(self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: Way) -> SeveralColumns:
-        """The aggregates of Spark that it is made of, over columns of these names, and what is done with these afterwards."""
+        """Return the Spark aggregates over columns of these names from which it is computed, and how."""
         result = None if self.exact is None else self.exact(names, types, parameters, way)
         if result is not None:
             return result
@@ -146,7 +146,7 @@ class AggregateFunction:
         return SeveralColumns(made) if finish is None else SeveralColumns(made, lambda made: finish(F.col(made[0]), types, parameters))
 
     def decomposes(self, types: Sequence[ColumnType]) -> bool:
-        """True when the aggregate of columns of these types follows from partial results; sums of vectors have parts of their own."""
+        """Return whether the aggregate of columns of these types is computed from partial results; sums of vectors have their own."""
         return self.decomposition is not None and (ARRAY not in types or self.name not in SINGLE)
 
 
@@ -239,7 +239,7 @@ def define_aggregate(
 
 
 class CheckedValue:
-    """A reduction, or the end of one, of others that is told where its value is not of the type that it infers; Arrow's values are Python's."""
+    """A plug-in's ``reduce`` or ``finish`` with a check that its value has the inferred type; Arrow scalars become Python values."""
 
     def __init__(self, name: str, infer: Infer, function: Callable[[Any, Sequence[ColumnType], tuple[Any, ...]], Any]) -> None:
         self.name, self.infer, self.function = name, infer, function

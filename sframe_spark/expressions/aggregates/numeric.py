@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Sums, means and spreads of floats as Spark adds them up: without rounding, and rounded once, as the kernels give them.
+# Exact sums, means and variances of floats in Spark, rounded once, equal to those of the kernels.
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
 Values = Callable[[np.ndarray, Digits, Digits | None], np.ndarray]
-# Squares of the smallest floats are whole multiples of this power of two, which is a place of digits.
+# A place of digits not above the square of the smallest float.
 LOWEST_SQUARE, MORE_BITS = -54, 40 * 54 - 2148
 INFINITE = "DOUBLE('Infinity')"
 LEFT_OUT = "numbers that are not usual ones were left out"
@@ -56,7 +56,7 @@ LEFT_OUT = "numbers that are not usual ones were left out"
 
 @attrs.frozen
 class DigitSums:
-    """The columns of a query that sums of one column of numbers are made of.
+    """The Spark aggregates from which exact sums of one column follow.
 
     Parameters
     ----------
@@ -86,10 +86,10 @@ class DigitSums:
         return self.name if self.column_type == FLOAT else f"CAST({self.name} AS DOUBLE)"
 
     @property
-    def beside(self) -> list[dict[str, str]]:
-        """Columns that many of the aggregates read: the number, zero where it is not a usual one, then its square and what that lacks."""
-        # Casts of others to whole numbers are errors in the session of a user of Spark Connect.
-        # As it is never missing by its type either, Spark's code for digits does not ask at each step.
+    def helpers(self) -> list[dict[str, str]]:
+        """Helper columns: the number, zero if outside the window, then its square and the rounding error of that."""
+        # In ANSI mode (a Spark Connect session) casting numbers outside the window to ints would fail.
+        # And as the column is not nullable, Spark's generated code does not check for null at each step.
         columns = {self._in_window: f"coalesce(CASE WHEN {self.window.holds(self.number)} THEN {self.number} END, 0.0D)"}
         return [columns, dict(zip(self._of_square, square_of(self._in_window), strict=True))] if self.has_squares else [columns]
 
@@ -102,7 +102,7 @@ class DigitSums:
         return f"{self.name}_square", f"{self.name}_lacking"
 
     def columns(self) -> list[str]:
-        """How many numbers there are, the sum of those that are infinite or NaN, what is known of unusual ones, and sums of digits."""
+        """Return SQL for the count, the sum of infinite and NaN numbers, those outside the window, and the sums of digits."""
         number = self.number
         is_finite = f"abs({number}) < {INFINITE}"
         non_finite = f"sum(CASE WHEN NOT {is_finite} THEN {number} END)"
@@ -117,7 +117,7 @@ class DigitSums:
     def aggregate(self, finish: Callable[[Sequence[str]], Column], is_in_spark: bool = False) -> SeveralColumns:
         """The aggregate that a function makes of the columns, or of what the steps made of these."""
         steps = [lambda made: [*made[:3], *carried(made[3:])], lambda made: [*made[:3], *leading(made[3:], self.window.lowest)]]
-        return SeveralColumns(self.columns(), finish, steps if is_in_spark else (), self.beside)
+        return SeveralColumns(self.columns(), finish, steps if is_in_spark else (), self.helpers)
 
     def in_python(self, values: Values, made: Sequence[str]) -> Column:
         """What a function gives for the counts and the sums of groups, of the columns that Spark made."""
@@ -140,7 +140,7 @@ class DigitSums:
 
 
 def refused() -> Column:
-    """The error that makes a query be made anew."""
+    """Return the error upon which the query is built again for more floats."""
     from pyspark.sql import functions as F
 
     return F.raise_error(F.lit(error_transport().packed(NumbersLeftOutError(LEFT_OUT)))).cast("double")
@@ -201,7 +201,7 @@ def variances_of_all(counts: np.ndarray, totals: Digits, squares: Digits | None)
 
 
 def variance_states(counts: np.ndarray, totals: Digits, squares: Digits) -> list[VarianceState]:
-    """The moments of the numbers of groups."""
+    """Return the variance state of each group."""
     return [
         VarianceState(count, totals.sum_of(group), squares.units(group, LOWEST_SQUARE) >> MORE_BITS) for group, count in enumerate(counts.tolist())
     ]
@@ -235,7 +235,7 @@ RAGGED = "vectors of different lengths have no sum and no mean: make the lengths
 
 @attrs.frozen(eq=False)
 class VectorSum:
-    """What some rows add up to.
+    """The exact sum of some vectors.
 
     Parameters
     ----------
@@ -499,17 +499,17 @@ def _finish_column_vector_mean(column: Column, types: Types, parameters: Paramet
 
 
 def variance_of(part: VarianceParts, types: Types, parameters: Parameters) -> float:
-    """Population variance from the moments of all rows; zero for a group with one value (even NaN) or none."""
+    """Population variance from the variance state of all rows; zero for a group with one value (even NaN) or none."""
     return part[1].squares / part[1].count if part[1].count > 1 else 0.0
 
 
 def deviation_of(part: VarianceParts, types: Types, parameters: Parameters) -> float:
-    """Population standard deviation from the moments of all rows; zero for a group with one value (even NaN) or none."""
+    """Population standard deviation from the variance state of all rows; zero for a group with one value (even NaN) or none."""
     return math.sqrt(variance_of(part, types, parameters))
 
 
 def column_variance_of(part: VarianceParts, types: Types, parameters: Parameters) -> float | None:
-    """Variance of a whole column from the moments of all rows, degrees of freedom taken from the count; missing when there is no value.
+    """Variance of a whole column from the variance state of all rows, degrees of freedom taken from the count; missing when there is no value.
 
     Raises
     ------
@@ -523,7 +523,7 @@ def column_variance_of(part: VarianceParts, types: Types, parameters: Parameters
 
 
 def column_deviation_of(part: VarianceParts, types: Types, parameters: Parameters) -> float | None:
-    """Standard deviation of a whole column from the moments of all rows, degrees of freedom taken from the count."""
+    """Standard deviation of a whole column from the variance state of all rows, degrees of freedom taken from the count."""
     result = column_variance_of(part, types, parameters)
     return None if result is None else math.sqrt(result)
 
@@ -539,7 +539,7 @@ def _exact_column_variance(names: Sequence[str], types: Types, parameters: Param
         error = F.raise_error(F.lit(error_transport().packed(UnsupportedOperationError(NO_SPREAD.format(freedom))))).cast("double")
         return F.when((rows > 0) & (rows <= freedom), error).when(count > 0, numbers.in_python(partial(column_variances, freedom), sums))
 
-    return SeveralColumns([*numbers.columns(), "count(1)"], finish, beside=numbers.beside)
+    return SeveralColumns([*numbers.columns(), "count(1)"], finish, helpers=numbers.helpers)
 
 
 def column_variances(freedom: int, counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Aggregates from partial results: what each run of rows contributes, a few numbers that tasks compute side by side."""
+"""Aggregates from partial results, which tasks compute in parallel for ranges of rows and merge."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def mean_of(part: tuple[int, ExactSum], types: Types, parameters: Parameters) ->
 
 
 def variance_part(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> VarianceParts:
-    """Rows, and the moments of the values that are not missing."""
+    """Return the number of rows, and the variance state of the values that are not missing."""
     return rows, VarianceState.of(floats(arrays[0]))
 
 
 def merged_variances(first: VarianceParts, second: VarianceParts, types: Types) -> VarianceParts:
-    """Rows and moments of both."""
+    """Merge the numbers of rows and the variance states."""
     return first[0] + second[0], first[1].merged(second[1])
 
 

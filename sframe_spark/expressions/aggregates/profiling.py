@@ -1,4 +1,4 @@
-"""A summary of a column in one pass: moments, an estimate of how many values differ, how often each occurs while they are few, and frequent ones."""
+"""One-pass aggregates for profiling and charts: histograms, label counts, key types of dicts, column summaries and rank counts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sframe_spark.values.value_model import family_of
 _KINDS = (INT_KIND, FLOAT_KIND)
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
-# How many numbers are missing, NaN, infinite; the smallest and the largest finite one, and the moments of the finite ones.
+# How many numbers are missing, NaN, infinite; the smallest and the largest finite one, and the variance state of the finite ones.
 RangePart = tuple[int, int, int, float, float, VarianceState]
 
 
@@ -277,7 +277,7 @@ def _as_texts(part: Mapping[Any, frozenset[str]], types: Sequence[ColumnType], p
 
 
 def _infer_items(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """A dict from each key to the kinds of its values, in a text; parameter: the keys that are looked at, all where there is none."""
+    """A dict from each key to the kinds of its values, in a text; parameter: the keys to examine, all if there is none."""
     require("the kinds of values", types[0], (DICT_KIND,))
     if parameters and not types[0].is_encoded:
         native_keys(types[0], parameters[0])
@@ -298,7 +298,7 @@ _SUMMARIZED_TYPES = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
 
 @attrs.frozen(eq=False)
 class ColumnSummary:
-    """What a run of rows tells.
+    """The partial result of a summary.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ class ColumnSummary:
     smallest, largest
         Of these numbers; infinite where there are none.
     registers
-        Of the estimate of how many values differ, NaN apart: for each, the most leading zeros of a hash, and one.
+        Of the estimate of the number of distinct values, without NaN: for each, the most leading zeros of a hash, and one.
     values, counts
         Different values, NaN apart, and how often each occurs at smallest.
     error
@@ -371,7 +371,7 @@ def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Arra
 
 
 def _few_or_frequent(values: pa.Array, counts: pa.Array, error: int) -> tuple[pa.Array, pa.Array, int]:
-    """All values while they are few; of more, as many as make sure that none in more than one of ``FREQUENT_SHARE`` rows is lost.
+    """All values while they are few; of more, as many as guarantee that none in more than one of ``FREQUENT_SHARE`` rows is lost.
 
     What is taken off one count is taken off more than ``FREQUENT_SHARE`` others too: in the end it is less than that share of the rows.
 
@@ -385,7 +385,7 @@ def _few_or_frequent(values: pa.Array, counts: pa.Array, error: int) -> tuple[pa
         subtracted = int(np.partition(numbers, len(numbers) - FREQUENT_SHARE - 1)[len(numbers) - FREQUENT_SHARE - 1])
     values, numbers = values.filter(pa.array(numbers > subtracted)), numbers[numbers > subtracted] - subtracted
     while values.nbytes > MAX_BYTES:
-        # Long texts: fewer are kept, and the error tells it.
+        # Long strings: keep fewer values, and increase the error accordingly.
         less = int(np.median(numbers))
         values, numbers, subtracted = values.filter(pa.array(numbers > less)), numbers[numbers > less] - less, subtracted + less
     return values, pa.array(numbers), error + subtracted
@@ -424,7 +424,7 @@ def _as_dict(part: ColumnSummary, types: Sequence[ColumnType], parameters: tuple
 
 
 def _infer_summary(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """A dict of all that is told; NaN takes no part in it, but as a row."""
+    """The result is a dict; NaN only counts as a row."""
     require("a summary", types[0], _SUMMARIZED_TYPES)
     if types[0].kind == DATETIME_KIND and types[0] != DATETIME:
         require("a summary of date-times", types[0], ())

@@ -132,7 +132,7 @@ def adds_up_floats(node: PlannerNode) -> bool:
 
 def with_helper_columns(df: DataFrame, aggregates: Sequence[SeveralColumns]) -> DataFrame:
     """The rows with the additional columns that the aggregates read."""
-    for step in zip_longest(*(several.beside for several in aggregates), fillvalue={}):
+    for step in zip_longest(*(several.helpers for several in aggregates), fillvalue={}):
         found = {name: text for columns in step for name, text in columns.items()}
         df = df.selectExpr("*", *[f"{text} AS {name}" for name, text in found.items()])
     return df
