@@ -18,7 +18,7 @@ import pyarrow as pa
 from benchmarks.scale.fake_frames import FOOTER_BYTES, bounded, make_hole
 from benchmarks.scale.shapes import FEW_GROUPS
 from sframe_spark.engine.runtime.scheduler import RangeTask
-from sframe_spark.engine.runtime.tasks import Tries, part_of_range, summarize_range, write_range
+from sframe_spark.engine.runtime.tasks import EarlyStop, part_of_range, summarize_range, write_range
 from sframe_spark.engine.spark.file_checks import require_valid_pages
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.planner.chunk import Chunk
@@ -108,20 +108,20 @@ class FakeCluster:
         engine = "sframe_spark.engine"
         with contextlib.ExitStack() as stack:
             for name, value in {
-                f"{engine}.segments.range_workers.run_tasks": self.run_tasks,
-                f"{engine}.segments.range_workers.get_session": lambda *size: None,
-                f"{engine}.segments.range_workers.default_parallelism": lambda session: self.cores,
-                f"{engine}.segments.range_workers.require_readable": lambda node: None,
-                f"{engine}.segments.range_workers.require_writable": lambda directory: None,
-                f"{engine}.spark.page_checks.run_tasks": self.run_tasks,
-                f"{engine}.datasets.new_datasets.query.write_parquet": self.query,
+                f"{engine}.runtime.scheduler.run_tasks": self.run_tasks,
+                f"{engine}.runtime.scheduler.get_session": lambda *size: None,
+                f"{engine}.runtime.scheduler.default_parallelism": lambda session: self.cores,
+                f"{engine}.runtime.scheduler.require_readable": lambda node: None,
+                f"{engine}.runtime.scheduler.require_writable": lambda directory: None,
+                f"{engine}.spark.file_checks.run_tasks": self.run_tasks,
+                f"{engine}.runtime.dataset_writer.query.write_parquet": self.query,
                 # Which reads some rows.
-                f"{engine}.runs.section_runs.has_few_groups": lambda node, keys: not self.many_groups,
-                f"{engine}.planning.placement.is_spark_local": lambda: False,
-                f"{engine}.planning.placement.is_started": lambda: True,
+                f"{engine}.execution.executor.has_few_groups": lambda node, keys: not self.many_groups,
+                f"{engine}.physical.placement.is_spark_local": lambda: False,
+                f"{engine}.physical.placement.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.
-                f"{engine}.planning.gathered.MAX_EXCHANGE_RUNS": 0,
-                f"{engine}.datasets.new_datasets.require_writable": lambda directory: None,
+                f"{engine}.physical.local_strategies.MAX_EXCHANGE_RUNS": 0,
+                f"{engine}.runtime.dataset_writer.require_writable": lambda directory: None,
                 # Nothing is known of the files from other simulations.
                 "sframe_spark.storage.parquet.checksums.VERIFIED_COLUMNS": VerifiedColumns(),
                 "sframe_spark.storage.segments.pruning.segment_footer": self.footer,
@@ -150,7 +150,7 @@ def summarized(task: RangeTask, places: Sequence[int]) -> list[Any]:
     return found
 
 
-def part(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], max_bytes: float, tries: Tries) -> Any:
+def part(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], max_bytes: float, tries: EarlyStop) -> Any:
     """What some rows contribute."""
     numbers = np.arange(ROWS_OF_A_PART) % FEW_GROUPS
     columns = [pa.array(numbers).cast(kind.physical) for kind in facts[0].schema]

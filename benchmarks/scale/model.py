@@ -11,7 +11,7 @@ import attrs
 from benchmarks.scale.programs import Program, Way
 from benchmarks.scale.shapes import VALUE_BYTES, Shape
 from sframe_spark.engine.runtime.scheduler import row_ranges
-from sframe_spark.engine.spark.file_checks import CHECKED_HERE, MAX_WORKS
+from sframe_spark.engine.spark.file_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
 from sframe_spark.engine.spark.query import BYTES_OF_KEY, Flow, partitions_for
 from sframe_spark.planner.node import PlannerNode
 
@@ -101,7 +101,7 @@ def of_query(program: Program, shape: Shape, cores: int) -> Cost:
     """A query of Spark: files are checked, scanned, and sorted in the order of the result, before which Spark samples."""
     columns, made = program.columns(shape.columns)
     kept = int(shape.rows * program.share)
-    checks = min(shape.segments, MAX_WORKS) if shape.size > CHECKED_HERE else 0
+    checks = min(shape.segments, MAX_CHECK_TASKS) if shape.size > MAX_BYTES_CHECKED_LOCALLY else 0
     scan = scan_tasks(shape, cores)
     passes, count = 1 + (program.name == "sort"), exchanges(program, shape)
     before, after = (columns * VALUE_BYTES + BYTES_OF_KEY) * shape.rows, (made * VALUE_BYTES + BYTES_OF_KEY) * kept

@@ -19,7 +19,7 @@ from benchmarks.scale.model import JOIN, cost, exchanges, is_broadcast, tasks_of
 from benchmarks.scale.programs import BY_NAME, PROGRAMS, Frames, Way, opened
 from benchmarks.scale.shapes import LARGE, Shape
 from benchmarks.scale.simulated_driver import RESULTS, SIMULATED, simulate
-from sframe_spark.engine.spark.file_checks import CHECKED_HERE, MAX_WORKS
+from sframe_spark.engine.spark.file_checks import MAX_BYTES_CHECKED_LOCALLY, MAX_CHECK_TASKS
 from sframe_spark.engine.spark.query import flow_of, partitions_for
 from sframe_spark.storage.manifest import segment_index
 
@@ -82,8 +82,8 @@ def test_the_model_tells_the_tasks_that_the_engine_plans(frames: Frames, blocks:
 def test_files_of_a_query_are_checked_by_few_works(frames: Frames, name: str) -> None:
     done = simulate(name, SHAPE, frames, CORES)
     assert done.queries == 1 and done.footers == 0
-    assert MAX_WORKS <= done.jobs[-1]["works"] <= 2 * MAX_WORKS
-    assert done.jobs[-1]["own_bytes"] <= MOST_BYTES_OF_SEGMENT * (SHAPE.segments + SHAPE.quotes.segments + MAX_WORKS)
+    assert MAX_CHECK_TASKS <= done.jobs[-1]["works"] <= 2 * MAX_CHECK_TASKS
+    assert done.jobs[-1]["own_bytes"] <= MOST_BYTES_OF_SEGMENT * (SHAPE.segments + SHAPE.quotes.segments + MAX_CHECK_TASKS)
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -138,7 +138,7 @@ def test_spark_exchanged_rows_as_often_as_the_model_says(name: str) -> None:
         program, shape = BY_NAME[name], Shape(run["rows"], run["columns"], run["segments"])
         # One for each exchange, one that samples, one for the result; groups are tried in parts before, and a small side of a join is sent.
         others = int(program.name in ("group-by, many groups", "unique")) + int(program.name == JOIN and is_broadcast(shape.quotes))
-        checks = int(shape.size > CHECKED_HERE)
+        checks = int(shape.size > MAX_BYTES_CHECKED_LOCALLY)
         assert run["stages"] - others - 2 in (exchanges(program, shape), exchanges(program, shape) + checks)
         # Compressed, and short numbers are short.
         assert 0.05 < run["exchanged"] / cost(program, shape, run["cores"]).exchanged < 1
