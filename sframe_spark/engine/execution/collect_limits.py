@@ -1,4 +1,4 @@
-"""All rows in one piece: what that would need is told before anything is computed or read."""
+"""Memory checks before all rows are collected, before anything is computed or read."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ ADVICE = "go through the rows (for row in ...), take some of them (head, a slice
 
 
 def require_memory(node: PlannerNode, as_objects: bool = False) -> None:
-    """Refuse to bring rows together that need more memory than there is; what is not known before they are computed does not count.
+    """Refuse to collect rows that certainly need more memory than is available.
 
-    Rows of a join that may be many are counted for it: they would be made first, and refused then.
+    Rows of a join that may be many are counted first.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ def require_memory(node: PlannerNode, as_objects: bool = False) -> None:
 
 
 def needed_bytes(node: PlannerNode, rows: int, as_objects: bool) -> int:
-    """What so many rows of a node need in one piece, about."""
+    """Estimate the bytes of collected rows."""
     size = row_bytes(sizes_of(node)[id(node)], 0)
     return int(rows * (size + OBJECT_BYTES * node.facts.width * as_objects))
 
 
 def rows_of_join(node: PlannerNode, as_objects: bool) -> int | None:
-    """The number of rows of a join that may have too many; None where they may not, and where they must be made to be counted."""
+    """Count the rows of a join that may be too many; None where there is no need, or no way without computing them."""
     most = node.length.at_most
     if most is None or most <= FEW_ROWS or not any(below.operator.matched_keys() for below in postorder([node])):
         return None
@@ -65,7 +65,7 @@ def rows_of_join(node: PlannerNode, as_objects: bool) -> int | None:
 
 
 def require_bytes(needed: int, rows: int, width: int, what: str) -> None:
-    """Refuse what needs more memory than there is.
+    """Refuse what needs more memory than is available.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def require_bytes(needed: int, rows: int, width: int, what: str) -> None:
 
 
 def require_memory_in_numpy(rows: Sequence[Sequence[Any]]) -> None:
-    """Refuse to make one numpy array of rows with texts that has no room.
+    """Refuse to make a numpy array of rows with strings that does not fit in memory.
 
     Every cell gets four bytes for each character of the longest text, unless some value is missing, or neither text nor number.
 

@@ -1,4 +1,4 @@
-"""Rows that leave by ranges: each range of a section is worked on where its rows are, in Spark tasks or, where these are few or in memory, here."""
+"""Export of rows as files: each task writes its range, in Spark tasks or, for few rows and rows in memory, in this process."""
 
 from __future__ import annotations
 

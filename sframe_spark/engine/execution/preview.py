@@ -1,4 +1,4 @@
-"""Peeks: the first rows of users' DataFrames to look at, by a limit query that fixes nothing and copies nothing.
+"""Previews: the first rows of users' DataFrames by a limit query, which fixes and copies nothing.
 
 See docs/decisions/011-spark-frames.md.
 """
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 def preview_of(node: PlannerNode, count: int) -> Chunk | None:
-    """At most ``count`` rows as they come from a user's DataFrame whose rows are not fixed; None where a look at the rows is to be taken instead.
+    """Return at most ``count`` rows of a user's DataFrame that is not fixed, in any order; None where a regular action is needed.
 
-    The rows are to be looked at by people, or by who wants to know what kind of values there are: others may be the first ones later.
+    They are for display and for guessing types only: later the first rows may be others.
     """
     if count > MAX_FIRST_ROWS:
         return None
@@ -51,7 +51,7 @@ def preview_of(node: PlannerNode, count: int) -> Chunk | None:
 
 
 def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
-    """The plan of rows made one by one of the rows of one DataFrame, in whatever order these come; None for others.
+    """Return the plan of rows derived row by row from one DataFrame, in any order; None for other rows.
 
     Users' functions are called once for each row, which only rows with a number can promise. ``parts``: also of some of the first rows.
     """
@@ -73,7 +73,7 @@ def _is_limit(node: PlannerNode) -> bool:
 
 
 def _first_rows(df: DataFrame, schema: Schema) -> Chunk:
-    """The rows of a query with a limit, from as few tasks as give them.
+    """Run a query with a limit in as few Spark tasks as possible.
 
     Spark starts a task for each partition where it sends Arrow data, but not for rows as Python values, which a few first rows may well be.
     """
@@ -88,7 +88,7 @@ def _first_rows(df: DataFrame, schema: Schema) -> Chunk:
 
 
 def _as_python(column: Column, physical: pa.DataType) -> Column:
-    """A column in a form whose Python values tell all: a date-time of any year, the order of a dict's keys."""
+    """Return a column in a form whose Python values lose nothing: any year of a datetime, the order of a dict's keys."""
     from pyspark.sql import functions as F
 
     if pa.types.is_timestamp(physical):
@@ -102,7 +102,7 @@ def _as_python(column: Column, physical: pa.DataType) -> Column:
 
 
 def _from_python(values: list[Any], physical: pa.DataType) -> pa.Array:
-    """What :func:`_as_python` gave, in the physical form."""
+    """Convert the values of :func:`_as_python` to the physical type."""
     if pa.types.is_timestamp(physical):
         return pa.array(values, pa.int64()).cast(physical)
     if pa.types.is_map(physical):

@@ -1,4 +1,4 @@
-"""Orders that files of others seem to be in: compared with the rows the first time that a plan could use them, and known from then on.
+"""Validation of external files: orders that they claim are verified the first time that a plan could use them, and changed files are detected.
 
 Nobody promised such an order to us, so one that does not hold is no error: the plan is made without it, and the rows are not compared again.
 """
@@ -60,7 +60,7 @@ def break_in_range(
     return start + found[0], [(before, at) for before, at in values]
 
 
-# Before anything is told of rows: files of others, whose recorded statistics plans rely on, are still the ones that were opened.
+# Change detection: external files must still be those whose statistics plans rely on.
 
 
 def require_unchanged_files(root: PlannerNode) -> None:

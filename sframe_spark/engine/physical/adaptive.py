@@ -1,4 +1,4 @@
-"""Rows that are counted before they are made, of joins above all: how many there are decides where, and whether, they are made."""
+"""Adaptive probes: counting the matches of joins before they are computed, first rows, and the number of groups."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from sframe_spark.process.memory import memory_for_batches
 
 
 def is_to_be_counted(node: PlannerNode) -> bool:
-    """True for a join whose number of rows follows from its inputs once these are there, and is not known yet.
+    """Return whether the rows of a join should be counted once its inputs are computed.
 
-    How many rows inputs have that are not there yet may still tell that there are few.
+    Inputs that are not computed yet may still turn out to be few rows.
     """
     if node.operator.counts_rows:
         return not node.operator.is_counted
@@ -41,13 +41,13 @@ def is_to_be_counted(node: PlannerNode) -> bool:
 
 
 def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
-    """A join over sources, as it is placed, with the number of its rows."""
+    """Return a join over sources with its rows counted."""
     return with_known_rows(node) if node.operator.counts_rows else with_counted_rows(node, placement.rows_to_run)
 
 
 @memory_for_batches()
 def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
-    """A join over a source to be searched, with the number of its rows."""
+    """Count the matches of a join that searches its right input."""
     operator, (left, right) = node.operator, node.inputs
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
     batches = PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows)
@@ -56,7 +56,7 @@ def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
 
 
 def with_known_rows(node: PlannerNode) -> PlannerNode:
-    """An operator over sources that counts its rows, with their number."""
+    """Let an operator over sources count its rows."""
     facts = [child.facts for child in node.inputs]
     operator = node.operator.counted([Lookup.of(source_of(child)) for child in node.inputs], facts)
     return PlannerNode(operator, node.inputs, attrs.evolve(node.facts, length=operator.infer_length(facts)))
@@ -64,9 +64,9 @@ def with_known_rows(node: PlannerNode) -> PlannerNode:
 
 @memory_for_batches()
 def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
-    """Rows ``start..stop`` of a join, or of columns computed of it row by row; pairs before these are counted, not made.
+    """Return rows ``start..stop`` of a join, or of row-wise columns over it; earlier matches are counted, not computed.
 
-    None where somebody must make them: many rows to be searched for, or a user's function.
+    None where the left side has many rows, or a user's function is called.
     """
     join = join_below(node)
     if join is None:
@@ -99,27 +99,27 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
 
 
 def join_below(node: PlannerNode) -> PlannerNode | None:
-    """The join, of those that count their rows, whose rows a node has with columns computed row by row."""
+    """Return the countable join below row-wise nodes, or None."""
     node = below_columns(node)
     return node if node.operator.counts_rows or node.operator.counts_matches else None
 
 
 def below_columns(node: PlannerNode) -> PlannerNode:
-    """The node from which the columns of another one are computed row by row."""
+    """Return the node below all row-wise nodes."""
     while node.operator.row_wise and len(node.inputs) == 1:
         node = node.inputs[0]
     return node
 
 
 def base_of_rows(node: PlannerNode) -> PlannerNode:
-    """The lowest node of a graph of which a node has one row for each row, in its place."""
+    """Return the lowest node in the graph of a node with the same row domain."""
     while node.inputs and all(child.facts.domain is node.facts.domain for child in node.inputs):
         node = node.inputs[0]
     return node
 
 
 def row_wise_above(join: PlannerNode, node: PlannerNode) -> list[PlannerNode]:
-    """The nodes from a join, which is not one of them, up to a node."""
+    """Return the nodes above a join up to a node."""
     above = []
     while node is not join:
         above.append(node)
@@ -128,12 +128,12 @@ def row_wise_above(join: PlannerNode, node: PlannerNode) -> list[PlannerNode]:
 
 
 def can_be_counted(side: PlannerNode) -> bool:
-    """True for few rows that no function of the user's has a part in, which would be called again."""
+    """Return whether a side is few rows without users' functions, which would be called again."""
     return is_small(side) and not any(map(calls_python, postorder([side])))
 
 
 def may_have_many(plan: PlannerNode) -> bool:
-    """True for the columns of a join that may have many rows, and that can be counted without them: of few rows, or made by threads."""
+    """Return whether a plan is a join that may have many rows and whose matches can be counted."""
     join = below_columns(plan)
     if join.length.rows is not None or (join.length.at_most is not None and join.length.at_most <= config.small_rows):
         return False
@@ -146,13 +146,13 @@ def may_have_many(plan: PlannerNode) -> bool:
 
 
 def are_few_to_make(node: PlannerNode) -> bool:
-    """True for rows that are so few, of so few bytes, that making them tells their number sooner than a plan for counting them would."""
+    """Return whether computing so few rows is faster than planning to count them."""
     most = node.length.at_most
     return most is not None and most <= config.small_rows and bytes_of_rows(node, most) <= config.memory_budget
 
 
 def is_much_to_make(plan: PlannerNode) -> bool:
-    """True for rows of unknown number that ranges of stored rows give, no user's function among it, and that are too many bytes for one result."""
+    """Return whether a plan over stored rows, without users' functions, may have too many rows to compute just for their number."""
     if plan.length.rows is not None or plan.length.at_most is None or plan_size_of(plan) is None or any(map(functions_of, postorder([plan]))):
         return False
     return bytes_of_rows(plan, plan.length.at_most) > config.memory_budget and (_is_of_ranges(plan) or _only_filters(plan))
@@ -164,13 +164,13 @@ def _is_of_ranges(plan: PlannerNode) -> bool:
 
 
 def _only_filters(plan: PlannerNode) -> bool:
-    """True for filters of stored rows, one above another with columns beside: several sections, of which counting reads what decides."""
+    """Return whether a plan consists of filters and row-wise operators over stored rows."""
     nodes = list(postorder([plan]))
     return all(_is_of_ranges(node) if node.operator.is_source else node.operator.row_wise or node.operator.filters for node in nodes)
 
 
 def can_be_searched(join: PlannerNode) -> bool:
-    """True for a join of which threads count the matches: the right side is there to be searched in, the left one is read range by range."""
+    """Return whether threads can count the matches of a join: the right side is stored, and the left one is read by range."""
     if not join.operator.counts_matches:
         return False
     left, right = join.inputs
@@ -179,32 +179,32 @@ def can_be_searched(join: PlannerNode) -> bool:
 
 
 def with_all_counted(root: PlannerNode) -> PlannerNode:
-    """A section over sources whose rows are not to be made, with their number where it is that of a join's matches."""
+    """Return the root of a section with its rows counted, where it is a join that can be counted."""
     if root.length.rows is not None or not can_be_searched(root):
         return root
     return with_counted_rows(root, placement_of(root).rows_to_run)
 
 
-# Answers that need only a part of the rows: the first rows of a section, and how many groups there may be.
+# Bounded probes: the first rows of a section, and the number of groups.
 
-# More rows than this are not looked for on the driver.
+# Most first rows that the driver searches for.
 MAX_FIRST_ROWS = 10_000
-# Rows looked at before a parallel job is the better way; calls of a user's function are a hundred times dearer than kernels.
+# Rows scanned before a parallel job is better; users' functions cost about a hundred times as much as kernels.
 SCANNED_ROWS = 2_000_000
 SCANNED_ROWS_WITH_FUNCTION = 16_384
 SAMPLE_ROWS = 16_384
 
 
 def may_probe_first_rows(root: PlannerNode, count: int) -> bool:
-    """True when so few first rows of a segment section are looked for on the driver."""
+    """Return whether the driver may search for so few first rows of a section."""
     readable = all(bool(node.inputs) or node.operator.is_source for node in postorder([root]))
     return count <= MAX_FIRST_ROWS and bool(config.small_rows) and readable and rows_fit(root, count)
 
 
 def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
-    """The first ``count`` rows of a segment section, computed batch by batch until there are enough.
+    """Return the first ``count`` rows of a section, computed batch by batch until there are enough.
 
-    None when a bounded look at the first base rows does not give them: they are then worth a parallel job.
+    None when a bounded number of base rows does not give them: they are then worth a parallel job.
     """
     if not may_probe_first_rows(root, count):
         return None
@@ -215,7 +215,7 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     while left > 0 and position < base_rows:
         stop = runner.end_of_batch(position, base_rows, size)
         for chunk in runner.chunks(position, stop, stop == base_rows, FIRST_ROWS):
-            # Where one row becomes many, it is these that take time.
+            # Expanded rows count, too.
             made += FIRST_ROWS
             if max(position, made - FIRST_ROWS) >= budget:
                 return None
@@ -228,7 +228,7 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
 
 
 def has_few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:
-    """True when a sample of the key columns has few distinct rows: the groups then probably fit in the driver's memory."""
+    """Return whether a sample of the key columns has few distinct rows, so that the groups probably fit the driver's memory."""
     found = stored_columns(node, positions)
     if found is None:
         return False
@@ -242,7 +242,7 @@ def has_few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:
 
 
 def distinct_rows(source: SegmentSource, places: Sequence[int], start: int) -> pa.Table:
-    """Distinct rows of some columns in a sample of the source's rows."""
+    """Return distinct rows of some columns in a sample of the source."""
     table = source.with_columns(places).read(start, start + SAMPLE_ROWS).to_table()
     # Joins skip missing values, so they are made a text of their own; only the number of distinct rows matters.
     names = column_names(table.num_columns)
@@ -251,7 +251,7 @@ def distinct_rows(source: SegmentSource, places: Sequence[int], start: int) -> p
 
 
 def stored_columns(node: PlannerNode, positions: Sequence[int]) -> tuple[SegmentSource, list[int]] | None:
-    """The stored columns of which some columns are copies, through operators that keep or drop rows; None if they are none."""
+    """Follow columns down to a source, through operators that keep or drop rows; None where they are computed."""
     places = list(positions)
     while not isinstance(node.operator, SegmentSource):
         operator = node.operator

@@ -1,4 +1,4 @@
-"""First rows in some order, chosen by the columns that decide: the others are read of the rows chosen only."""
+"""Late materialization: first rows in some order are chosen by the deciding columns, and other columns are read for the chosen rows only."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator
 
-# Each row chosen may cost the decoding of a block that it stands in.
+# Each chosen row may require decoding a whole block.
 MAX_ROWS, ROWS_FOR_EACH = 1_000, 10_000
 
 
 @attrs.frozen(eq=False)
 class NumberedRows:
-    """First rows of a stored frame, or of what filters and functions of each row make of it, that are found by number.
+    """First rows of a stored frame, or of filters and row-wise functions over it, chosen by row number.
 
     Parameters
     ----------
     top
-        Makes the columns that decide of the rows chosen and, at last, the number of each in the source.
+        Computes the deciding columns of the chosen rows and, as last column, their row numbers in the source.
     source
         The stored rows.
     above
-        What is made of them, inputs before consumers.
+        The nodes above the source, inputs before consumers.
     keys
-        The columns that decide, by their places in what is made.
+        Positions of the deciding columns.
     """
 
     top: PlannerNode
@@ -42,11 +42,11 @@ class NumberedRows:
 
     @property
     def deciding(self) -> PlannerNode:
-        """The columns that decide, of all rows."""
+        """The deciding columns of all rows."""
         return optimize(project(self.above[-1] if self.above else self.source, self.keys))
 
     def rows(self, top: PlannerNode) -> Chunk:
-        """All columns of the rows, given a source of those of ``top``: what was kept once is kept again."""
+        """Return all columns of the chosen rows, given the result of ``top``; filters above keep them all."""
         numbers = source_of(top).read_all().columns[-1].to_numpy(zero_copy_only=False)
         rows = Lookup.of(source_of(self.source)).take(numbers, range(self.source.facts.width))
         for node in self.above:
@@ -55,7 +55,7 @@ class NumberedRows:
 
 
 def numbered_rows(node: PlannerNode) -> NumberedRows | None:
-    """The same rows by number; None where all columns are as well read at once."""
+    """Return a plan by row numbers for a node; None where reading all columns at once is as good."""
     operator, below = node.operator, node.inputs[0]
     if not isinstance(operator, DecomposableOperator) or not operator.chooses_rows or not 0 < operator.rows_of_part <= MAX_ROWS:
         return None
@@ -75,7 +75,7 @@ def numbered_rows(node: PlannerNode) -> NumberedRows | None:
 
 
 def chain_below(root: PlannerNode) -> list[PlannerNode]:
-    """The nodes below which no other has several inputs, inputs before consumers."""
+    """Return the chain of nodes with one input below a node, inputs before consumers."""
     chain = [root]
     while len(chain[-1].inputs) == 1:
         chain.append(chain[-1].inputs[0])
@@ -83,7 +83,7 @@ def chain_below(root: PlannerNode) -> list[PlannerNode]:
 
 
 def with_numbers(source: PlannerNode, above: list[PlannerNode]) -> PlannerNode | None:
-    """What is made of stored rows, with the number of the row that each is made of as the first column; None where an operator drops it."""
+    """Return the nodes above a source with the source's row number as first column; None where an operator drops it."""
     rows = zip_columns(range_source(0, source.length.known_rows), source)
     for node in above:
         operator = node.operator.beside_one_more([child.facts for child in node.inputs])

@@ -1,4 +1,4 @@
-"""Kernels of all rows of their input: where these come in one piece, or split by ranges of a column, in this process or in Spark's tasks."""
+"""Strategies for kernels that need all rows of their input: gather, exchange by ranges or join hash partitions, locally or in Spark tasks."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import result_memory_left, work_memory
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 
-# Few bytes on a cluster: threads of this process are through with them before a job of Spark's has begun.
+# Small inputs on a cluster: threads of this process finish before a Spark job has begun.
 
 
 def is_cheaper_locally(root: PlannerNode) -> bool:
-    """True for kernels of ours over rows near by, of so few bytes as the driver may work on."""
+    """Return whether built-in kernels over local rows, within the driver's memory budget, are cheaper in this process."""
     if not config.small_rows or not are_for_threads(root):
         return False
     weight = plan_size_of(root, UNKNOWN_BYTES)
@@ -42,7 +42,7 @@ def is_cheaper_locally(root: PlannerNode) -> bool:
 
 
 def are_parts_cheaper_locally(node: PlannerNode) -> bool:
-    """True for an operator over such rows; of one that chooses rows, the columns that decide are what is read of all of them."""
+    """Return the same for an operator's input; of one that chooses rows, only the deciding columns count."""
     if not config.small_rows:
         return False
     if is_cheaper_locally(node.inputs[0]):
@@ -52,36 +52,36 @@ def are_parts_cheaper_locally(node: PlannerNode) -> bool:
 
 
 def is_near(node: PlannerNode) -> bool:
-    """True for an operator that reads nothing but what is in this process, or in files of this machine: an object store is many machines' to read."""
+    """Return whether an operator reads only rows of this process or files of this machine."""
     operator = node.operator
     if isinstance(operator, SectionResult):
         return not operator.section.mode.is_on_spark
     return bool(node.inputs) or operator.is_in_memory or (isinstance(operator, STORED_ROWS) and not is_remote_location(operator.manifest.directory))
 
 
-# Gathered rows, what is found of them, and the result.
+# Copies of gathered rows: the rows, intermediate values, and the result.
 COPIES_OF_GATHERED = 4
-# Fewer rows are put in order at once as soon as they are split.
+# Fewer rows are sorted at once as fast as in ranges.
 MIN_ROWS_SPLIT = 2_097_152
-# Each batch of rows is cut into so many pieces at most.
+# Upper limit of partitions.
 MAX_RANGES = 1024
-# Ranges are found by a sample: some have more rows than others.
+# Factor for uneven ranges, as they are found by a sample.
 UNEVEN = 2
-# What the rows of a range take that a task puts in order, and what they may take: there are copies.
+# Target and upper limit for the bytes of a range that a Spark task sorts.
 BYTES_OF_TASKS_RANGE, MAX_BYTES_OF_TASKS_RANGE = 64 << 20, 256 << 20
 # Each run of rows of a task and a range takes a tenth of a millisecond to read, and 300 bytes of the driver.
 MAX_EXCHANGE_RUNS = 262_144
-# Of so many rows a range is put in order near the processor.
+# Ranges of this many rows are sorted within processor caches.
 ROWS_OF_RANGE = 524_288
 
 
 def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> Mode | None:
-    """How a kernel gets all rows of its input where threads of this process make them; None where they are Spark's, or not one kernel's."""
+    """Return the mode of a kernel whose input threads of this process can compute; None where Spark runs it."""
     weight = gathered_size(root)
     if weight is None:
         return None
     fits = weight.size <= bytes_gathered()
-    # First rows are found among all sooner than these are exchanged.
+    # Finding first rows among all is faster than exchanging them.
     is_quicker = root.operator.rows_of_ranges is None and weight.rows >= MIN_ROWS_SPLIT and local_threads() > 1
     is_worth_it = not fits or is_quicker
     if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(weight) <= MAX_RANGES:
@@ -90,13 +90,13 @@ def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> 
 
 
 def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> bool:
-    """True for a kernel of ours that Spark's tasks run on each range of a column, where Spark works elsewhere and files are shared with it.
+    """Return whether Spark tasks run a built-in kernel on each range of a column, where Spark uses other machines and shares files with them.
 
-    Of very many rows there would be too many pieces: those are for Spark's own exchange, which merges them.
+    For very many rows there would be too many runs to read: Spark's own exchange merges them.
     """
     if not config.small_rows or Mode.EXCHANGED_BY_TASKS in refused or len(root.inputs) != 1 or not root.operator.takes_all_rows:
         return False
-    # Spark's tasks keep the first rows of each of theirs.
+    # For first rows, Spark tasks keep those of their ranges instead.
     if root.operator.rows_of_ranges is not None:
         return False
     below = root.inputs[0]
@@ -112,40 +112,40 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
 
 
 def ranges_of_tasks(weight: PlanSize) -> int:
-    """How many ranges rows are split into for tasks: about as many rows as a segment has, or fewer where they are long."""
+    """Return the number of ranges for tasks: ranges are about as long as segments, or shorter where rows are long."""
     return 1 + int(max(weight.size // BYTES_OF_TASKS_RANGE, weight.rows // config.segment_rows))
 
 
 def can_split(root: PlannerNode) -> bool:
-    """True for a kernel of which each range of the values of a column can be made alone."""
+    """Return whether a kernel can run on each range of a column alone."""
     split = root.operator.split_by
     return split is not None and root.inputs[0].schema[split[0]].kind in KINDS
 
 
 def bytes_gathered() -> int:
-    """Those that rows may take of which a kernel makes others in memory: there is room for copies, too."""
+    """Return the byte limit for gathered input, which leaves memory for copies."""
     return work_memory() // COPIES_OF_GATHERED
 
 
 def bytes_of_range() -> int:
-    """Those that the rows of a range may take where every thread works on one, and a column of any of them is an array."""
+    """Return the byte limit of a range where every thread works on one."""
     return min(bytes_gathered() // local_threads(), MAX_BYTES_OF_ARRAY)
 
 
 def ranges_for(weight: PlanSize) -> float:
-    """How many ranges rows are split into: as many as have room in memory, and a few for each thread; infinite where there is no room at all."""
+    """Return the number of ranges that fit in memory, and at least a few for each thread; infinite where no memory is left."""
     room = bytes_of_range()
     needed = UNEVEN * weight.size / room if room else math.inf
     return 1 + max(needed, min(MAX_RANGES - 1, weight.rows / ROWS_OF_RANGE), UNEVEN * local_threads())
 
 
 def is_section(below: PlannerNode) -> bool:
-    """True for a plan of which kernels make the rows range by range."""
+    """Return whether kernels compute a plan range by range."""
     return all(not node.inputs or node.operator.has_kernel for node in postorder([below])) and placement_of(below).segment
 
 
 def gathered_size(root: PlannerNode) -> PlanSize | None:
-    """The weight of all rows below a kernel that takes them, where threads of this process make them."""
+    """Return the size of the input of a kernel that needs all rows, where threads of this process can compute it; else None."""
     operator = root.operator
     if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
         return None
@@ -157,16 +157,16 @@ def gathered_size(root: PlannerNode) -> PlanSize | None:
     return plan_size_of(below)
 
 
-# Joins of many rows that threads of this process make, of sides that have room in its memory, or else of pieces of them: no query exchanges them.
+# Joins of many rows in threads of this process: both sides in memory, or hash partition by hash partition.
 
-# Numbers that are found for each row of both sides: those of keys, of rows in their order, of matches.
+# Memory for each row of both sides: key numbers, sort order and matches.
 BYTES_FOR_EACH_ROW = 64
 
 
 def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> PlannerNode | None:
-    """The join of placed inputs that threads make; None where a query makes it.
+    """Return the join that threads run over placed inputs; None where a query runs it.
 
-    Matches are searched in the right side, put in the order of its key, where they can be; otherwise keys of both sides are numbered.
+    The right side is sorted and searched where possible; otherwise the keys of both sides are numbered.
     """
     numbered = node.operator.in_memory()
     if numbered is None or not numbered.counts_rows or not is_for_threads(node):
@@ -181,7 +181,7 @@ def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placemen
 
 
 def partitions_of_join(node: PlannerNode) -> int | None:
-    """How many pieces threads cut both sides of a join into that have no room together; None where a query makes it."""
+    """Return the number of hash partitions for a join of sides that do not fit in memory together; None where a query runs it."""
     numbered = node.operator.in_memory()
     if numbered is None or numbered.numbered_slots is None or not is_for_threads(node) or not makes_plainly(node):
         return None
@@ -195,7 +195,7 @@ def partitions_of_join(node: PlannerNode) -> int | None:
 
 
 def has_rows_of_sources(side: PlannerNode) -> bool:
-    """True for a plan that has no more rows than its sources: where the bound of a join is larger, its rows are made before they are counted."""
+    """Return whether a plan has at most as many rows as its sources, so that no join below multiplies them."""
     nodes = list(postorder([side]))
     # A source that is read twice counts twice.
     leaves = [side, *(child for node in nodes for child in node.inputs)]
@@ -204,7 +204,7 @@ def has_rows_of_sources(side: PlannerNode) -> bool:
 
 
 def query_again(node: PlannerNode) -> PlannerNode:
-    """A join whose keys were to be numbered, as a query's, where a side found no room: in files its rows are not taken one by one."""
+    """Return a join with numbered keys as a query's again, where a side was spilled: rows in files are not accessed one by one."""
     operator = node.operator
     if operator.counts_rows and not operator.is_counted and any(map(is_spilled, node.inputs)):
         return operator.as_read().make_planner_node(*node.inputs)
@@ -212,7 +212,7 @@ def query_again(node: PlannerNode) -> PlannerNode:
 
 
 def can_stay(sides: Sequence[PlannerNode]) -> bool:
-    """True for rows that stay in memory, and leave room for the work on them."""
+    """Return whether both sides fit in memory together with the work on them."""
     if any(is_spilled(node) for side in sides for node in postorder([side])):
         return False
     weights = [weight for weight in map(plan_size_of, sides) if weight is not None]
@@ -222,12 +222,12 @@ def can_stay(sides: Sequence[PlannerNode]) -> bool:
 
 
 def is_spilled(node: PlannerNode) -> bool:
-    """True for rows that were made by this process, and went to disk."""
+    """Return whether rows were computed by this process and spilled to disk."""
     return isinstance(node.operator, SegmentSource) and node.operator.handle is not None
 
 
 def in_memory(side: PlannerNode) -> PlannerNode:
-    """A side whose rows somebody makes: of files, a look at all columns."""
+    """Return a side as a node that is computed; a file source becomes a projection of all its columns."""
     operator = side.operator
     is_there = operator.is_in_memory or isinstance(operator, SectionResult)
     return side if is_there or not operator.is_source else Project(tuple(range(side.facts.width))).make_planner_node(side)

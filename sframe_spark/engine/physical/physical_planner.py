@@ -1,4 +1,4 @@
-"""Physical planning: an optimized plan becomes a tree of sections. What is decided here is decided before anything runs."""
+"""Physical planning: divides an optimized plan into a tree of sections, before anything runs."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which f
 
 @attrs.frozen(eq=False)
 class SectionOrigin:
-    """What the rows of a section take the place of in a plan.
+    """The node of the plan that a section's rows replace.
 
     Parameters
     ----------
     node
-        A node that has these rows; or a join with a search, of whose second input they are the rows in order.
+        The node of these rows; with ``search``, a join whose right input they are, sorted.
     search
-        The operator that searches in them; None where they are those of the node.
+        The operator that replaces the join and searches them; None where they are the node's own rows.
     """
 
     node: PlannerNode
     search: Operator | None = None
 
     def over(self, inputs: Sequence[PlannerNode], rows: PlannerNode) -> PlannerNode:
-        """What the node becomes over other inputs once the rows are there."""
+        """Return what replaces the node once the rows are computed."""
         return rows if self.search is None else self.search.make_planner_node(inputs[0], rows)
 
 
@@ -80,13 +80,13 @@ class SectionPlanner:
     free
         Users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes`).
     refused
-        Modes that the root is not to have: they have been tried.
+        Modes that the root must not have, as they have failed.
     waiting
-        Filled with sections whose rows decide how many rows a join has, and so what is above it: to be run before the rest is planned.
+        Filled with sections whose rows decide how many rows a join has; they run before the rest is planned.
     section_origins
-        Filled with the nodes of the plan that sections stand for, by ``id`` of the sections.
+        Filled with the origins of sections in the plan, by ``id`` of the sections.
     gathers
-        Whether rows below others are brought together in this process where they have room, or by Spark's tasks; not where a query reads them.
+        Whether inputs may be gathered in this process, or exchanged by Spark tasks; not where a query reads them.
     """
 
     free: frozenset[int] = frozenset()
@@ -100,17 +100,17 @@ class SectionPlanner:
     _origins: dict[int, SectionOrigin] = attrs.Factory(dict)
 
     def plan(self, root: PlannerNode, reason: str = THE_RESULT) -> Section:
-        """The last section of a plan; those that run before it are its inputs.
+        """Return the last section of a plan; those that run before it are its inputs.
 
         Raises
         ------
         RowsNotFixedError
-            If the plan would look at rows of users' DataFrames in an order that nobody else would see.
+            If the plan would observe the order of a user's DataFrame that is not fixed.
         """
-        # Spark has been started, or is to be, for what else it makes: then it sorts, too.
+        # If another section needs Spark anyway, Spark sorts, too: plan again without gathering.
         inside = attrs.evolve(self, gathers=True, waiting=[], section_origins={}, origins={})
         section = inside._planned(root, reason)
-        # What waits for others is planned again when they are there.
+        # What depends on waiting sections is planned again later.
         decided = in_order_of_running(inside.waiting or [section])
         in_vain = inside._has_gathered and any(map(needs_spark, decided))
         if not in_vain and not (inside._has_exchanged and any(each.mode is Mode.QUERY for each in decided)):
@@ -122,21 +122,21 @@ class SectionPlanner:
         self._root = root
         fragment, placement = self.fragment(root)
         if isinstance(fragment.operator, SectionResult):
-            # Why an earlier look made its rows stays as it was.
+            # A section of an earlier action keeps its reason.
             if fragment is not root:
                 fragment.operator.section.reason = reason
             return fragment.operator.section
         return Section(mode_of(fragment, placement, self.refused), fragment, reason, placement=placement)
 
     def plan_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
-        """The plan as part of a Spark query: what cannot be part of it are sections of their own."""
+        """Plan for a Spark query: whatever cannot be part of it becomes sections of their own."""
         self._root = root
         node, placement = self.fragment(root)
         self._origins[id(node)] = SectionOrigin(root)
         return self._fit_for_query(node, placement)
 
     def fragment(self, root: PlannerNode) -> Placed:
-        """The part of a plan that runs last, with results of sections in place of everything below that cannot be part of it."""
+        """Return the part of a plan that runs last, over the results of sections for everything that cannot be part of it."""
         readers = {key: len(nodes) for key, nodes in consumers([root]).items()}
         observed, again = observed_nodes(root), called_again(root)
         placed: dict[int, Placed] = {}
@@ -160,7 +160,7 @@ class SectionPlanner:
         raise AssertionError("a plan has a root")
 
     def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
-        """Place a node; inputs that stand in its way become sections of their own."""
+        """Place a node; inputs that block it become sections of their own."""
         node = query_again(node)
         alone = self._as_section(node, children)
         if alone is None and self.gathers and not node.operator.has_kernel:
@@ -185,7 +185,7 @@ class SectionPlanner:
             if self.gathers and mode_of(current, placement, self.refused if node is self._root else frozenset()) is Mode.JOINED:
                 return self._joined_by_pieces(node, current, placement)
             children = [self._fit_for_query(child, item) for child, item in children]
-            # How few rows there are was not known before they were computed.
+            # Only now are the inputs known to be few rows.
             few = node.operator.in_memory()
             if few is not None and all(is_few_at_hand(child) for child, _ in children):
                 node = few.make_planner_node(*(child for child, _ in children))
@@ -193,7 +193,7 @@ class SectionPlanner:
         return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
 
     def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed | None:
-        """The rows of a node, over placed inputs, as those of a section that takes all rows below it; None where a query makes them."""
+        """Return the result of a section that gathers or exchanges all input rows of a node; None where a query computes it."""
         mode = mode_of(current, placement)
         if not mode.gathers_locally and mode is not Mode.EXCHANGED_BY_TASKS:
             return None
@@ -205,7 +205,7 @@ class SectionPlanner:
         return self._first(current, placement, "Spark's tasks exchange all its rows")
 
     def _joined(self, node: PlannerNode, join: PlannerNode) -> Placed:
-        """A join over the results of sides that are made before it; when these are there, it may tell how many rows it has."""
+        """Place a local join over its sides, which run first; then the number of its rows can be counted."""
         self._has_gathered = True
         search = join.operator if join.operator.counts_matches else None
         for slot, side in enumerate(join.inputs):
@@ -217,7 +217,7 @@ class SectionPlanner:
         return self._counted(join, placed_over(join, placements), placements)
 
     def _joined_by_pieces(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed:
-        """A join whose sides have no room: what is above it is planned again when its rows are there, as nobody can tell how many there are."""
+        """Place a partitioned join; what is above it is planned again after it, as its number of rows is unknown before."""
         self._has_gathered = True
         if node is self._root:
             return current, placement
@@ -227,7 +227,7 @@ class SectionPlanner:
         return made
 
     def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
-        """A join with the number of its rows, where these are to be counted; otherwise the node itself."""
+        """Count the rows of a join where that decides the plan; otherwise return the node as it is."""
         if not placement.segment or not is_to_be_counted(node):
             return node, placement
         if sections := sections_in(node):
@@ -237,7 +237,7 @@ class SectionPlanner:
         return node, placed_over(node, inputs)
 
     def _as_section(self, node: PlannerNode, children: Sequence[Placed]) -> Section | None:
-        """The section that a node is with all that lies below it, where it takes its only input otherwise than range by range."""
+        """Return a section of a node and its input, where the node reads its only input otherwise than range by range."""
         if len(children) != 1:
             return None
         below, placement = children[0]
@@ -263,7 +263,7 @@ class SectionPlanner:
         return None
 
     def _unblocked(self, node: PlannerNode, children: Sequence[Placed]) -> list[Placed]:
-        """The inputs of a node, those that stand in its way as sections; an input that is read in several slots is one section."""
+        """Replace blocking inputs of a node by sections; an input that is read in several slots is one section."""
         current = node.with_inputs([child for child, _ in children])
         done: dict[int, Placed] = {}
         for slot in blocking_inputs(current, [item for _, item in children]):
@@ -273,7 +273,7 @@ class SectionPlanner:
         return [done.get(id(below), (below, placement)) for below, placement in children]
 
     def _first(self, node: PlannerNode, placement: Placement, reason: str) -> Placed:
-        """The result of a section in place of a part of the plan."""
+        """Make a part of the plan a section, and return its result node."""
         if isinstance(node.operator, SectionResult):
             node.operator.section.reason = reason
             return node, placement
@@ -286,7 +286,7 @@ class SectionPlanner:
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
 
     def _fit_for_query(self, node: PlannerNode, placement: Placement) -> Placed:
-        """An input of a Spark query: a query itself, a section that Spark can inline, or rows that are there before."""
+        """Return an input as part of a Spark query: a query itself, a section that Spark can inline, or the result of a section."""
         if not placement.segment:
             return node, placement
         # Foreign files, whose rows have no stored key, are rewritten as segments before Spark reads them.
@@ -299,7 +299,7 @@ class SectionPlanner:
 
 
 def as_one_query(root: PlannerNode, reason: str) -> Section:
-    """A plan as it is as a Spark query, over files of others as segments with row numbers."""
+    """Return a whole plan as one Spark query, over external files rewritten as segments with row numbers."""
 
     def with_key(node: PlannerNode) -> PlannerNode:
         if not lacks_key(node.operator):
@@ -310,7 +310,7 @@ def as_one_query(root: PlannerNode, reason: str) -> Section:
 
 
 def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = frozenset()) -> Mode:
-    """Where a part of a plan runs."""
+    """Return the mode in which a part of a plan runs."""
     if root.operator.is_source:
         return Mode.DONE
     if not placement.segment:
@@ -321,12 +321,12 @@ def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = 
 
 
 def needs_spark(section: Section) -> bool:
-    """True for a section that Spark makes, whatever it reads; of rows that nobody has counted yet there may turn out to be few."""
+    """Return whether Spark certainly runs a section; inputs of unknown length may turn out to be few rows."""
     return section.mode.is_on_spark and all(below.root.length.rows is not None for below in section.inputs)
 
 
 def over_ranges(root: PlannerNode) -> Mode:
-    """Who works on ranges of the rows of a section."""
+    """Return the mode of a section over row ranges."""
     if suits_threads(root) or is_cheaper_locally(root) or calls_pure_functions(root):
         return Mode.THREADS
     if needs_this_process() or calls_for_hashes(root):
@@ -335,14 +335,14 @@ def over_ranges(root: PlannerNode) -> Mode:
 
 
 def is_made_without_spark(root: PlannerNode, placement: Placement) -> bool:
-    """True for many rows that Python processes make, or quick functions of users: threads that make others of these need no Spark either."""
+    """Return whether many rows are computed by Python processes or quick functions of users, so that what reads them needs no Spark either."""
     if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_cheaper_locally(root):
         return False
     return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_for_hashes(root)
 
 
 def takes_first_rows(taken: RowSlice, below: PlannerNode, placement: Placement) -> bool:
-    """True for the first rows, or few rows of a join, of rows that cannot be addressed by number, where others need not be computed."""
+    """Return whether a slice takes first rows, or few rows of a join, that can be found without computing all."""
     stop = below.length.rows if taken.stop is None else taken.stop
     if stop is None or (placement.dense and placement.stateless and join_below(below) is None):
         return False
@@ -350,21 +350,21 @@ def takes_first_rows(taken: RowSlice, below: PlannerNode, placement: Placement) 
 
 
 def takes_few_of_join(taken: RowSlice, below: PlannerNode, stop: int) -> bool:
-    """True for so few rows of a join that they are found by number."""
+    """Return whether a slice takes so few rows of a join that they are found by counting matches."""
     rows = stop - taken.start
     return join_below(below) is not None and rows <= config.small_rows and rows_fit(below, max(0, rows))
 
 
 def is_few_at_hand(node: PlannerNode) -> bool:
-    """True for a source of so few rows that they are sorted or joined in memory."""
+    """Return whether a node is a source of so few rows that they are sorted or joined in memory."""
     most = node.length.at_most
     return node.operator.is_source and is_small(node) and most is not None and most <= sort.MAX_TIES
 
 
 def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
-    """True when the driver can hold what tasks send it: first rows may be long ones.
+    """Return whether the driver has memory for the partial states of tasks; those of first rows may be large.
 
-    How many groups there are is found out by trying, for which no function of the user's is called.
+    The number of groups is found out by trying, so no user's function may be below.
     """
     if operator.group_keys is not None and any(map(functions_of, postorder([below]))):
         return False

@@ -1,4 +1,4 @@
-"""Where each part of a plan runs: which nodes form a segment section, which a Spark query, and what must be materialised in between."""
+"""Placement: which nodes run as kernels over row ranges, which as a Spark query, and what must be materialised in between."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sframe_spark.session import is_started
 from sframe_spark.session.deployment import is_spark_local, is_spark_requested
 from sframe_spark.types import ColumnType
 
-# Lists and dicts that operators only pass on, or that kernels of Arrow's compute: nobody decodes these in Python.
+# Which operators decode lists and dicts in Python, and which only move them or let Arrow compute.
 
 
 def moves_only(node: PlannerNode) -> bool:
-    """True for an operator that Python need not decode lists and dicts for: it chooses rows, puts them in order or joins them, or Arrow computes."""
+    """Return whether an operator needs no lists or dicts decoded in Python: it moves them, or Arrow computes."""
     return not any(kind.is_list_or_dict for kind in _worked_on(node))
 
 
 def makes_plainly(node: PlannerNode) -> bool:
-    """True where the lists and dicts that an operator makes have a form of Arrow's, or are one, and it reads none otherwise than to pass them on."""
+    """Return whether an operator makes lists and dicts only as Arrow values, and otherwise only moves them."""
     made = _made(node)
     are_plain = node.operator.makes_one_row or not any(node.schema[place].is_encoded for place in made)
     return are_plain and not any(kind.is_list_or_dict for kind in _read(node, made))
@@ -48,7 +48,7 @@ def _worked_on(node: PlannerNode) -> Iterator[ColumnType]:
 
 
 def _decoded(source: PlannerNode) -> list[ColumnType]:
-    """What reading makes in Python: all of an archive of the reference, and in files of others what has no form of Arrow's here."""
+    """Return the types that reading decodes in Python: all of a Turi Create archive, and in external files those without an Arrow type."""
     operator = source.operator
     if operator.decodes:
         return list(source.schema)
@@ -56,7 +56,7 @@ def _decoded(source: PlannerNode) -> list[ColumnType]:
 
 
 def _made(node: PlannerNode) -> list[int]:
-    """Outputs that Python may make: no values of inputs as they are (a list of numbers among lists of anything is another text), nor Arrow's."""
+    """Return outputs that Python may compute: neither moved from an input with the same type, nor computed by Arrow."""
     facts = [child.facts for child in node.inputs]
     by_arrow = frozenset(node.operator.computed_by_arrow(facts))
     origins = node.operator.values_moved(facts)
@@ -69,7 +69,7 @@ def _made(node: PlannerNode) -> list[int]:
 
 
 def _read(node: PlannerNode, made: list[int]) -> Iterator[ColumnType]:
-    """Types of what outputs are computed of, and of keys that are compared."""
+    """Yield the types of columns that outputs are computed from, and of compared keys."""
     operator, schemas = node.operator, [child.schema for child in node.inputs]
     if made:
         for schema, columns in zip(schemas, operator.input_columns(made, [child.facts for child in node.inputs]), strict=True):
@@ -82,11 +82,11 @@ def _read(node: PlannerNode, made: list[int]) -> Iterator[ColumnType]:
 MAX_STEPS_IN_SPARK = 120
 # Spark plans are trees: a node read twice is planned twice, so a frame appended to itself doubles with every append.
 MAX_BRANCHES_IN_SPARK = 64
-# Of more rows in the driver's memory Spark's cores make up for sending them.
+# For more rows in memory Spark's cores make up for sending them.
 MAX_ROWS_AT_HAND = 16_777_216
-# What is in memory already needs little more, unless columns are computed.
+# Memory budgets for rows that are in memory already.
 BUDGETS_AT_HAND = 4
-# Rows that pass through the driver on their way to disk, in the time in which Spark starts.
+# Memory budgets for rows that are streamed to disk by the driver, in the time in which Spark would start.
 BUDGETS_STREAMED = 8
 
 
@@ -104,7 +104,7 @@ class Placement:
     stateless
         No running state below: any interval can be computed on its own.
     base_rows
-        Number of base rows of the section; None of a query, and where an input that is executed first has rows that nobody has counted.
+        Number of base rows of the section; None for a query, and where the length of an input that runs first is unknown.
     """
 
     segment: bool
@@ -127,12 +127,12 @@ class Placement:
 
     @property
     def dense(self) -> bool:
-        """True when rows are addressed by number."""
+        """Return whether rows are addressed by number."""
         return self.coordinate == "dense"
 
 
 def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
-    """Placement of a node over placed inputs; None when an input must be materialised first (see :func:`blocking_inputs`)."""
+    """Return the placement of a node over placed inputs; None when an input must be materialised first (see :func:`blocking_inputs`)."""
     operator = node.operator
     if operator.is_source:
         return Placement(True, base_rows=node.length.rows)
@@ -153,12 +153,12 @@ def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
 
 
 def placed_over(node: PlannerNode, inputs: list[Placement]) -> Placement:
-    """Placement of a node of a section, of which nothing has to be materialised first.
+    """Return the placement of a node none of whose inputs must be materialised first.
 
     Raises
     ------
     PlanInvariantError
-        If something has.
+        If one must be.
     """
     placement = place(node, inputs)
     if placement is None:
@@ -167,12 +167,12 @@ def placed_over(node: PlannerNode, inputs: list[Placement]) -> Placement:
 
 
 def placement_of(root: PlannerNode) -> Placement:
-    """Placement of the last node of a section."""
+    """Return the placement of the last node of a section."""
     return fold([root], placed_over)[id(root)]
 
 
 def placement_alone(root: PlannerNode) -> Placement | None:
-    """Placement of a plan's last node; None where something below it has to be materialised first."""
+    """Return the placement of a plan's last node; None where something below it must be materialised first."""
 
     def over(node: PlannerNode, inputs: list[Placement | None]) -> Placement | None:
         placed = [item for item in inputs if item is not None]
@@ -182,7 +182,7 @@ def placement_alone(root: PlannerNode) -> Placement | None:
 
 
 def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
-    """Slots whose inputs must be materialised before the node's kernel can run over row ranges.
+    """Return slots whose inputs must be materialised before the node's kernel can run over row ranges.
 
     An input of an order-bound operator that is a Spark query, a filtered input where rows are addressed by number, inputs that are not
     aligned with each other, and inputs that are looked up but are no sources.
@@ -210,7 +210,7 @@ def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
 
 
 def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
-    """Why an input of a node, as it is placed, has to be there before the node is computed."""
+    """Return why an input of a node must be materialised first."""
     need = node.operator.requires(slot)
     if need is Need.LOOKUP:
         return f"{node.operator_type} searches its rows"
@@ -226,19 +226,19 @@ def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
 
 
 def _blocks_of_union(inputs: list[Placement]) -> list[int]:
-    """Inputs whose rows kernels put one after the other must all be addressed by number; where all are queries, so is their union."""
+    """Return blocking inputs of a union: kernels need rows addressed by number; a union with a query is a query."""
     if all(item.segment for item in inputs):
         return [slot for slot, item in enumerate(inputs) if not (item.dense and item.stateless)]
     return []
 
 
 def too_long_for_spark(node: PlannerNode) -> bool:
-    """True when an expression has too many steps for one Spark query."""
+    """Return whether an expression has too many steps for one Spark query."""
     return node.operator.spark_steps(sum(child.facts.width for child in node.inputs)) > MAX_STEPS_IN_SPARK
 
 
 def spark_can_inline(root: PlannerNode) -> bool:
-    """True when a segment section can be part of a Spark query: only scans, row-wise operators of bounded size, filters, appends and reversals."""
+    """Return whether a section can be part of a Spark query: only scans, row-wise operators of bounded size, filters, appends and reversals."""
     branches = fold([root], lambda node, inputs: sum(inputs) if inputs else 1)
     if branches[id(root)] > MAX_BRANCHES_IN_SPARK:
         return False
@@ -252,7 +252,7 @@ def spark_can_inline(root: PlannerNode) -> bool:
 
 
 def is_small(root: PlannerNode) -> bool:
-    """True when a section has so few rows, of so few bytes, that its kernels run on the driver."""
+    """Return whether a section has so few rows and bytes that its kernels run on the driver."""
     if not config.small_rows:
         return False
     weight = plan_size_of(root)
@@ -260,7 +260,7 @@ def is_small(root: PlannerNode) -> bool:
 
 
 def streams_faster_locally(root: PlannerNode) -> bool:
-    """True for few long rows that go through the driver batch by batch before Spark has even started."""
+    """Return whether few but long rows stream through the driver faster than Spark would start."""
     if not config.small_rows or is_started() or any(map(functions_of, postorder([root]))):
         return False
     weight = plan_size_of(root)
@@ -268,9 +268,9 @@ def streams_faster_locally(root: PlannerNode) -> bool:
 
 
 def suits_threads(root: PlannerNode) -> bool:
-    """True for kernels of ours that threads of this process run as well as Spark's tasks would on the same machine, which start and send nothing.
+    """Return whether threads of this process run a plan of built-in kernels as well as Spark tasks on this machine would.
 
-    Others' functions, and values that are decoded in Python, hold up other threads: they are worth a process for each core.
+    Users' functions and decoding in Python block other threads: they are worth a process for each core.
     """
     if not config.small_rows:
         return False
@@ -278,40 +278,40 @@ def suits_threads(root: PlannerNode) -> bool:
 
 
 def runs_on_other_machines() -> bool:
-    """True where Spark works, or would work, on other machines too."""
+    """Return whether Spark uses, or would use, other machines."""
     return not is_spark_local()
 
 
 def are_for_threads(root: PlannerNode) -> bool:
-    """True for a plan of kernels of ours that decode nothing in Python."""
+    """Return whether a plan has only built-in kernels that decode nothing in Python."""
     nodes = list(postorder([root]))
     return all(map(is_for_threads, nodes)) and all(map(moves_only, nodes))
 
 
 def suits_processes() -> bool:
-    """True where Python processes of ours do what Spark's tasks would do in such ones: as long as no Spark runs, which would have to start first."""
+    """Return whether worker processes take the place of Spark tasks: on this machine, while no Spark is running."""
     return bool(config.small_rows) and can_start() and not is_spark_requested() and is_spark_local()
 
 
 def needs_this_process() -> bool:
-    """True where no other process can call users' functions: this program has no Python interpreter that it, or Spark here, could start."""
+    """Return whether no other process can call users' functions, as no Python interpreter can be started."""
     return bool(config.small_rows) and interpreter() is None and is_spark_local()
 
 
 def is_for_threads(node: PlannerNode) -> bool:
-    """True for an operator of ours that calls nobody else's functions: those were not written to run in several threads."""
+    """Return whether an operator is built-in and calls no users' or plug-in functions, which need not be thread-safe."""
     return not functions_of(node) and runs_our_code(node)
 
 
 def runs_our_code(node: PlannerNode) -> bool:
-    """True for an operator that is no plug-in's and calls none, whatever functions of users' it was given."""
+    """Return whether neither the operator nor anything it calls is a plug-in's; users' functions are allowed."""
     return is_builtin(type(node.operator)) and not calls_plugins(node.operator)
 
 
 def is_at_hand(root: PlannerNode) -> bool:
-    """True when all rows below a node are in the driver's memory already, or counted there: quicker to go through than to send to Spark.
+    """Return whether all input rows are in the driver's memory already, so that processing them is faster than sending them to Spark.
 
-    A user's function is none of Arrow's: its rows are worth more than one core.
+    Not with users' functions, for which more cores pay off.
     """
     weight = plan_size_of(root) if config.small_rows else None
     if weight is None or weight.rows > MAX_ROWS_AT_HAND or weight.size > BUDGETS_AT_HAND * config.memory_budget:

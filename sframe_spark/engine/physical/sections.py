@@ -1,4 +1,4 @@
-"""The physical plan as a value: a tree of sections, each a part of the plan that runs at once, in one place, after those whose results it reads."""
+"""The physical plan as a value: a tree of sections, each of which runs as a whole, in one place, after the sections that it reads."""
 
 from __future__ import annotations
 
@@ -53,32 +53,32 @@ class Mode(enum.Enum):
 
     @property
     def is_on_spark(self) -> bool:
-        """True where Spark runs it."""
+        """Return whether Spark runs it."""
         return self in (Mode.TASKS, Mode.PARTS, Mode.EXCHANGED_BY_TASKS, Mode.QUERY)
 
     @property
     def is_remote_location(self) -> bool:
-        """True where other processes than the user's run it, or would: these call no function whose results somebody here is to remember."""
+        """Return whether other processes run it, or would: there memos of users' functions are not filled."""
         return self.is_on_spark or self in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES, Mode.IN_TURN, Mode.PARTS_IN_TURN)
 
     @property
     def makes_parts(self) -> bool:
-        """True where each range of rows makes a part, and these are put together in the user's process."""
+        """Return whether each range of rows gives a partial state, and these are merged in the user's process."""
         return self in (Mode.PARTS, Mode.PARTS_OF_THREADS, Mode.PARTS_OF_PROCESSES, Mode.PARTS_IN_TURN)
 
     @property
     def gathers_locally(self) -> bool:
-        """True where threads of this process make all rows of a kernel's input first."""
+        """Return whether threads of this process first compute all input rows of a kernel."""
         return self in (Mode.GATHERED, Mode.EXCHANGED, Mode.JOINED)
 
     @property
     def is_over_ranges(self) -> bool:
-        """True where each range of the base rows makes rows of its own."""
+        """Return whether each range of base rows gives rows of its own."""
         return self in (Mode.THREADS, Mode.PROCESSES, Mode.IN_TURN, Mode.TASKS)
 
 
 class Alternative(enum.Enum):
-    """What is decided only while a plan runs, when what it depends on is known."""
+    """A decision that is taken only while a plan runs."""
 
     FEW_ROWS = "planned again, as for few rows, if what it reads turns out to have {few_rows}"
     MORE_KNOWN = "laws and sections are planned again when the rows of the sections before are there, with what is known of them then"
@@ -96,7 +96,7 @@ class Alternative(enum.Enum):
     TOO_MANY_TIES = "Spark sorts all rows if more than {max_ties} rows tie"
 
     def text(self, small_rows: int, max_ties: int) -> str:
-        """The alternative with its limits, for people.
+        """Return the alternative with its limits, for display.
 
         Examples
         --------
@@ -109,7 +109,7 @@ class Alternative(enum.Enum):
 
 @attrs.define(eq=False)
 class Section:
-    """A part of a plan that runs at once.
+    """A part of a plan that runs as a whole.
 
     Parameters
     ----------
@@ -118,19 +118,19 @@ class Section:
     root
         What is computed: a plan whose leaves are sources, and :class:`SectionResult` for the rows of other sections.
     reason
-        Why its rows have to be there before those that read them are computed.
+        Why its rows are computed before what reads them.
     alternatives
-        What may be decided otherwise as it runs, where somebody asks for that before.
+        What may be decided otherwise while it runs; filled for dry runs.
     number
         Sections have numbers in the order in which they run; empty before it has one.
     planned
-        The mode that was announced, where the rows of other sections made it another one.
+        The planned mode, where replanning over the rows of other sections changed it.
     reads
-        Numbers of the sections whose rows it read, once these are there.
+        Numbers of the sections whose rows it has read.
     placement
         Where its root was placed, if it was.
     refused
-        Modes in which it was tried, and in which it could not run.
+        Modes in which it could not run.
     """
 
     mode: Mode
@@ -145,7 +145,7 @@ class Section:
 
     @property
     def inputs(self) -> list[Section]:
-        """The sections whose rows this one reads, each once."""
+        """Sections whose rows this one reads, each once."""
         return sections_in(self.root)
 
 
@@ -198,13 +198,13 @@ class SectionResult(Operator):
 
 
 def sections_in(root: PlannerNode) -> list[Section]:
-    """The sections whose rows a part of a plan reads, each once."""
+    """Return the sections whose rows a part of a plan reads, each once."""
     found = {id(node.operator.section): node.operator.section for node in postorder([root]) if isinstance(node.operator, SectionResult)}
     return list(found.values())
 
 
 def in_order_of_running(sections: Sequence[Section]) -> Iterator[Section]:
-    """Some sections and all that run before them, each once, after those that it reads."""
+    """Yield sections and all that run before them in execution order, each once."""
     done: set[int] = set()
     waiting = [(section, False) for section in reversed(sections)]
     while waiting:

@@ -1,4 +1,4 @@
-"""Rows of users' Spark DataFrames: what has to be materialised before a plan runs, so that every look sees the same rows in the same order.
+"""Rows of users' Spark DataFrames: what must be materialised before a plan runs, so that all actions see the same rows in the same order.
 
 See docs/decisions/009-one-evaluation.md.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @attrs.define(eq=False)
 class SharedFrame:
-    """What stands for a user's DataFrame while something that was made of it is in use.
+    """The node of a user's DataFrame, while anything derived from it is in use.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class SharedFrame:
     kept: weakref.WeakKeyDictionary[PlannerNode, PlannerNode] = attrs.Factory(weakref.WeakKeyDictionary)
 
     def below(self, nodes: Mapping[int, PlannerNode], manifests: Mapping[int, PlannerNode]) -> PlannerNode | None:
-        """What stands for the DataFrame among nodes, or for one of them; None where nothing does.
+        """Return the node of the DataFrame, or one of the same rows, among some nodes; None where there is none.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class SharedFrame:
         return next((self.kept[node] for node in nodes.values() if node in self.kept), None)
 
     def found(self) -> PlannerNode | None:
-        """The node, or another of the same rows; None where nothing is left of them."""
+        """Return the node, or another of the same rows; None where none is left."""
         node = self.node()
         if node is not None:
             return node
@@ -86,7 +86,7 @@ class SharedFrame:
 
 
 def shared_node(df: DataFrame, make: Callable[[], PlannerNode]) -> PlannerNode:
-    """The node that stands for a user's DataFrame: one for all frames made of it as long as one of them is in use."""
+    """Return the node of a user's DataFrame: one for all frames derived from it while one of them is in use."""
     with GRAPH_LOCK:
         known = get_frames().get(df)
         node = None if known is None else known.found()
@@ -103,7 +103,7 @@ def shared_node(df: DataFrame, make: Callable[[], PlannerNode]) -> PlannerNode:
 
 
 def remember_rows(frame: SparkSource, rows: PlannerNode) -> None:
-    """Let frames that will be made of a user's DataFrame find the rows that were kept of it; the caller holds the lock."""
+    """Register the stored rows of a user's DataFrame for frames that are derived from it later; the caller holds the lock."""
     df = frame.given()
     known = None if df is None else get_frames().get(df)
     if known is not None and isinstance(rows.operator, SegmentSource):
@@ -129,7 +129,7 @@ def keep_frames(node: PlannerNode) -> None:
 
 
 def require_fixed(nodes: Iterable[PlannerNode], free: Collection[int] = ()) -> None:
-    """Let nodes pass that are no users' DataFrames, or ``free`` ones, whose rows nobody else can ask for.
+    """Require that nodes are no users' DataFrames, or only ``free`` ones, whose rows nothing else uses.
 
     Raises
     ------
@@ -171,18 +171,18 @@ def unfixed_nodes(root: PlannerNode, plan: PlannerNode, becomes: bool, discards:
 
 
 def frames_in(root: PlannerNode) -> list[PlannerNode]:
-    """The nodes of users' DataFrames."""
+    """Return the nodes of users' DataFrames."""
     return [node for node in postorder([root]) if isinstance(node.operator, SparkSource)]
 
 
 def frame_of(node: PlannerNode) -> int:
-    """Tells which DataFrame a node is about, also where a law copied it."""
+    """Return the identity of a node's DataFrame, also where a law copied the node."""
     assert isinstance(node.operator, SparkSource)
     return id(node.operator.df)
 
 
 def remade(root: PlannerNode, frames: Sequence[PlannerNode], kept: bool) -> list[PlannerNode]:
-    """The highest nodes that make rows of DataFrames' rows without looking at their order."""
+    """Return the highest nodes that derive rows from DataFrames without observing their order."""
     own = {id(node) for node in frames}
     above = fold([root], lambda node, inputs: id(node) in own or any(inputs))
     found: list[PlannerNode] = []
@@ -231,11 +231,11 @@ def narrowed(
     return missing, frozenset(free)
 
 
-# Which nodes below a node somebody else refers to: a handle of the user's, another thread, another graph.
+# External references: nodes that a handle of the user's, another thread or another graph refers to.
 
 
 def referenced_below(root: PlannerNode) -> set[int]:
-    """``id`` of the nodes below ``root`` that can be reached otherwise than through it.
+    """Return the ``id`` of nodes below ``root`` that can be reached otherwise than through it.
 
     References are counted: those that the graph explains by itself are taken off. What cannot be explained counts as a holder, so the answer errs
     on the side of one more.
@@ -249,7 +249,7 @@ def referenced_below(root: PlannerNode) -> set[int]:
 
 
 def referenced_directly(root: PlannerNode) -> set[int]:
-    """``id`` of the nodes below ``root`` to which somebody refers who is no node of its graph."""
+    """Return the ``id`` of nodes below ``root`` with a reference from outside its graph."""
     nodes: list[Any] = list(postorder([root]))
     explained, held = _references_within(nodes)
     nodes.append(object())
@@ -295,7 +295,7 @@ class _Probe:
         self.inputs = (object(),)
 
 
-# Rows of a user's DataFrame that can be asked for through one node alone: that node is fixed in their place, its columns only, after its filters.
+# Exclusively owned subplans: where a DataFrame is reachable through one node only, that node is materialised, after filters and projections.
 
 
 def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
@@ -337,7 +337,7 @@ def one_by_one(nodes: Sequence[PlannerNode]) -> dict[int, int | None]:
 
 
 def is_chain(plan: PlannerNode) -> bool:
-    """True for a plan in which one DataFrame is read once, and rows are made of it one by one."""
+    """Return whether a plan reads one DataFrame once and derives its rows row by row."""
     node = plan
     while not isinstance(node.operator, SparkSource):
         if len(node.inputs) != 1 or not is_row_by_row(node):
@@ -347,7 +347,7 @@ def is_chain(plan: PlannerNode) -> bool:
 
 
 def is_row_by_row(node: PlannerNode) -> bool:
-    """True for a node that makes at most one row of each row, in whatever order these come, and calls no user's function."""
+    """Return whether a node derives at most one row from each row, in any order, and calls no user's function."""
     operator = node.operator
     if functions_of(node) or too_long_for_spark(node):
         return False

@@ -1,4 +1,4 @@
-"""New datasets: temporary ones, readable as a whole or not at all, and the segments of those that are saved."""
+"""Writers of new datasets: temporary ones, which become readable as a whole, and the segments of saved ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of files that are read at once: by Spark's tasks on a cluster, by threads where Spark would work on this machine too."""
+"""Parallel scans of external files: byte ranges are read by Spark tasks on a cluster, and by threads on one machine."""
 
 from __future__ import annotations
 

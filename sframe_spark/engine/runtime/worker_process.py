@@ -1,4 +1,4 @@
-"""What a Python process of ours does: works on what the process that started it sends, one after the other."""
+"""The main loop of a Python worker process, which runs the tasks that its parent sends, one after the other."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from sframe_spark.process.interpreter import STARTING, environment_of_functions
 from sframe_spark.udf.errors import error_text, process_ended
 
 MAX_OF_TRACEBACK = 20
-# Whether a work failed, and its pickled result or the error's text.
+# Whether a task failed, and its pickled result or the error's text.
 Answered = tuple[bool, bytes]
 
 
 @attrs.frozen(eq=False)
 class TaskEnvironment:
-    """What the works of one call have in common.
+    """The environment that all tasks of one call share.
 
     Parameters
     ----------
     shared
-        Values that several works hold.
+        Values that several tasks refer to.
     storage_options
         Those of file systems elsewhere.
     directory, environment
@@ -47,7 +47,7 @@ class TaskEnvironment:
 
     @classmethod
     def of_this_process(cls, shared: Sequence[Any]) -> TaskEnvironment:
-        """What works that this process sends have in common."""
+        """Return the environment of tasks that this process sends."""
         return cls(shared, config.storage_options, _directory(), environment_of_functions(os.environ))
 
 

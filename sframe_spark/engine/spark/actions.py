@@ -1,4 +1,4 @@
-"""What an error of Spark says, in one line."""
+"""Spark actions that Ctrl-C cancels, with Spark's errors translated to one readable line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark's executors say of themselves and of a directory: each task looks, writes and answers without this package."""
+"""Checks of Spark's executors: probe tasks, which need no installed package, report versions and visible files; a missing package is sent."""
 
 from __future__ import annotations
 

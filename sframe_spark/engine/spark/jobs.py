@@ -1,4 +1,4 @@
-"""Independent pieces of work as tasks of one Spark job, and their results."""
+"""Independent tasks run as one Spark job."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TaskOutcome = tuple[int, bool, bytes]
 
 
 def run_tasks(works: Sequence[TaskWork], description: str, size: int | None = None) -> list[Any]:
-    """Results of independent pieces of work, in order, from one Spark job.
+    """Run independent tasks as one Spark job and return their results in order.
 
     Starting a task costs more than a range of rows, so a core takes several pieces, one after the other. ``size`` is of the rows that all go through,
     in bytes; None where nobody knows how long these take.

@@ -1,4 +1,4 @@
-"""Relational sections: lowering to a Spark query and bringing its ordered rows home."""
+"""Spark queries: lowering a relational section, choosing the number of shuffle partitions, and fetching or writing its ordered rows."""
 
 from __future__ import annotations
 
