@@ -6,6 +6,7 @@ hints: an example may be lucky. ``python -m sframe_spark.testing.opportunities m
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -178,5 +179,7 @@ def holds(trial: Trial, question: Question) -> bool:
 
 
 if __name__ == "__main__":
-    module, _, name = sys.argv[1].partition(":")
+    parser = argparse.ArgumentParser(prog="python -m sframe_spark.testing.opportunities", description="Print declarations that operators could make.")
+    parser.add_argument("examples", help="a module and its list of examples, as in my_package.examples:EXAMPLES")
+    module, _, name = parser.parse_args().examples.partition(":")
     sys.stdout.write("".join(f"{line}\n" for line in unused_opportunities(getattr(importlib.import_module(module), name or "EXAMPLES"))))

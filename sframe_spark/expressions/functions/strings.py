@@ -40,7 +40,7 @@ def _compute_pad(arguments: Sequence[Argument], types: Sequence[ColumnType], par
     width, side, fill = max(parameters[0], 0), *parameters[1:]
     values = array_of(arguments[0], rows)
     added = pc.max_element_wise(pc.subtract(width, pc.utf8_length(values).cast(pa.int64())), 0)
-    total = (pc.sum(added).as_py() or 0) * len(fill.encode()) + (pc.sum(pc.binary_length(values)).as_py() or 0)
+    total = pc.sum(added, min_count=0).as_py() * len(fill.encode()) + pc.sum(pc.binary_length(values), min_count=0).as_py()
     if total > MAX_BYTES:
         raise TooLargeError(f"{rows:,} texts of {width:,} characters are too long for one batch: take a smaller width, or lower config.batch_rows")
     # As str.center: a character that is left over goes to the left where the width is odd.
