@@ -338,7 +338,7 @@ def test_a_range_that_is_exchanged_again_holds_no_memory_beside_what_is_shared_a
         made = left.join(right, on="k", how="left")
         materialize(made._node, MaterializeOptions(in_memory=0))
     assert rows_equal(rows_of(made), expected) and files_left() == []
-    assert again and all(exchange.held == 0 for exchange in again) and min(held) >= 0
+    assert again and all(exchange.buffered_bytes == 0 for exchange in again) and min(held) >= 0
 
 
 @pytest.mark.spark

@@ -51,7 +51,7 @@ def test_threads_wait_where_a_disk_is_slow(monkeypatch: pytest.MonkeyPatch) -> N
         with lock:
             at_work[0] += size
         for _ in range(5):
-            most[0] = max(most[0], at_work[0] + self.held)
+            most[0] = max(most[0], at_work[0] + self.buffered_bytes)
             time.sleep(0.002)
         write(self, full, handle, number)
         with lock:
