@@ -10,11 +10,11 @@ import pytest
 # While one thread loads PySpark, and has just begun, the other one wants it too.
 PROGRAM = """
 import importlib.abc, sys, threading, time
-from sframe_spark.engine.task_pickling import dumped
+from sframe_spark.engine.task_pickling import pickle_by_value
 from sframe_spark.udf.pickling import pack_function
 from sframe_spark.session.session import active_session
 
-wants = {"functions": lambda: pack_function(lambda: 1, "it"), "works": lambda: dumped(lambda: 1), "session": active_session}
+wants = {"functions": lambda: pack_function(lambda: 1, "it"), "works": lambda: pickle_by_value(lambda: 1), "session": active_session}
 first, second = (wants[name] for name in sys.argv[1:])
 has_begun, errors = threading.Event(), []
 

@@ -338,8 +338,8 @@ def test_files_that_somebody_deletes_are_told(frame: SFrame, monkeypatch: pytest
 
 
 def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    pieces_of = Exchange._pieces
-    monkeypatch.setattr(Exchange, "_pieces", lambda self, number: list(pieces_of(self, number))[1:])
+    chunks_of_range = Exchange._chunks
+    monkeypatch.setattr(Exchange, "_chunks", lambda self, number: list(chunks_of_range(self, number))[1:])
     with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
         materialize(PROGRAMS["by texts"](frame)._node, NOTHING_SMALL)
 

@@ -15,7 +15,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.api.class_registry import make_frame
-from sframe_spark.engine.execution.materialize import in_pieces
+from sframe_spark.engine.execution.materialize import stored_chunks
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.plan_serialization import graph_from_json, graph_to_json
 from sframe_spark.storage.datasets.load import load_manifest
@@ -193,7 +193,7 @@ READERS: dict[str, Callable[[SFrame], Any]] = {
     "rows": iter,
     "values": lambda frame: iter(frame["t"]),
     "batches": lambda frame: pa.RecordBatchReader.from_stream(frame),
-    "pieces": lambda frame: in_pieces(frame._node),
+    "pieces": lambda frame: stored_chunks(frame._node),
 }
 
 
