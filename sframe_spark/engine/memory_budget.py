@@ -47,9 +47,9 @@ def plan_size_of(root: PlannerNode, unknown: int = 0) -> PlanSize | None:
     sizes = sizes_of(root)
     rows, size = 0, 0.0
     for node in nodes:
-        looked_up = node.operator.is_source and node is not root and id(node) not in read
+        is_searched = node.operator.is_source and node is not root and id(node) not in read
         # Rows without a bound are those of operators above leaves that are counted.
-        if not looked_up and node.length.at_most is not None:
+        if not is_searched and node.length.at_most is not None:
             rows = max(rows, node.length.at_most)
             size = max(size, node.length.at_most * row_bytes(sizes[id(node)], unknown))
     return PlanSize(rows, size)
@@ -155,12 +155,12 @@ class MemoryReservation:
     ----------
     size
         Bytes of all rows.
-    most_in_column
+    max_in_column
         Bytes of a single column, which is to be one array.
     """
 
     size: int
-    most_in_column: int = MAX_BYTES_OF_ARRAY
+    max_in_column: int = MAX_BYTES_OF_ARRAY
     _taken: list[int] = attrs.field(factory=list, init=False)
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
@@ -181,7 +181,7 @@ class MemoryReservation:
     @property
     def is_full(self) -> bool:
         """Whether the reservation is exhausted."""
-        return sum(self._taken) > self.size or max(self._taken, default=0) > self.most_in_column
+        return sum(self._taken) > self.size or max(self._taken, default=0) > self.max_in_column
 
 
 @attrs.define(eq=False)

@@ -49,7 +49,7 @@ class TaskUnpickler(pickle.Unpickler):
         return self.shared[number]
 
 
-def pack_tasks(works: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload], list[Any]]:
+def pack_tasks(callables: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload], list[Any]]:
     """Return the payloads of tasks, and the values that they share.
 
     Raises
@@ -75,7 +75,7 @@ def pack_tasks(works: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload], l
             shared.append(value)
         return numbers[id(value)]
 
-    return [TaskPayload(_pickle(work, number_of)) for work in works], shared
+    return [TaskPayload(_pickle(work, number_of)) for work in callables], shared
 
 
 @contextmanager

@@ -273,7 +273,7 @@ class _Copies:
         self._family = family
         self.scopes: dict[int, dict[str, Any]] = {}
         self._cells: dict[int, types.CellType] = {}
-        self._depth = self._looked_at = 0
+        self._depth = self._examined = 0
         # By ``id``, with the originals, so that no other object gets theirs.
         self._done: dict[int, tuple[Any, Any]] = {}
         for function in family.members:
@@ -306,7 +306,7 @@ class _Copies:
         elif kind is CACHED and not is_importable(value):
             function = self.bound(value.__wrapped__)
             made = value if function is value.__wrapped__ else functools.lru_cache(**value.cache_parameters())(function)
-        elif kind in COLLECTIONS and self._depth < _MAX_DEPTH and self._looked_at < MAX_VISITED:
+        elif kind in COLLECTIONS and self._depth < _MAX_DEPTH and self._examined < MAX_VISITED:
             self._depth += 1
             made = self._collection(value)
             self._depth -= 1
@@ -334,7 +334,7 @@ class _Copies:
         # It may hold itself.
         self._done[id(value)] = value, value
         keys, items = (list(value), list(value.values())) if type(value) is dict else ([], list(value))
-        self._looked_at += len(keys) + len(items)
+        self._examined += len(keys) + len(items)
         new_keys, new_items = list(map(self.bound, keys)), list(map(self.bound, items))
         if all(map(_same, keys, new_keys)) and all(map(_same, items, new_items)):
             return value

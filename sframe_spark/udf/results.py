@@ -527,10 +527,10 @@ def advice_on(result: Any, column_type: ColumnType, guess: Guess | None, call: s
     if column_type == INT and (_is_wide_int(result) or (is_number and not abs(result) < 2.0**63)):
         return f"an int has 64 bits; give {call} {floats}{', which loses digits' if _is_wide_int(result) else ''}"
     if column_type == FLOAT and guess is not None and isinstance(result, (int, np.integer)):
-        told = "the first rows gave floats or None, and this int is none"
+        message = "the first rows gave floats or None, and this int is none"
         if _is_wide_int(result):
-            return f"{told}; give {call} {floats} to lose digits"
-        return f"{told}; give {call} {ints} if all are ints, or {floats} to lose digits"
+            return f"{message}; give {call} {floats} to lose digits"
+        return f"{message}; give {call} {ints} if all are ints, or {floats} to lose digits"
     return f"give {call} another {floats.partition('=')[0]}, or convert the value in the function"
 
 

@@ -286,11 +286,11 @@ def parse_dict(text: str, whole: bool = False) -> dict[Any, Any] | None:
 
 def _parse(text: str, opening: str, whole: bool) -> Any:
     reader = _Reader(text)
-    if reader.peek() != opening:
+    if reader.following() != opening:
         return None
     try:
         value = reader.read_list() if opening == "[" else reader.read_dict()
-        return None if whole and reader.peek() else value
+        return None if whole and reader.following() else value
     except (_MalformedError, RecursionError):
         return None
 
@@ -307,7 +307,7 @@ class _Reader:
         self.position = 0
         self.level = 0
 
-    def peek(self) -> str:
+    def following(self) -> str:
         """Skip white space and return the next character, empty at the end."""
         while self.position < len(self.text) and self.text[self.position] in _SPACE:
             self.position += 1
@@ -315,7 +315,7 @@ class _Reader:
 
     def take(self, expected: str) -> None:
         """Consume the one character that must come next."""
-        if self.peek() != expected:
+        if self.following() != expected:
             raise _MalformedError
         self.position += 1
 
@@ -323,12 +323,12 @@ class _Reader:
         """Read from an opening to its closing bracket; nothing between two commas is a missing element."""
         self.take("[")
         items: list[Any] = []
-        if self.peek() == "]":
+        if self.following() == "]":
             self.position += 1
             return items
         while True:
             items.append(self.read_value(",]"))
-            closing = self.peek()
+            closing = self.following()
             self.position += 1
             if closing == "]":
                 return items
@@ -339,22 +339,22 @@ class _Reader:
         """Read from an opening to its closing brace; items are separated by commas or white space."""
         self.take("{")
         items: dict[Any, Any] = {}
-        while self.peek() != "}":
+        while self.following() != "}":
             key = self.read_value(":,}" + _SPACE)
             self.take(":")
             items[_hashable(key)] = self.read_value(":,}" + _SPACE)
-            if self.peek() == ",":
+            if self.following() == ",":
                 self.position += 1
-                if self.peek() in ("}", ""):
+                if self.following() in ("}", ""):
                     raise _MalformedError
-            elif self.peek() in (":", ""):
+            elif self.following() in (":", ""):
                 raise _MalformedError
         self.position += 1
         return items
 
     def read_value(self, stops: str) -> Any:
         """Read one value; without quotes or brackets it ends before any of the characters in ``stops``."""
-        first = self.peek()
+        first = self.following()
         if first and first in "[{":
             return self.read_inner(first)
         if first and first in "\"'":

@@ -478,11 +478,11 @@ class _Transaction:
     rolls_back_more = False
 
     def __init__(self, conn: Any, cursor: Any) -> None:
-        self._conn, self._cursor, self._is_begun = conn, cursor, False
+        self._conn, self._cursor, self._is_started = conn, cursor, False
 
     def begin(self) -> None:
         """Begin it."""
-        self._is_begun = True
+        self._is_started = True
 
     def commit(self) -> None:
         """Commit."""
@@ -490,7 +490,7 @@ class _Transaction:
 
     def undo(self) -> None:
         """Roll back what was done since it began."""
-        if self._is_begun:
+        if self._is_started:
             self._conn.rollback()
 
     def end(self) -> None:
@@ -520,7 +520,7 @@ class _SavepointTransaction(_Transaction):
 
     def undo(self) -> None:
         """Roll back to the savepoint."""
-        if self._has_earlier and self._is_begun:
+        if self._has_earlier and self._is_started:
             self._cursor.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
         else:
             super().undo()
@@ -532,7 +532,7 @@ class _NestedTransaction(_SavepointTransaction):
     @property
     def rolls_back_more(self) -> bool:  # type: ignore[override]
         """Whether earlier statements of the user are rolled back as well."""
-        return self._is_begun and not self._has_earlier
+        return self._is_started and not self._has_earlier
 
     def commit(self) -> None:
         """Leave the commit to the user."""

@@ -276,7 +276,7 @@ def run_action(
     attempts = PlanAttempts(root, becomes, first, discards)
     run_log = attempts.run_log
     while True:
-        claim, begun = NodeClaim(), run_log.mark()
+        claim, started = NodeClaim(), run_log.mark()
         try:
             chosen, busy = attempts.next_plan(claim)
             if busy is None and not chosen.missing:
@@ -288,7 +288,7 @@ def run_action(
         except (MemoFullError, StorageError, UnownedCallsError, RowsNotFixedError) as error:
             if not attempts.learn(error, make):
                 raise
-            run_log.give_up(begun)
+            run_log.give_up(started)
             continue
         except Exception as error:
             # Spark and file systems quote addresses, which came in long before.

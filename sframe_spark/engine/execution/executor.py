@@ -183,21 +183,21 @@ class SectionRunner:
         """Run functions that each write a segment, and return a source of these."""
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             workers.require_writable(dataset.directory)
-            works = [partial(write, dataset.directory, number) for number, write in enumerate(parts)]
-            manifest = dataset.publish(workers.run(works, f"materialising {node.operator.called()}", tasks))
+            callables = [partial(write, dataset.directory, number) for number, write in enumerate(parts)]
+            manifest = dataset.publish(workers.run(callables, f"materialising {node.operator.called()}", tasks))
         return segment_source(manifest, dataset.handle)
 
     def _buffered_or_written(self, node: PlannerNode, workers: TaskRunner, tasks: list[RangeTask]) -> PlannerNode:
         """Run tasks in threads and return a source: in memory where all rows fit, else of segments."""
         room = reservation_for_results()
-        begun = workers.run([partial(partial_rows_of_task, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
-        return self._keep_or_spill(node, workers, begun, room)
+        produced = workers.run([partial(partial_rows_of_task, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
+        return self._keep_or_spill(node, workers, produced, room)
 
-    def _keep_or_spill(self, node: PlannerNode, workers: TaskRunner, begun: Sequence[PartialRows], room: MemoryReservation) -> PlannerNode:
+    def _keep_or_spill(self, node: PlannerNode, workers: TaskRunner, produced: Sequence[PartialRows], room: MemoryReservation) -> PlannerNode:
         if not room.is_full:
-            return self.keep(rows_as_produced(begun, node.schema), node)
+            return self.keep(rows_as_produced(produced, node.schema), node)
         self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
-        return self._written(node, workers, [partial(part.write, node.schema) for part in begun])
+        return self._written(node, workers, [partial(part.write, node.schema) for part in produced])
 
     def by_source(self, node: PlannerNode) -> PlannerNode:
         """Write the rows of a source that decodes them as segments, in threads of this process."""
@@ -255,11 +255,11 @@ class SectionRunner:
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
         room = MemoryReservation(bytes_gathered())
-        begun = workers.run([partial(partial_rows_of_task, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
+        produced = workers.run([partial(partial_rows_of_task, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
         if room.is_full:
             self.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")
             return ReplanNeeded(node)
-        rows = in_one_chunk(begun, below.schema)
+        rows = in_one_chunk(produced, below.schema)
         made = require_inferred(node.operator, (), node.operator.kernel([rows], [below.facts]), node.schema)
         del rows
         fits = made.rows <= self.options.in_memory and made.size <= config.memory_budget
@@ -273,8 +273,8 @@ class SectionRunner:
         tasks = self.tasks_of(below, placement, workers)
         ranges = key_ranges_of(node)
         with exchange_below(node, ranges) as exchange:
-            works = [partial(give_to, exchange, number, task) for number, task in enumerate(tasks)]
-            workers.run(works, f"exchanging for {node.operator.called()}", tasks)
+            callables = [partial(give_to, exchange, number, task) for number, task in enumerate(tasks)]
+            workers.run(callables, f"exchanging for {node.operator.called()}", tasks)
             self.spilled = exchange.written
             rows = f"{exchange.rows.sum()} rows, {exchange.written} bytes of them on disk"
             self.log.append(f"exchanged: {node.operator_type} over {rows}, in {ranges.count} ranges of their keys")
@@ -336,12 +336,12 @@ class SectionRunner:
             handle.discard()
 
     def _of_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
-        works = rows.works(self.options.segments or config.default_segments or TASKS_PER_THREAD * local_threads())
+        callables = rows.callables(self.options.segments or config.default_segments or TASKS_PER_THREAD * local_threads())
         if self.options.directory is not None:
-            return self._written(node, ThreadRunner(), [partial(PartialRows([], rows.made(numbers)).write, node.schema) for numbers in works])
+            return self._written(node, ThreadRunner(), [partial(PartialRows([], rows.made(numbers)).write, node.schema) for numbers in callables])
         room = reservation_for_results()
-        begun = ThreadRunner().run([partial(rows.begun, numbers, room) for numbers in works], f"computing {node.operator.called()}")
-        return self._keep_or_spill(node, ThreadRunner(), begun, room)
+        produced = ThreadRunner().run([partial(rows.partial_rows, numbers, room) for numbers in callables], f"computing {node.operator.called()}")
+        return self._keep_or_spill(node, ThreadRunner(), produced, room)
 
     def _from_parts(self, node: PlannerNode, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
         """Merge the partial states that tasks compute of their ranges into the result; replan where the states are too large."""
@@ -356,8 +356,8 @@ class SectionRunner:
         max_bytes = max(MIN_PART_BYTES, min(PARTS_BYTES, work_memory() // COPIES_OF_PARTS))
         most = max(max_bytes // len(tasks), min(MIN_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
         early_stop = EarlyStop()
-        works = [partial(part_of_range, task, operator, [below.facts], most, early_stop) for task in tasks]
-        part = combined_parts(operator, workers.run(works, f"computing {node.operator.called()}", tasks), [below.facts], max_bytes)
+        callables = [partial(part_of_range, task, operator, [below.facts], most, early_stop) for task in tasks]
+        part = combined_parts(operator, workers.run(callables, f"computing {node.operator.called()}", tasks), [below.facts], max_bytes)
         if part is TOO_LARGE:
             self.log.append(f"too many: {node.operator_type} has more groups than are put together here")
             return ReplanNeeded(node)
@@ -401,8 +401,8 @@ def run_exchange_tasks(
 ) -> list[TaskOutput]:
     """Run tasks that partition and write the input of a kernel."""
     assert operator.split_by is not None
-    works = [partial(write_exchange_rows, task, number, operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]
-    return workers.run(works, f"exchanging for {operator.name}", tasks)
+    callables = [partial(write_exchange_rows, task, number, operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]
+    return workers.run(callables, f"exchanging for {operator.name}", tasks)
 
 
 def is_shared_with(workers: TaskRunner, directory: str) -> bool:
@@ -499,11 +499,11 @@ class Executor:
             # Unchanged nodes of the user's graph are part of the plan, and other threads may splice them meanwhile.
             plan = private_copy(root)
         with rechecking_after_failure(plan, self.options.directory):
-            begun = self.run_log.mark()
+            produced = self.run_log.mark()
             try:
                 result = run(plan)
             except RunTooLongError as error:
-                self.run_log.give_up(begun)
+                self.run_log.give_up(produced)
                 self.log.append(f"sorted again by Spark: {error}")
                 result = run(rebuild(plan, with_full_sort))
         if plan.operator.is_source and root.operator is plan.operator:

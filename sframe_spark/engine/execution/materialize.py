@@ -243,20 +243,20 @@ def _materialize_claimed(node: PlannerNode, options: MaterializeOptions, plan: P
                 keep_frames(node)
                 _become(node, few)
             return
-    beside = new_columns(node) if plan is None and _may_keep_stored_columns(options) else None
-    if beside is not None:
-        _materialize_missing(node, beside, options)
+    alongside = new_columns(node) if plan is None and _may_keep_stored_columns(options) else None
+    if alongside is not None:
+        _materialize_missing(node, alongside, options)
         return
     # A function is called once for each row, and a DataFrame evaluated once, so their own nodes are not computed a second time by another plan.
     once = bool(functions_of(node)) or isinstance(node.operator, SparkSource)
     compared = config.check == "result" and not options.naive and not once
-    begun = [] if plan is None else [plan]
+    started = [] if plan is None else [plan]
 
     def run(chosen: ActionPlan) -> None:
         naive = options.naive and not once
         executor = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned, free=chosen.free, run_log=chosen.run_log)
         run_plan = executor.save if options.converts and is_decoded_on_read(chosen.plan) else executor.execute
-        source = run_plan(node if naive else begun.pop() if begun else chosen.plan)
+        source = run_plan(node if naive else started.pop() if started else chosen.plan)
         if compared:
             compare_with_naive(node, source)
         with GRAPH_LOCK:
@@ -284,12 +284,12 @@ def _may_keep_stored_columns(options: MaterializeOptions) -> bool:
     return options.directory is None and options.segments is None and not options.naive
 
 
-def _materialize_missing(node: PlannerNode, beside: NewColumns, options: MaterializeOptions) -> None:
+def _materialize_missing(node: PlannerNode, alongside: NewColumns, options: MaterializeOptions) -> None:
     """Compute the columns of a node that are not stored yet; their run log becomes the node's."""
-    materialize(beside.together, attrs.evolve(options, on_batch=None))
-    beside.settle(node)
+    materialize(alongside.together, attrs.evolve(options, on_batch=None))
+    alongside.settle(node)
     node.ran = RunLog()
-    node.ran.add_run(beside.together.ran or RunLog(), NEW_COLUMNS)
+    node.ran.add_run(alongside.together.ran or RunLog(), NEW_COLUMNS)
 
 
 def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:

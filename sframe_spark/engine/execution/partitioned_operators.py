@@ -27,7 +27,7 @@ from sframe_spark.engine.physical.local_strategies import (
 from sframe_spark.engine.physical.placement import placement_of
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
-from sframe_spark.engine.runtime.result_buffer import PartialRows, begun
+from sframe_spark.engine.runtime.result_buffer import PartialRows, partial_rows
 from sframe_spark.engine.runtime.scheduler import TaskRunner, ThreadRunner, range_tasks
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import MemoryReservationError
@@ -68,8 +68,8 @@ def sample_of(node: PlannerNode, places: int, workers: TaskRunner) -> pa.Array:
     """Sample the only column of a section at positions spread evenly over it, as rows may be nearly sorted."""
     tasks = range_tasks(node, placement_of(node).rows_to_run, places, workers)
     rows = max(1, SAMPLED_VALUES // places)
-    works = [partial(first_values_of, task, rows, SAMPLED_BYTES // places) for task in tasks]
-    return pa.concat_arrays([chunk.columns[0] for chunk in workers.run(works, "looking at values to sort by", tasks)])
+    callables = [partial(first_values_of, task, rows, SAMPLED_BYTES // places) for task in tasks]
+    return pa.concat_arrays([chunk.columns[0] for chunk in workers.run(callables, "looking at values to sort by", tasks)])
 
 
 def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:
@@ -141,7 +141,7 @@ class ExchangedRows:
         count = len(self.left)
         return self.passed[:count] | (self.exchange.sizes[:count] <= max_at_once())
 
-    def works(self, count: int) -> list[range]:
+    def callables(self, count: int) -> list[range]:
         """Divide the required ranges into at most ``count`` consecutive groups of about equally many rows."""
         return split_evenly(self.exchange.rows[: len(self.left)], count)
 
@@ -155,9 +155,9 @@ class ExchangedRows:
                 if left <= 0:
                     break
 
-    def begun(self, numbers: Sequence[int], room: MemoryReservation) -> PartialRows:
+    def partial_rows(self, numbers: Sequence[int], room: MemoryReservation) -> PartialRows:
         """Compute the result of some ranges for as long as memory can be reserved."""
-        return begun(self.made(numbers), room)
+        return partial_rows(self.made(numbers), room)
 
     def of_range(self, number: int) -> Iterator[Chunk]:
         """Yield the result of a range."""
@@ -297,8 +297,8 @@ class PartitionedJoin:
         """Run the tasks of a side and exchange their rows."""
         assert self.join.numbered_slots is not None
         give = give_numbered if slot in self.join.numbered_slots else give_to
-        works = [partial(give, self.sides[slot], number, task) for number, task in enumerate(tasks)]
-        ThreadRunner().run(works, f"exchanging for {self.node.operator.called()}", tasks)
+        callables = [partial(give, self.sides[slot], number, task) for number, task in enumerate(tasks)]
+        ThreadRunner().run(callables, f"exchanging for {self.node.operator.called()}", tasks)
 
     def rows_in_order(self) -> ExchangedRows:
         """Join all hash partitions and return the result in row order, once both sides are exchanged.

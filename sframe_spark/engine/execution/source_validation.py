@@ -43,8 +43,9 @@ def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, 
         found = [break_in_range(plan, by, 0, rows, config.batch_rows)]
     else:
         size = config.segment_rows
-        works = [partial(break_in_range, plan, by, max(start - 1, 0), min(start + size, rows), config.batch_rows) for start in range(0, rows, size)]
-        found = SparkTaskRunner().run(works, "checking the order of rows")
+        ranges = [(max(start - 1, 0), min(start + size, rows)) for start in range(0, rows, size)]
+        callables = [partial(break_in_range, plan, by, *bounds, config.batch_rows) for bounds in ranges]
+        found = SparkTaskRunner().run(callables, "checking the order of rows")
     return next((item for item in found if item is not None), None)
 
 
@@ -178,10 +179,10 @@ def _compare(manifest: Manifest, claim: tuple[tuple[int, bool], ...]) -> Verifie
     first = verified_order(manifest, claim, 0, FIRST_ROWS)
     if not first.columns:
         return first
-    works = [partial(verified_order, manifest, claim, start, stop) for start, stop in parts_of(manifest.rows, config.segment_rows)]
+    callables = [partial(verified_order, manifest, claim, start, stop) for start, stop in parts_of(manifest.rows, config.segment_rows)]
     description = "comparing rows with the order of their files"
     with translated_errors(description):
-        return VerifiedOrder.in_all(run_tasks(works, description))
+        return VerifiedOrder.in_all(run_tasks(callables, description))
 
 
 def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple[PlannerNode, frozenset[int]]]:

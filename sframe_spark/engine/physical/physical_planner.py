@@ -183,7 +183,7 @@ class SectionPlanner:
             if self.gathers and (join := local_join(node, children)) is not None:
                 return self._joined(node, join)
             if self.gathers and mode_of(current, placement, self.refused if node is self._root else frozenset()) is Mode.JOINED:
-                return self._joined_by_pieces(node, current, placement)
+                return self._joined_by_partitions(node, current, placement)
             children = [self._fit_for_query(child, item) for child, item in children]
             # Only now are the inputs known to be few rows.
             few = node.operator.in_memory()
@@ -216,7 +216,7 @@ class SectionPlanner:
         join, placements = join.with_inputs([side for side, _ in sides]), [placement for _, placement in sides]
         return self._counted(join, placed_over(join, placements), placements)
 
-    def _joined_by_pieces(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed:
+    def _joined_by_partitions(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed:
         """Place a partitioned join; what is above it is planned again after it, as its number of rows is unknown before."""
         self._has_gathered = True
         if node is self._root:

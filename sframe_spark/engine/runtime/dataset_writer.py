@@ -14,7 +14,7 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import SENT_BYTES
-from sframe_spark.engine.runtime.result_buffer import begun, reservation_for_results, rows_as_produced
+from sframe_spark.engine.runtime.result_buffer import partial_rows, reservation_for_results, rows_as_produced
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.file_checks import require_all_rows, require_known_rows, require_writable
 from sframe_spark.engine.spark.query import upload_rows
@@ -133,7 +133,7 @@ def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
     """Runs of rows in memory where all find room and no Spark is to read them; otherwise a temporary dataset."""
     if is_spark_requested():
         return write_runs(runs, types)
-    rows = begun(map(Chunk.of, runs), reservation_for_results())
+    rows = partial_rows(map(Chunk.of, runs), reservation_for_results())
     if rows.rest is None:
         return PlannerNode(MemorySource.of(rows_as_produced([rows], types), types))
     return write_runs(rows.runs(), types)

@@ -203,16 +203,16 @@ class Exchange:
             self.buffered_bytes += chunk.size
             if self.buffered_bytes <= self.room:
                 return
-            begun = self._begin_to_write()
-        self._write_out(*begun)
+            started = self._begin_to_write()
+        self._write_out(*started)
 
     def flush_to_disk(self) -> None:
         """Write the rows that are still buffered, once all were added."""
         with self._changed:
             if not self._buffered:
                 return
-            begun = self._begin_to_write()
-        self._write_out(*begun)
+            started = self._begin_to_write()
+        self._write_out(*started)
 
     def count_rewritten(self, of_range: Exchange) -> None:
         """Count the bytes written by an exchange that partitioned a range of this one again."""

@@ -41,12 +41,12 @@ def orc_rows(table: OrcTable) -> PlannerNode:
     count = max(1, min(len(stripes), max(available_cores(), table.size // BYTES_OF_TASK)))
     parts = [stripes[first:last] for first, last in pairwise(len(stripes) * part // count for part in range(count + 1))]
     with new_dataset(table.types, MaterializeOptions()) as dataset:
-        works = [partial(write_stripes, table, part, dataset.directory, number) for number, part in enumerate(parts)]
+        callables = [partial(write_stripes, table, part, dataset.directory, number) for number, part in enumerate(parts)]
         if table.size <= config.memory_budget:
-            written = in_threads(lambda work: work(), works, available_cores())
+            written = in_threads(lambda work: work(), callables, available_cores())
         else:
             require_writable(dataset.directory)
-            written = SparkTaskRunner().run(works, "reading ORC files")
+            written = SparkTaskRunner().run(callables, "reading ORC files")
         for _, part_seen in written:
             seen.add(part_seen)
         table.require_rows(seen)

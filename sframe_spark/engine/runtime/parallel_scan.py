@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime.dataset_writer import NewDataset
-from sframe_spark.engine.runtime.result_buffer import PartialRows, begun, reservation_for_results, rows_as_produced
+from sframe_spark.engine.runtime.result_buffer import PartialRows, partial_rows, reservation_for_results, rows_as_produced
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.spark.file_checks import require_writable, why_not_in_tasks
 from sframe_spark.locations import is_remote_location
@@ -136,13 +136,13 @@ def _are_short(files: Sequence[FileRange]) -> bool:
     return _bytes_in(files) < SHORT_BYTES * len(files)
 
 
-def run_parts(works: Sequence[Callable[[], Result]], files: Sequence[FileRange], directory: str, description: str) -> list[Result]:
+def run_parts(callables: Sequence[Callable[[], Result]], files: Sequence[FileRange], directory: str, description: str) -> list[Result]:
     """Return results of works that read parts of files and write rows in a directory, in order; the first error ends the rest."""
     if is_spark_local() or _are_few_bytes(files):
-        with open_counted(len(works), description) as done, memory_for_batches():
-            return in_threads(lambda work: done(work()), works, _threads(files))
+        with open_counted(len(callables), description) as done, memory_for_batches():
+            return in_threads(lambda work: done(work()), callables, _threads(files))
     require_writable(directory)
-    return SparkTaskRunner().run(works, description)
+    return SparkTaskRunner().run(callables, description)
 
 
 def reservation_for_rows(files: Sequence[FileRange]) -> MemoryReservation | None:
@@ -189,7 +189,7 @@ def buffered_or_written(
     """Keep rows of a part in memory where there is room for them, else write them as a segment of that number; no room is given: write them."""
     if room is None:
         return write_segment(directory, number, types, runs)
-    rows = begun(map(Chunk.of, runs), room)
+    rows = partial_rows(map(Chunk.of, runs), room)
     return rows if rows.rest is None else rows.write(types, directory, number)
 
 

@@ -276,8 +276,8 @@ def require_inferred(operator: Operator, inputs: Sequence[Any], chunk: Chunk, sc
                 f"the kernel of {operator.called([place])!r} gave a {type(column).__name__} as column {place}: it gives Arrow arrays"
             )
         if len(column) != chunk.rows:
-            told = f"{len(column):,} values in column {place} of a Chunk of {chunk.rows:,} rows"
-            raise PlanInvariantError(f"the kernel of {operator.called([place])!r} gave {told}: one for each")
+            message = f"{len(column):,} values in column {place} of a Chunk of {chunk.rows:,} rows"
+            raise PlanInvariantError(f"the kernel of {operator.called([place])!r} gave {message}: one for each")
         if found is not column_type.physical and not found.equals(column_type.physical):
             said = f"its infer_type says {column_type}, which is {column_type.physical}"
             raise PlanInvariantError(

@@ -61,10 +61,10 @@ class PartialRows:
 
 def partial_rows_of_task(task: RangeTask, room: MemoryReservation) -> PartialRows:
     """Run a task for as long as memory can be reserved for its rows."""
-    return begun(chunks_of(task), room)
+    return partial_rows(chunks_of(task), room)
 
 
-def begun(made: Iterator[Chunk], room: MemoryReservation) -> PartialRows:
+def partial_rows(made: Iterator[Chunk], room: MemoryReservation) -> PartialRows:
     """Buffer rows for as long as memory can be reserved for them."""
     found = list[Chunk]()
     while not room.is_full:

@@ -66,7 +66,7 @@ class TaskRunner(Protocol):
     def require_writable(self, directory: str) -> None:
         """Check that this process sees what tasks write to a directory."""
 
-    def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+    def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Run tasks and return their results in order; the first error ends the rest. ``tasks``: their row ranges, to estimate durations."""
 
 
@@ -90,10 +90,10 @@ class SparkTaskRunner:
         """Check once that Spark shares the directory, by exchanging a file."""
         require_writable(directory)
 
-    def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+    def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Run a Spark job; its errors are translated."""
         with translated_errors(description):
-            return run_tasks(works, description, bytes_of(tasks) if tasks else None)
+            return run_tasks(callables, description, bytes_of(tasks) if tasks else None)
 
 
 class LocalRunner:
@@ -120,10 +120,10 @@ class ThreadRunner(LocalRunner):
     is_out_of_process: ClassVar[bool] = False
 
     @memory_for_batches()
-    def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+    def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Run tasks in threads; after Ctrl-C all of them have ended."""
-        with open_counted(len(works), description) as done:
-            return in_threads(lambda work: done(work()), works, self.parallelism())
+        with open_counted(len(callables), description) as done:
+            return in_threads(lambda work: done(work()), callables, self.parallelism())
 
 
 @attrs.frozen
@@ -143,7 +143,7 @@ class ProcessRunner(LocalRunner):
 
     is_out_of_process: ClassVar[bool] = True
 
-    def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+    def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Run tasks in worker processes; after Ctrl-C the busy ones have ended.
 
         Raises
@@ -154,25 +154,25 @@ class ProcessRunner(LocalRunner):
             If tasks cannot be pickled, or a process dies.
         """
         with translated_pickling_errors(description):
-            parcels, shared = pack_tasks(works)
+            packed_tasks, shared = pack_tasks(callables)
             common = list(sys.path), pickle_by_value(TaskEnvironment.of_this_process(shared))
         are_short = 0 < sum(task.stop - task.start for task in tasks) < MAX_ROWS_OF_SHORT
-        fallback = LocalFallback(works, description)
+        fallback = LocalFallback(callables, description)
 
         def answer(number: int) -> Any:
             if not fallback.has_warned:
                 try:
-                    return self._answer(common, parcels[number], are_short)
+                    return self._answer(common, packed_tasks[number], are_short)
                 except ProcessNotStartedError as error:
                     fallback.warn(error)
             return fallback.result(number)
 
-        with open_counted(len(works), description) as done:
-            return in_threads(lambda number: done(answer(number)), range(len(works)), self.parallelism())
+        with open_counted(len(callables), description) as done:
+            return in_threads(lambda number: done(answer(number)), range(len(callables)), self.parallelism())
 
-    def _answer(self, common: tuple[list[str], bytes], parcel: TaskPayload, is_short: bool) -> Any:
+    def _answer(self, common: tuple[list[str], bytes], packed_task: TaskPayload, is_short: bool) -> Any:
         with get_processes().one(MODULE, raise_if_cancelled, is_short) as worker:
-            request = pickle.dumps((None if worker.knows is common else common, parcel))
+            request = pickle.dumps((None if worker.knows is common else common, packed_task))
             failed, payload = pickle.loads(worker.ask(request, raise_if_cancelled))
             worker.knows = common
         if failed:
@@ -194,7 +194,7 @@ class LocalFallback:
         Whether the warning was logged.
     """
 
-    works: Sequence[Task]
+    callables: Sequence[Task]
     description: str
     has_warned: bool = False
     _turn: threading.Lock = attrs.field(factory=threading.Lock, init=False)
@@ -209,7 +209,7 @@ class LocalFallback:
     def result(self, number: int) -> Any:
         """Run a task; one at a time, as users' functions need not be thread-safe."""
         with self._turn:
-            return self.works[number]()
+            return self.callables[number]()
 
 
 @attrs.frozen
@@ -223,10 +223,10 @@ class InProcessRunner(LocalRunner):
         return 1
 
     @memory_for_batches()
-    def run(self, works: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+    def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Run tasks in the calling thread."""
-        with open_counted(len(works), description) as done:
-            return [done(work()) for work in works]
+        with open_counted(len(callables), description) as done:
+            return [done(work()) for work in callables]
 
 
 def name_of(workers: TaskRunner) -> str:
@@ -280,8 +280,8 @@ def sequential_if_faster(node: PlannerNode, workers: TaskRunner) -> TaskRunner:
     plan, others = Pipeline.of(node), workers.parallelism() - 1
     levels = [places for places in plan.sequential_levels() if any(not may_converge(plan.operators[place]) for place in places)]
     passed = sum(bytes_made(plan, {below for place in places for below in plan.places_below(place)}) for places in levels)
-    is_sooner = levels and others <= len(levels) and passed >= others * MIN_PASSED * bytes_made(plan, range(len(plan.operators)))
-    return SequentialRunner() if is_sooner else workers
+    is_cheaper = levels and others <= len(levels) and passed >= others * MIN_PASSED * bytes_made(plan, range(len(plan.operators)))
+    return SequentialRunner() if is_cheaper else workers
 
 
 def bytes_made(plan: Pipeline, places: Iterable[int]) -> float:
@@ -340,9 +340,9 @@ def with_states(divided: DividedPlan, ranges: Sequence[tuple[int, int]], workers
             continue
         pairs = list(zip(ranges, states, strict=True))
         tasks = [divided.task(rows, dict(known)) for rows, known in pairs[:-1]]
-        works = [partial(summarize_range, task, places) for task in tasks]
+        callables = [partial(summarize_range, task, places) for task in tasks]
         names = ", ".join(dict.fromkeys(operator.name for operator in operators.values()))
-        parts = workers.run(works, f"summarising {names}", tasks)
+        parts = workers.run(callables, f"summarising {names}", tasks)
         before = {
             place: states_between(operator, initial[place], (of_range[number] for of_range in parts))
             for number, (place, operator) in enumerate(operators.items())

@@ -82,11 +82,11 @@ def serve(requests: int, life: int) -> None:
     channel.send(READY)
     while True:
         try:
-            described, parcel = pickle.loads(channel.receive())
+            described, packed_task = pickle.loads(channel.receive())
             if described is not None:
                 common = _entered(described)
             # Works that have in common what cannot be read here, such as a function, are all answered so.
-            answer = _answer(common, parcel) if isinstance(common, TaskEnvironment) else common
+            answer = _answer(common, packed_task) if isinstance(common, TaskEnvironment) else common
             # Functions may have closed it, or put anything in its place.
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
@@ -117,11 +117,11 @@ def _entered(described: tuple[Sequence[str], bytes]) -> TaskEnvironment | Answer
     return common
 
 
-def _answer(common: TaskEnvironment, parcel: TaskPayload) -> Answered:
+def _answer(common: TaskEnvironment, packed_task: TaskPayload) -> Answered:
     """Whether a work failed, and its pickled result or the error's text."""
     try:
         with config.using(storage_options=common.storage_options):
-            return False, pickle.dumps(parcel.unpack(common.shared)())
+            return False, pickle.dumps(packed_task.unpack(common.shared)())
     except (Exception, SystemExit, KeyboardInterrupt) as error:
         return _failed(error)
 

@@ -60,8 +60,8 @@ def in_one_line(text: str) -> str:
     """
     if TRACEBACK in text:
         return raised_in_python(text)
-    told = text.partition("Driver stacktrace:")[0].partition("JVM stacktrace:")[0]
-    lines = (_AROUND.sub("", line).strip(" :") for line in told.splitlines() if not _FRAME.match(line))
+    shortened = text.partition("Driver stacktrace:")[0].partition("JVM stacktrace:")[0]
+    lines = (_AROUND.sub("", line).strip(" :") for line in shortened.splitlines() if not _FRAME.match(line))
     found = " ".join(list(dict.fromkeys(filter(None, lines)))[:3])[:LONGEST]
     # Spark advises settings that show where in Python it was, which tells nothing of a process that was killed.
     return f"{_WORKER_ENDED} each time that it was tried: {_WHY_WORKERS_END}" if found.startswith(_WORKER_ENDED) else found

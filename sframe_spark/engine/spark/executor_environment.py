@@ -230,7 +230,7 @@ def write_archive(directory: str) -> str:
 SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
 # What Python, and Spark's worker, say where packages are not as they should be.
 _OF_IMPORTS = ("ModuleNotFoundError", "ImportError", "No module named", "Python in worker", "Cannot run program")
-_OURS = re.compile(rf"No module named '({'|'.join(('pyarrow', 'numpy', 'networkx', *SENT_MODULES))})\b")
+_OWN_PACKAGES = re.compile(rf"No module named '({'|'.join(('pyarrow', 'numpy', 'networkx', *SENT_MODULES))})\b")
 NAMES_OF_VERSIONS = {"python": "Python", "pyarrow": "pyarrow", "package": "sframe_spark"}
 
 
@@ -280,7 +280,7 @@ def check_python_again(failure: str) -> None:
         _ask_python()
         require_python()
         # A user's DataFrame may name a Python that is not that of our sessions, which answers well.
-        if lacking := _OURS.search(failure):
+        if lacking := _OWN_PACKAGES.search(failure):
             raise NotSharedError(f"{failure}; functions of ours need {lacking[1]} in the Python of Spark's workers: {SAME_VERSIONS}")
 
 
@@ -334,12 +334,12 @@ def is_without_package(answer: Answer) -> bool:
 
 def difference(answer: Answer) -> str:
     """What an executor has in another version, or why it has none; empty where it is the same, or not installed at all."""
-    for name, ours in versions().items():
+    for name, own_package in versions().items():
         theirs = getattr(answer, name)
         if theirs is None and not is_without_package(answer):
-            return f"{answer.trouble}, where {this_host()} has {ours}"
-        if theirs not in (None, ours):
-            return f"has {NAMES_OF_VERSIONS[name]} {theirs}, where {this_host()} has {ours}"
+            return f"{answer.trouble}, where {this_host()} has {own_package}"
+        if theirs not in (None, own_package):
+            return f"has {NAMES_OF_VERSIONS[name]} {theirs}, where {this_host()} has {own_package}"
     return ""
 
 

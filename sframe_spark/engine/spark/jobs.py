@@ -35,7 +35,7 @@ BYTES_OF_A_TASK = 256 << 20
 TaskOutcome = tuple[int, bool, bytes]
 
 
-def run_tasks(works: Sequence[TaskWork], description: str, size: int | None = None) -> list[Any]:
+def run_tasks(callables: Sequence[TaskWork], description: str, size: int | None = None) -> list[Any]:
     """Run independent tasks as one Spark job and return their results in order.
 
     Starting a task costs more than a range of rows, so a core takes several pieces, one after the other. ``size`` is of the rows that all go through,
@@ -51,20 +51,20 @@ def run_tasks(works: Sequence[TaskWork], description: str, size: int | None = No
     follow_user()
     require_python()
     spark = get_session()
-    tasks = tasks_for(spark, len(works), size)
+    tasks = tasks_for(spark, len(callables), size)
     run = from_job if start_as_queries_do(spark) else from_query
     with translated_pickling_errors(description):
-        parcels, shared = pack_tasks(works)
-        outcomes = sorted(run_cancellable(lambda: run(spark, parcels, shared, tasks), description))
+        packed_tasks, shared = pack_tasks(callables)
+        outcomes = sorted(run_cancellable(lambda: run(spark, packed_tasks, shared, tasks), description))
     for _, failed, payload in outcomes:
         if failed:
             raise error_of_text(payload) or ExecutionError(f"{description}: a task failed with an error that cannot be read")
-    if [number for number, _, _ in outcomes] != list(range(len(works))):
-        raise ExecutionError(f"{description}: Spark returned results of {len(outcomes)} of {len(works)} tasks")
+    if [number for number, _, _ in outcomes] != list(range(len(callables))):
+        raise ExecutionError(f"{description}: Spark returned results of {len(outcomes)} of {len(callables)} tasks")
     return [pickle.loads(payload) for _, _, payload in outcomes]
 
 
-def tasks_for(spark: SparkSession, works: int, size: int | None) -> int:
+def tasks_for(spark: SparkSession, callables: int, size: int | None) -> int:
     """How many tasks do so many works.
 
     On this machine as many as there are cores: starting one takes about as long as a short work. On a cluster several for each core, as some take
@@ -73,14 +73,14 @@ def tasks_for(spark: SparkSession, works: int, size: int | None) -> int:
     """
     cores = default_parallelism(spark)
     if is_remote(spark) or is_one_process(spark):
-        return min(works, cores)
+        return min(callables, cores)
     if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
-        return works
+        return callables
     each = TASKS_FOR_A_CORE if size is None else max(1, min(TASKS_FOR_A_CORE, size // (cores * BYTES_OF_A_TASK)))
-    return min(works, each * cores)
+    return min(callables, each * cores)
 
 
-def shares_of(works: int, tasks: int) -> list[range]:
+def shares_of(callables: int, tasks: int) -> list[range]:
     """The numbers of the works of each task: neighbours, as many for each as for the next or one more.
 
     The longer shares are first, as Spark starts tasks in their order: ten works are five for each of two cores then in eight tasks as in two, where
@@ -93,12 +93,12 @@ def shares_of(works: int, tasks: int) -> list[range]:
     >>> shares_of(10, 4)
     [range(0, 3), range(3, 6), range(6, 8), range(8, 10)]
     """
-    least, longer = divmod(works, tasks) if tasks else (0, 0)
+    least, longer = divmod(callables, tasks) if tasks else (0, 0)
     ends = list(itertools.accumulate((least + (task < longer) for task in range(tasks)), initial=0))
     return [range(start, end) for start, end in itertools.pairwise(ends)]
 
 
-def from_job(spark: SparkSession, parcels: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
+def from_job(spark: SparkSession, packed_tasks: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
     """Outcomes from a job without a query: nothing is planned or compiled, which takes half as long; a task is sent its own works."""
     transport, options = error_transport(), config.storage_options
 
@@ -106,19 +106,19 @@ def from_job(spark: SparkSession, parcels: Sequence[TaskPayload], shared: Sequen
         acknowledge_at_once()
         return outcomes_of(itertools.chain.from_iterable(of_task), shared, transport, options)
 
-    numbered = [[(number, parcels[number]) for number in numbers] for numbers in shares_of(len(parcels), tasks)]
+    numbered = [[(number, packed_tasks[number]) for number in numbers] for numbers in shares_of(len(packed_tasks), tasks)]
     with importing_safely(spark):
         return spark.sparkContext.parallelize(numbered, tasks).mapPartitions(run).collect()
 
 
-def from_query(spark: SparkSession, parcels: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
+def from_query(spark: SparkSession, packed_tasks: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
     """Outcomes as rows of a query, for sessions that have no jobs of their own: those of a remote server; a task is sent all works."""
-    transport, options, shares = error_transport(), config.storage_options, shares_of(len(parcels), tasks)
+    transport, options, shares = error_transport(), config.storage_options, shares_of(len(packed_tasks), tasks)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         acknowledge_at_once()
         for batch in batches:
-            numbered = ((number, parcels[number]) for task in batch.column(0).to_pylist() for number in shares[task])
+            numbered = ((number, packed_tasks[number]) for task in batch.column(0).to_pylist() for number in shares[task])
             for outcome in outcomes_of(numbered, shared, transport, options):
                 yield pa.RecordBatch.from_pylist([dict(zip(("number", "failed", "payload"), outcome, strict=True))])
 
@@ -136,9 +136,9 @@ def outcomes_of(
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[TaskOutcome]:
     """Outcomes of some works, in a worker; ``options`` are those of file systems elsewhere, which it does not know."""
-    for number, parcel in numbered:
+    for number, packed_task in numbered:
         with config.using(storage_options=options or {}):
-            outcome = outcome_of(number, parcel.unpack(shared), transport)
+            outcome = outcome_of(number, packed_task.unpack(shared), transport)
         yield outcome
     set_modules_aside(len(sys.modules))
 
@@ -160,8 +160,8 @@ def outcome_of(number: int, work: TaskWork, transport: ErrorTransport) -> TaskOu
         try:
             return number, False, pickle.dumps(result)
         except Exception as error:
-            told = f"what a task gives cannot be pickled ({type(error).__name__}: {error}): states and parts that operators make must be"
-            raise ExecutionError(told) from error
+            message = f"what a task gives cannot be pickled ({type(error).__name__}: {error}): states and parts that operators make must be"
+            raise ExecutionError(message) from error
     except StorageError as error:
         # The task fails, so that Spark tries again on another machine; the last failure is told as what it is.
         raise CarriedError(transport.packed(error)) from None

@@ -66,9 +66,9 @@ def datasets() -> list[str]:
     return [name for name in os.listdir(temporary_store().directory) if name.startswith("dataset-")]
 
 
-def give_room(monkeypatch: pytest.MonkeyPatch, size: int, most_in_column: int = 1 << 31) -> MemoryReservation:
+def give_room(monkeypatch: pytest.MonkeyPatch, size: int, max_in_column: int = 1 << 31) -> MemoryReservation:
     """Let the next result have so many bytes."""
-    room = MemoryReservation(size, most_in_column)
+    room = MemoryReservation(size, max_in_column)
     monkeypatch.setattr(executor, "reservation_for_results", lambda: room)
     return room
 
@@ -97,7 +97,7 @@ def test_rows_that_find_no_room_are_written_with_those_that_did(frame: SFrame, m
 
 def test_texts_of_more_than_an_array_holds_are_written(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, made = expected_of(frame), derived(frame)
-    assert give_room(monkeypatch, 1 << 40, 5_000).most_in_column == 5_000
+    assert give_room(monkeypatch, 1 << 40, 5_000).max_in_column == 5_000
     materialize(made._node, NONE_IN_MEMORY)
     assert isinstance(made._node.operator, SegmentSource) and list(made) == expected
 

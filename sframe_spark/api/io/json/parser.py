@@ -327,7 +327,7 @@ class JsonText:
         blocks: Blocks | None = None,
         are_rows: bool = True,
     ) -> None:
-        self._path, self._state, self._stream, self._encoding, self._tells_place = place.path, place.state, stream, encoding, reports_position
+        self._path, self._state, self._stream, self._encoding, self._reports_position = place.path, place.state, stream, encoding, reports_position
         # A byte order mark is one only at the start of a file.
         self._decoder = codecs.getincrementaldecoder("utf-8" if place.start else "utf-8-sig")()
         self._text, self._is_last, self._is_first = "", False, not place.start
@@ -357,7 +357,7 @@ class JsonText:
         try:
             self._text += self._decoder.decode(data, final=not data)
         except UnicodeDecodeError:
-            if not self._tells_place:
+            if not self._reports_position:
                 raise JsonError(f"{visible(self._path)} has bytes that are no text") from None
             raise encoding_error(self._path, "utf-8", self._state) from None
 
