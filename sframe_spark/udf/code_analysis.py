@@ -22,6 +22,7 @@ _READS_ANY = frozenset({"vars", "globals", "eval", "exec", "__dict__", "import_m
 _READS_OWN = frozenset({"globals", "eval", "exec"})
 _UNPICKLES = frozenset({"loads", "load", "Unpickler", "read_pickle"})
 _PICKLERS = frozenset({"pickle", "cloudpickle", "dill", "joblib", "pandas", "pd"})
+_LOADS_CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT")
 _WORD = re.compile(r"[^\W\d]\w*")
 _READING = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
@@ -152,15 +153,22 @@ def _constants_of(code: types.CodeType) -> Iterator[Any]:
 
 
 def _is_spelled(steps: Sequence[dis.Instruction]) -> bool:
-    """Return whether a call of ``getattr`` has the name of the attribute as a constant, as its last argument or before a constant."""
-    given: list[dis.Instruction] = []
+    """Return whether a call of ``getattr``, whose function has just been loaded, has the name of the attribute as a constant string.
+
+    The name is the second argument: what is loaded last, or before a constant default.
+    """
+    depth, loaded = 0, []
     for step in steps:
-        if step.opname in ("CALL", "CALL_FUNCTION_EX", "CALL_KW"):
-            break
-        if step.opname not in ("PRECALL", "CACHE", "PUSH_NULL"):
-            given.append(step)
-    constants = [step.argval for step in itertools.takewhile(lambda step: step.opname == "LOAD_CONST", reversed(given))]
-    return any(type(constant) is str for constant in constants[:2])
+        if step.opname in ("PRECALL", "CALL") and depth == step.arg:
+            constants = list(itertools.takewhile(lambda load: load.opname in _LOADS_CONSTANT, reversed(loaded)))
+            name = {2: constants[:1], 3: constants[1:2]}.get(depth, [])
+            return any(type(load.argval) is str for load in name)
+        if step.opname == "PUSH_NULL" and not loaded:
+            continue
+        if step.opname != "CACHE":
+            depth += dis.stack_effect(step.opcode, step.arg if step.opcode >= dis.HAVE_ARGUMENT else None, jump=False)
+            loaded.append(step)
+    return False
 
 
 def is_importable(value: Any) -> bool:

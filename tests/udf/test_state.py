@@ -213,6 +213,8 @@ def functions(rules: Any) -> dict[str, Callable[[int], Any]]:
         "a weak dict": lambda value: rules.WEAK["rate"](value).rated(),
         "a name in a text": lambda value: value * getattr(rules, "RATE"),  # noqa: B009
         "a name that is made": lambda value: value * getattr(rules, name[:2] + "TE"),
+        "a name that is made, with a default": lambda value: value * getattr(rules, name[:2] + "TE", "none"),
+        "a name that is looked up": lambda value: value * rules.RATE,
         "an import within": imported_within,
         "a pickle within": pickled_within,
         "a member of an enumeration": lambda value: rules.Kind.ONE.value * rules.RATE if rules.Kind(1) is rules.Kind.ONE else None,

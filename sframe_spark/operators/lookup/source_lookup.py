@@ -193,8 +193,9 @@ class LruCache:
     def put(self, key: Hashable, value: Any, size: int, family: Hashable = None) -> None:
         """Cache a value; least recently used ones are evicted beyond the size limit, but none of the same family."""
         family = key if family is None else family
+        replaced = self._values.pop(key, None)
         self._values[key] = (value, size, family)
-        self._total += size
+        self._total += size - (0 if replaced is None else replaced[1])
         while self._total > self.max_size:
             other = next((other for other, (_, _, of) in self._values.items() if of != family), None)
             if other is None:

@@ -80,11 +80,11 @@ def test_datasets_that_were_discarded_do_not_count(tmp_path: Path, own_options: 
     store = TemporaryStore(str(tmp_path))
     config.temporary_quota = 10
     handle = store.new_dataset()
-    store.taken.count(handle, 10)
+    store.usage.count(handle, 10)
     with pytest.raises(StorageError):
-        store.taken.count(store.new_dataset(), 1)
+        store.usage.count(store.new_dataset(), 1)
     handle.discard()
-    store.taken.count(store.new_dataset(), 10)
+    store.usage.count(store.new_dataset(), 10)
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, "much", True])
@@ -110,7 +110,7 @@ def test_a_dataset_that_grows_counts_once(steps: list[int], tmp_path: Path, own_
     store = TemporaryStore(str(tmp_path))
     growing, other = store.new_dataset(), store.new_dataset()
     for size in steps:
-        store.taken.count(growing, size)
-    store.taken.count(other, 100)
+        store.usage.count(growing, size)
+    store.usage.count(other, 100)
     with pytest.raises(StorageError, match="101 bytes of rows are too many beside 900 bytes of temporary data"):
-        store.taken.count(other, 101)
+        store.usage.count(other, 101)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.operators.lookup import source_lookup
-from sframe_spark.operators.lookup.source_lookup import Lookup
+from sframe_spark.operators.lookup.source_lookup import Lookup, LruCache
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.manifest.manifest import Manifest
@@ -108,3 +108,10 @@ def test_fences_and_rows_are_those_of_the_source(
                 continue
             fence = fences.keys[number - fences.missing]
             assert real is not None and (np.isnan(real) or fence <= real)
+
+
+def test_a_value_that_is_cached_again_counts_once() -> None:
+    cache = LruCache(12)
+    for key in ("a", "b", "a", "a"):
+        cache.put(key, key.upper(), 6)
+    assert [cache.get(key) for key in ("a", "b")] == ["A", "B"]

@@ -62,7 +62,7 @@ def test_columns_that_are_far_from_each_other_take_one_request_each(place: str, 
 @pytest.mark.parametrize(("least", "more"), [(1, 6), (ranged_reads.MIN_BYTES, 3)])
 def test_large_row_groups_take_one_more_each_and_small_ones_come_together(place: str, requests: Requests, least: int, more: int) -> None:
     frame = load_sframe(place)
-    with mock.patch.object(ranged_reads.together, "__defaults__", (least,)):
+    with mock.patch.object(ranged_reads.fetch_batches, "__defaults__", (least,)):
         assert list(frame["number"]) == list(range(600))
     assert requests.of_data() == ["GET"] * (3 + more)
 
