@@ -1,7 +1,7 @@
-"""What leaves the process, or follows from the order of definition, recorded: ``python -m tests.recorded`` writes it anew into `tests/data/recorded`.
+"""What leaves the process, or follows from the order of definition, recorded in `tests/data/recorded`: ``python -m tests.recorded NAME`` writes it.
 
 A difference is a change of behaviour: of plans and pickles that users have kept, or of what the optimizer tries first. Moving and merging modules
-changes none of it.
+changes none of it. Only `imported`, the lists of functions and laws, follows new ones; frames and plans must stay readable as they were written.
 """
 
 from __future__ import annotations
@@ -159,9 +159,19 @@ def write(name: str, value: Any) -> None:
     (DIRECTORY / f"{name}.json").write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-if __name__ == "__main__":
+def main(arguments: list[str]) -> None:
+    """Record what the command line names."""
+    every = {"frames", *RECORDED}
+    if not arguments or not every.issuperset(arguments):
+        raise SystemExit(f"usage: python -m tests.recorded {' | '.join(sorted(every))}")
     DIRECTORY.mkdir(exist_ok=True)
-    shutil.rmtree(DIRECTORY / "rows", ignore_errors=True)
-    write("frames", frames())
-    for recorded, current in RECORDED.items():
-        write(recorded, current())
+    if "frames" in arguments:
+        shutil.rmtree(DIRECTORY / "rows", ignore_errors=True)
+        write("frames", frames())
+    for name in arguments:
+        if name in RECORDED:
+            write(name, RECORDED[name]())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

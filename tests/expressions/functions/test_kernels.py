@@ -25,6 +25,7 @@ from sframe_spark.types import (
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import infer_type
+from tests.expressions.functions.test_spark_columns import ELSEWHERE, calls, own_functions
 from tests.facts import same
 
 NAN = float("nan")
@@ -223,3 +224,9 @@ def test_empty_columns_have_empty_results() -> None:
         empty = encode([], column_type)
         for function, parameters in (("is_missing", ()), ("hash", (0,)), ("recode", (column_type,))):
             assert len(evaluate(function, [empty], [column_type], parameters, 0)[0]) == 0
+
+
+def test_every_function_with_a_spark_column_is_compared_with_its_kernel() -> None:
+    """A function that takes parameters has some in ``PARAMETERS``."""
+    with_columns = {name for name, function in own_functions().items() if function.column is not None}
+    assert {call.function for call in calls()} == with_columns - ELSEWHERE
