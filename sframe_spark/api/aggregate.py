@@ -1,4 +1,4 @@
-"""Aggregates that users request, and how ``groupby`` and its kin expand them into named output columns."""
+"""The aggregate functions that users pass to ``groupby`` and similar methods, and the names of the columns that result."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from sframe_spark.message_text import brief, called
 
 @attrs.frozen
 class AggregateRequest:
-    """A requested aggregate of columns that are given by name.
+    """One aggregate that a user requests, such as ``SUM('price')``.
 
     Parameters
     ----------
     name
-        Name in the table of aggregate functions.
-    columns
-        Names of the argument columns.
-    parameters
-        Static parameters.
-    label
-        Name of the output column when the caller gives none.
+            Name of the aggregate function in the engine's table.
+        columns
+            Names of the columns that it aggregates.
+        parameters
+            Further parameters, such as the shares of quantiles.
+        label
+            Name of the output column if the user gives none.
     """
 
     name: str
@@ -37,12 +37,12 @@ class AggregateRequest:
 
 
 def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()) -> AggregateRequest:
-    """Return a request over columns given by name.
+    """Return a request for the aggregate ``name`` of columns; ``label`` is the default name of the output column.
 
     Raises
     ------
     TypeError
-        If a column is not given by its name.
+        If a column is not given as a string.
     """
     for column in columns:
         if not isinstance(column, str):
@@ -51,7 +51,7 @@ def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()
 
 
 def COUNT() -> AggregateRequest:
-    """Number of rows of each group, missing values included; also without parentheses.
+    """Number of rows in each group, including rows with missing values; may be written without parentheses.
 
     Examples
     --------
@@ -64,13 +64,13 @@ def COUNT() -> AggregateRequest:
 
 
 def SUM(src_column: str) -> AggregateRequest:
-    """Sum of the values of each group; zero (of vectors: the empty vector) when all are missing.
+    """Sum of the values in each group; zero if all are missing (for arrays, the empty array).
 
     Parameters
     ----------
     src_column
-        Name of a column of int (sums wrap at 64 bits), float (added up exactly, rounded once) or array (added element by element; missing where
-        the lengths in a group differ).
+                Name of a column of class int (sums wrap around at 64 bits), float (the exact sum, rounded once) or array (summed element by element;
+                missing if the arrays of a group have different lengths).
 
     Examples
     --------
@@ -83,12 +83,12 @@ def SUM(src_column: str) -> AggregateRequest:
 
 
 def MIN(src_column: str) -> AggregateRequest:
-    """Smallest value of each group; NaN if there is a NaN, missing if all are.
+    """Smallest value in each group; NaN if the group contains NaN, missing if all values are missing.
 
     Parameters
     ----------
     src_column
-        Name of a column of int, float or datetime.
+            Name of a column of class int, float or datetime.
 
     Examples
     --------
@@ -101,12 +101,12 @@ def MIN(src_column: str) -> AggregateRequest:
 
 
 def MAX(src_column: str) -> AggregateRequest:
-    """Largest value of each group; NaN if there is a NaN, missing if all are.
+    """Largest value in each group; NaN if the group contains NaN, missing if all values are missing.
 
     Parameters
     ----------
     src_column
-        Name of a column of int, float or datetime.
+            Name of a column of class int, float or datetime.
 
     Examples
     --------
@@ -119,12 +119,12 @@ def MAX(src_column: str) -> AggregateRequest:
 
 
 def MEAN(src_column: str) -> AggregateRequest:
-    """Mean of the values of each group; missing (of vectors: the empty vector) when all are missing.
+    """Mean of the values in each group; missing if all values are missing (for arrays, the empty array).
 
     Parameters
     ----------
     src_column
-        Name of a column of int, float or array (element by element; missing where the lengths in a group differ).
+            Name of a column of class int, float or array (mean of each element; missing if the arrays of a group have different lengths).
 
     Examples
     --------
@@ -137,7 +137,7 @@ def MEAN(src_column: str) -> AggregateRequest:
 
 
 def AVG(src_column: str) -> AggregateRequest:
-    """Mean of the values of each group, as :func:`MEAN`.
+    """Mean of the values in each group; the same as :func:`MEAN`.
 
     Examples
     --------
@@ -150,12 +150,12 @@ def AVG(src_column: str) -> AggregateRequest:
 
 
 def VAR(src_column: str) -> AggregateRequest:
-    """Population variance of each group; zero for a group with one value or none.
+    """Population variance of the values in each group; zero if a group has fewer than two values.
 
     Parameters
     ----------
     src_column
-        Name of a column of int or float.
+            Name of a column of class int or float.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def VAR(src_column: str) -> AggregateRequest:
 
 
 def VARIANCE(src_column: str) -> AggregateRequest:
-    """Population variance of each group, as :func:`VAR`.
+    """Population variance of the values in each group; the same as :func:`VAR`.
 
     Examples
     --------
@@ -181,12 +181,12 @@ def VARIANCE(src_column: str) -> AggregateRequest:
 
 
 def STD(src_column: str) -> AggregateRequest:
-    """Population standard deviation of each group; zero for a group with one value or none.
+    """Population standard deviation of the values in each group; zero if a group has fewer than two values.
 
     Parameters
     ----------
     src_column
-        Name of a column of int or float.
+            Name of a column of class int or float.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def STD(src_column: str) -> AggregateRequest:
 
 
 def STDV(src_column: str) -> AggregateRequest:
-    """Population standard deviation of each group, as :func:`STD`.
+    """Population standard deviation of the values in each group; the same as :func:`STD`.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def STDV(src_column: str) -> AggregateRequest:
 
 
 def COUNT_DISTINCT(src_column: str) -> AggregateRequest:
-    """Number of distinct values of each group; missing counts as one of them, NaN as another.
+    """Number of distinct values in each group; missing values together count as one value, and so do all NaN.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def COUNT_DISTINCT(src_column: str) -> AggregateRequest:
 
 
 def DISTINCT(src_column: str) -> AggregateRequest:
-    """List of the distinct values of each group, missing included, in order of first occurrence.
+    """List of the distinct values in each group, in order of first occurrence; a missing value is included.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def DISTINCT(src_column: str) -> AggregateRequest:
 
 
 def SELECT_ONE(src_column: str) -> AggregateRequest:
-    """Value in the first row of each group, missing or not.
+    """Value in the first row of each group, even if it is missing.
 
     Parameters
     ----------
@@ -266,12 +266,12 @@ def SELECT_ONE(src_column: str) -> AggregateRequest:
 
 
 def FREQ_COUNT(src_column: str) -> AggregateRequest:
-    """Dict from each distinct value of a group, missing included, to the number of its rows.
+    """Dict that maps each distinct value in a group, including a missing value, to the number of its rows.
 
     Parameters
     ----------
     src_column
-        Name of a column of int or str.
+            Name of a column of class int or str.
 
     Examples
     --------
@@ -284,17 +284,17 @@ def FREQ_COUNT(src_column: str) -> AggregateRequest:
 
 
 def CONCAT(src_column: str, dict_value_column: str | None = None) -> AggregateRequest:
-    """Values of each group gathered in row order: as a list, or with a second column as a dict.
+    """List of the values in each group, in row order; with two columns, a dict with keys from the first and values from the second.
 
-    Rows where ``src_column`` is missing are left out. Floats make an array instead of a list. In a dict the first row
-    of a key wins.
+    Rows in which ``src_column`` is missing are left out. Floats give an array instead of a list. If a key occurs several times, the dict has the
+    value of its first row.
 
     Parameters
     ----------
     src_column
-        Name of a column of any type, or for a dict the column of its keys, of int, float or str.
-    dict_value_column
-        Name of the column of the dict's values, of any type.
+            Name of the column with the values of the list, of any class; or with the keys of the dict, of class int, float or str.
+        dict_value_column
+            Name of the column with the values of the dict, of any class; None gives lists.
 
     Examples
     --------
@@ -310,14 +310,14 @@ def CONCAT(src_column: str, dict_value_column: str | None = None) -> AggregateRe
 
 
 def ARGMAX(agg_column: str, out_column: str) -> AggregateRequest:
-    """Value of ``out_column`` in the first row of each group where ``agg_column`` is largest.
+    """Value of ``out_column`` in the row where ``agg_column`` is largest in each group; in the first such row if there are several.
 
     Parameters
     ----------
     agg_column
-        Name of a column of int, float or datetime; missing values and NaN are never extreme.
-    out_column
-        Name of a column of any type.
+            Name of a column of class int, float or datetime. Rows in which it is missing or NaN are never chosen.
+        out_column
+            Name of a column of any class.
 
     Examples
     --------
@@ -330,14 +330,14 @@ def ARGMAX(agg_column: str, out_column: str) -> AggregateRequest:
 
 
 def ARGMIN(agg_column: str, out_column: str) -> AggregateRequest:
-    """Value of ``out_column`` in the first row of each group where ``agg_column`` is smallest.
+    """Value of ``out_column`` in the row where ``agg_column`` is smallest in each group; in the first such row if there are several.
 
     Parameters
     ----------
     agg_column
-        Name of a column of int, float or datetime; missing values and NaN are never extreme.
-    out_column
-        Name of a column of any type.
+            Name of a column of class int, float or datetime. Rows in which it is missing or NaN are never chosen.
+        out_column
+            Name of a column of any class.
 
     Examples
     --------
@@ -350,21 +350,21 @@ def ARGMIN(agg_column: str, out_column: str) -> AggregateRequest:
 
 
 def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
-    """Quantiles of each group as an array, NaN being above all numbers; zeros when all values are missing.
+    """Array of exact quantiles of the values in each group; NaN counts as the largest number; zeros if all values are missing.
 
-    The quantile of share ``q`` of ``n`` values is the one with ``floor(q * n)`` values before it, in exact order.
+    The quantile for a share ``q`` is the value at index ``floor(q * n)``, from 0, of the group's ``n`` sorted values; for ``q = 1`` the largest.
 
     Parameters
     ----------
     src_column
-        Name of a column of int or float.
-    args
-        Shares between 0 and 1: one, several, or a list of them.
+            Name of a column of class int or float.
+        args
+            One or several shares from 0 to 1, or a list of them. The quantile for 0.5 is a median.
 
     Raises
     ------
     RuntimeError
-        If a share is not a number between 0 and 1.
+            If a share is not a number from 0 to 1.
 
     Examples
     --------
@@ -384,19 +384,19 @@ add_call_hints(globals(), __name__)
 
 
 def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateRequest]]:
-    """Return the output names and requests of all operations given to ``groupby``.
+    """Return the name of each output column and the aggregate in it, for all aggregates that are passed to ``groupby``.
 
     Parameters
     ----------
     operations
-        Each a request, a list of requests, or a dict from output name to request (an empty name stands for the default).
+        Each is a request, a list of requests, or a dict from output name to request, where an empty name stands for the request's ``label``.
 
     Raises
     ------
     TypeError
-        If something else is given.
+        If an operation is none of these.
     RuntimeError
-        If two dicts give one output name.
+        If two operations in dicts have the same output name.
 
     Examples
     --------
@@ -424,7 +424,7 @@ def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateReque
 
 
 def chosen_names(operations: Sequence[Any]) -> set[str]:
-    """Return the output names that the caller chose; an empty name stands for the default.
+    """Return the output names that the caller chose in dicts; empty names, which stand for default names, are left out.
 
     Examples
     --------
@@ -436,7 +436,13 @@ def chosen_names(operations: Sequence[Any]) -> set[str]:
 
 
 def one_request(item: Any) -> AggregateRequest:
-    """Return the request itself, or that of ``COUNT`` written without parentheses."""
+    """Return the item if it is a request, or ``COUNT()`` if it is ``COUNT`` without parentheses.
+
+    Raises
+    ------
+    SchemaError
+        If the item is anything else.
+    """
     if isinstance(item, AggregateRequest):
         return item
     if item is COUNT:
@@ -447,12 +453,12 @@ def one_request(item: Any) -> AggregateRequest:
 
 
 def output_names(keys: Sequence[str], requests: Sequence[tuple[str, AggregateRequest]], named: set[str]) -> list[str]:
-    """Return the names of the key and output columns; a default name that repeats gets a number.
+    """Return the names of all columns of the result: keys, then aggregates. If a default name occurs before, a number is appended.
 
     Raises
     ------
     UnsupportedOperationError
-        If names that the caller chose are not unique.
+        If a key is given twice, or the caller chose the name of a key for an aggregate.
     """
     if len(set(keys)) != len(keys) or any(name in keys for name in named):
         raise UnsupportedOperationError("output columns need names of their own: a key or an output name is there twice")

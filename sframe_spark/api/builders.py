@@ -26,7 +26,7 @@ from sframe_spark.values.value_model import MISSING, NUMBERS, family_of, plain_n
 
 
 class _Builder(NeverPickled):
-    """The base of both builders: segments, the last rows of each, and the error after ``close()``."""
+    """The base class of both builders; it holds the segments and their last rows, and refuses calls after ``close()``."""
 
     def __init__(self, types: Sequence[ColumnType], num_segments: Any, history_size: Any) -> None:
         for name, value in (("num_segments", num_segments), ("history_size", history_size)):
@@ -54,21 +54,28 @@ class _Builder(NeverPickled):
             raise BuilderError(f"there is no segment {segment!r:.60}: this builder has {len(self._history)}, counted from 0")
 
     def _converted(self, value: Any, kind: str, name: str | None) -> Any:
-        """Return a value converted to a kind; rounding is reported when the builder is closed."""
+        """Return a value converted to the column type ``kind``; if it is rounded, a warning follows when the builder is closed."""
         if not may_be_rounded(value):
             return construct_value(value, kind)
         with self._rounded.of(name):
             return construct_value(value, kind)
 
     def read_history(self, num: int = 10, segment: int = 0) -> list[Any]:
-        """The rows that were appended last, at most ``num``, in order.
+        """Return the rows (or values) that were appended last to a segment, in order; at most ``num`` and at most ``history_size``.
+
+        Parameters
+        ----------
+        num
+            Maximum number of rows.
+        segment
+            Number of the segment, from 0.
 
         Raises
         ------
         TypeError
-            If ``num`` is no number.
+            If ``num`` is not an int.
         RuntimeError
-            If there is no such segment, or the builder is closed.
+            If the builder has no such segment, or is closed.
 
         Examples
         --------
@@ -83,7 +90,7 @@ class _Builder(NeverPickled):
         return list(self._history[segment])[-num:] if num > 0 else []
 
     def _closed(self) -> PlannerNode:
-        """Return all rows, those of the first segment first."""
+        """Close the builder and return its rows, in order of segments."""
         self._require_open()
         rows = appended(self._segments)
         self._is_closed = True
@@ -93,21 +100,23 @@ class _Builder(NeverPickled):
 
 @with_call_hints
 class SArrayBuilder(_Builder):
-    """A column of values that are appended one after the other; large ones go to disk meanwhile.
+    """Builds a column of values that are appended one at a time; values that exceed the memory budget are written to temporary files.
 
     Parameters
     ----------
     dtype
         Class of the values.
     num_segments
-        Parts that values are appended to; the rows of the first one come first.
+        Number of segments to which values can be appended independently. The column has the values of the first segment first.
     history_size
-        How many of the last values of each segment :meth:`read_history` can give.
+        Number of values per segment that :meth:`read_history` can return.
 
     Raises
     ------
     TypeError
-        If ``dtype`` is no class that a column holds, or a number is none.
+        If no column can hold values of class ``dtype``, or ``num_segments`` or ``history_size`` is not an int.
+    OverflowError
+        If ``num_segments`` or ``history_size`` is negative.
 
     Examples
     --------
@@ -123,14 +132,21 @@ class SArrayBuilder(_Builder):
         super().__init__([_general_type(dtype)], num_segments, history_size)
 
     def append(self, data: Any, segment: int = 0) -> None:
-        """One more value below the others of its segment.
+        """Append a value to a segment.
+
+        Parameters
+        ----------
+        data
+            The value.
+        segment
+            Number of the segment, from 0.
 
         Raises
         ------
         TypeError
-            If no column holds values of its class.
+            If no column can hold values of its class.
         RuntimeError
-            If the value is of another class, there is no such segment, or the builder is closed.
+            If the value does not fit the builder's class, the builder has no such segment, or it is closed.
 
         Examples
         --------
@@ -144,14 +160,21 @@ class SArrayBuilder(_Builder):
         self._add(data, (self._fitting(data),), segment)
 
     def append_multiple(self, data: Iterable[Any], segment: int = 0) -> None:
-        """More values, in order; those before one of another class are appended.
+        """Append several values to a segment, in order; if one does not fit, those before it have been appended.
+
+        Parameters
+        ----------
+        data
+            The values.
+        segment
+            Number of the segment, from 0.
 
         Raises
         ------
         TypeError
-            If ``data`` cannot be gone through, or no column holds values of a class in it.
+            If ``data`` is not iterable, or no column can hold values of a class in it.
         RuntimeError
-            If a value is of another class, there is no such segment, or the builder is closed.
+            If a value does not fit the builder's class, the builder has no such segment, or it is closed.
 
         Examples
         --------
@@ -168,7 +191,7 @@ class SArrayBuilder(_Builder):
         kind = self._types[0].kind
         family = family_of(type(value))
         if family in NUMBERS:
-            # An int of more than 64 bits is a float.
+            # An int of more than 64 bits is treated as a float.
             family = FLOAT_KIND if isinstance(plain_number(value), float) else INT_KIND
         converted = None
         if family in (kind, MISSING) or {family, kind} <= {LIST_KIND, ARRAY_KIND}:
@@ -179,7 +202,7 @@ class SArrayBuilder(_Builder):
         return converted
 
     def get_type(self) -> type:
-        """Class of the values.
+        """Return the class of the values.
 
         Examples
         --------
@@ -190,12 +213,12 @@ class SArrayBuilder(_Builder):
         return self._types[0].python_class
 
     def close(self) -> SArray:
-        """All values as a column; nothing can be appended afterwards.
+        """Close the builder and return its values as a column; afterwards nothing can be appended.
 
         Raises
         ------
         RuntimeError
-            If the builder is closed.
+            If the builder was closed before.
 
         Examples
         --------
@@ -209,29 +232,31 @@ class SArrayBuilder(_Builder):
 
 @with_call_hints
 class SFrameBuilder(_Builder):
-    """A frame of rows that are appended one after the other; large ones go to disk meanwhile.
+    """Builds a frame of rows that are appended one at a time; rows that exceed the memory budget are written to temporary files.
 
     Parameters
     ----------
     column_types
-        Classes of the columns.
+        Classes of the columns' values.
     column_names
-        Their names; ``X1``, ``X2`` and so on when not given.
+        Names of the columns; ``X1``, ``X2`` and so on if not given.
     num_segments
-        Parts that rows are appended to; those of the first one come first.
+        Number of segments to which rows can be appended independently. The frame has the rows of the first segment first.
     history_size
-        How many of the last rows of each segment :meth:`read_history` can give.
+        Number of rows per segment that :meth:`read_history` can return.
     save_location
-        Where :meth:`close` saves the frame as well.
+        Path where :meth:`close` also saves the frame; None: it is not saved.
 
     Raises
     ------
     TypeError
-        If a class is none that a column holds, or a number is none.
+        If no column can hold values of a class, names are not strings, or ``num_segments`` or ``history_size`` is not an int.
+    OverflowError
+        If ``num_segments`` or ``history_size`` is negative.
     RuntimeError
-        If two names are equal.
+        If two columns have the same name.
     AssertionError
-        If there is not one name for each class.
+        If the numbers of classes and names differ.
 
     Examples
     --------
@@ -264,14 +289,21 @@ class SFrameBuilder(_Builder):
         require_unicode(self._names)
 
     def append(self, data: Sequence[Any], segment: int = 0) -> None:
-        """One more row below the others of its segment, its values converted to the classes of their columns.
+        """Append a row to a segment; its values are converted to the classes of their columns.
+
+        Parameters
+        ----------
+        data
+            The values of the row, in the order of the columns.
+        segment
+            Number of the segment, from 0.
 
         Raises
         ------
         TypeError
-            If ``data`` is no list of values, or one of them cannot be converted.
+            If ``data`` is not a sequence of values, or a value cannot be converted.
         RuntimeError
-            If there is not one value for each column, there is no such segment, or the builder is closed.
+            If the number of values differs from that of the columns, the builder has no such segment, or it is closed.
 
         Examples
         --------
@@ -284,14 +316,21 @@ class SFrameBuilder(_Builder):
         self._add(data, self._fitting(data), segment)
 
     def append_multiple(self, data: Iterable[Sequence[Any]], segment: int = 0) -> None:
-        """More rows, in order; those before one that does not fit are appended.
+        """Append several rows to a segment, in order; if one does not fit, those before it have been appended.
+
+        Parameters
+        ----------
+        data
+            The rows, each a sequence of values.
+        segment
+            Number of the segment, from 0.
 
         Raises
         ------
         TypeError
-            If ``data`` cannot be gone through, a row is no list, or a value cannot be converted.
+            If ``data`` is not iterable, a row is not a sequence of values, or a value cannot be converted.
         RuntimeError
-            If a row has not one value for each column, there is no such segment, or the builder is closed.
+            If the number of values in a row differs from that of the columns, the builder has no such segment, or it is closed.
 
         Examples
         --------
@@ -318,7 +357,7 @@ class SFrameBuilder(_Builder):
         return converted
 
     def column_names(self) -> list[str]:
-        """Names of the columns.
+        """Return the names of the columns.
 
         Examples
         --------
@@ -329,7 +368,7 @@ class SFrameBuilder(_Builder):
         return list(self._names)
 
     def column_types(self) -> list[type]:
-        """Classes of the columns.
+        """Return the classes of the columns' values.
 
         Examples
         --------
@@ -340,14 +379,14 @@ class SFrameBuilder(_Builder):
         return [column_type.python_class for column_type in self._types]
 
     def close(self) -> SFrame:
-        """All rows as a frame, which is saved if the builder was given a place; nothing can be appended afterwards.
+        """Close the builder and return its rows as a frame, also saved if ``save_location`` was given; afterwards nothing can be appended.
 
         Raises
         ------
         RuntimeError
-            If the builder is closed.
+            If the builder was closed before.
         OSError
-            If it cannot be saved.
+            If the frame cannot be saved.
 
         Examples
         --------
@@ -363,7 +402,7 @@ class SFrameBuilder(_Builder):
 
 
 def _general_type(dtype: Any) -> ColumnType:
-    """Return the type that holds any value of a class: date-times with or without an offset, lists and dicts of any items."""
+    """Return the column type that holds all values of a class: date-times with or without an offset, lists and dicts with items of any type."""
     if not isinstance(dtype, type):
         raise SchemaError(f"a column's class is one such as int or str, not {dtype!r:.60}")
     return of_any_offset(column_type_for(dtype))

@@ -1,7 +1,7 @@
-"""Access to the classes SFrame and SArray for their mixins, which cannot import them.
+"""Gives mixins access to the classes SFrame and SArray, which they cannot import because these classes inherit from the mixins.
 
-The mixins of either class make objects of both. For annotations they import the names from here, the only module below the classes that imports
-them, for type checkers only; at run time each class registers itself.
+At run time, SFrame and SArray register themselves here. For type checkers, the mixins import the class names from this module, the only one below
+the classes that imports them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class ClassRegistry:
-    """The two classes, each of which registers itself after its definition."""
+    """The classes SArray and SFrame; each registers itself here after its definition."""
 
     array: ClassVar[type[SArray]]
     frame: ClassVar[type[SFrame]]
 
 
 def make_array(node: PlannerNode, typed_by_values: bool = False) -> SArray:
-    """Return the column of a node; if it is ``typed_by_values``, it has no type while all its values are missing."""
+    """Return an SArray of a one-column node. With ``typed_by_values``, its ``dtype`` is unknown while all values are missing."""
     return ClassRegistry.array(_node=node, _typed_by_values=typed_by_values)
 
 
 def make_frame(node: PlannerNode, names: Sequence[str]) -> SFrame:
-    """Return the frame of a node with column names."""
+    """Return an SFrame of a node, with names for its columns."""
     return ClassRegistry.frame(_node=node, _names=names)

@@ -1,4 +1,4 @@
-"""Column names: fast lookup, validation, and automatic names."""
+"""Column names of a frame: finding the position of a name, checks, and names for columns that the user did not name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from sframe_spark.errors import InvalidArgumentError, TakenNameError, listed
 from sframe_spark.message_text import is_unicode
 
-# Searches before a dict is made: otherwise each step of a program that removes columns one by one would keep one.
+# Number of linear searches before a dict is built. Programs that remove columns one by one thus need not build a dict for each frame.
 MAX_SEARCHES = 8
 
 
 class FrameNames(list[str]):
-    """Immutable names of the columns of a frame, with a dict from name to position.
+    """The column names of a frame: a list that is never modified, with a fast search for the position of a name.
 
     Examples
     --------
@@ -29,30 +29,30 @@ class FrameNames(list[str]):
     _positions: dict[str, int] | None
 
     def __init__(self, names: Iterable[str] = (), places: dict[str, int] | None = None) -> None:
-        # Numpy's own text class must not become the keys of rows.
+        # A numpy.str_ becomes a str, because names become the keys of row dicts.
         super().__init__(names if isinstance(names, FrameNames) else map(str, names))
         self._searches = 0
-        # May be shared with longer lists of names, so each position is checked against the name.
+        # The dict may also contain names of frames with more columns, so ``position`` compares what it finds with the name in this list.
         self._positions = names._positions if places is None and isinstance(names, FrameNames) else places
 
     @classmethod
     def known(cls, names: list[str], places: dict[str, int] | None = None) -> FrameNames:
-        """Return names of which all are plain texts, with their known positions."""
+        """Return names that are known to be of class ``str``, optionally with a dict of their positions."""
         made = cls((), places)
         made.extend(names)
         return made
 
     def with_appended(self, name: str) -> FrameNames:
-        """Return these names and a new one, which must differ from them."""
+        """Return these names followed by a new name, which must not be among them."""
         places = self._position_map()
         if len(places) != len(self):
-            # Another frame has extended the shared dict.
+            # The dict is shared with a frame that has added another column to it.
             places = first_positions(self)
         places[name] = len(self)
         return FrameNames.known([*self, name], places)
 
     def with_names_at(self, replacements: Mapping[int, str]) -> FrameNames:
-        """Return these names with replacements at some positions; all of them must differ."""
+        """Return these names with some replaced, given by position; the caller ensures that the result has no duplicates."""
         names = [*self]
         for place, name in replacements.items():
             names[place] = name
@@ -69,12 +69,12 @@ class FrameNames(list[str]):
         return position if position is not None and position < len(self) and self[position] == name else None
 
     def index(self, name: Any, *bounds: Any) -> int:
-        """Return the position of a name.
+        """Return the position of a name, as ``list.index`` does.
 
         Raises
         ------
         ValueError
-            If it is none of these.
+            If there is no such name.
         """
         position = None if bounds else self.position(name)
         return super().index(name, *bounds) if position is None else position
@@ -92,7 +92,7 @@ class FrameNames(list[str]):
 
 
 def first_positions(names: Sequence[str], start: int = 0) -> dict[str, int]:
-    """Return the first position of each name, where the first name has position ``start``.
+    """Return the first position of each name as a dict; positions are counted from ``start``.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def first_positions(names: Sequence[str], start: int = 0) -> dict[str, int]:
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Return the names, with a number added to each that repeats an earlier one.
+    """Return the names without duplicates: a number is appended to each name that occurred before.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 
 def automatic_name(names: Collection[str], columns: int | None = None) -> str:
-    """Return the name of a new unnamed column after ``columns`` others.
+    """Return a name such as ``X3`` for a column added after ``columns`` others (by default as many as there are names); never one of ``names``.
 
     Examples
     --------
@@ -139,14 +139,14 @@ def automatic_name(names: Collection[str], columns: int | None = None) -> str:
 
 
 def with_automatic_names(names: Iterable[str]) -> list[str]:
-    """Return the column names, with an automatic one for each that is empty.
+    """Return the names as ``str``, with each empty name replaced by an automatic one such as ``X2``.
 
     Examples
     --------
     >>> with_automatic_names(["a", "", ""])
     ['a', 'X2', 'X3']
     """
-    # Numpy's own text class must not become the keys of rows.
+    # A numpy.str_ becomes a str, because names become the keys of row dicts.
     result = [*map(str, names)]
     if all(result):
         return result
@@ -158,12 +158,12 @@ def with_automatic_names(names: Iterable[str]) -> list[str]:
 
 
 def require_distinct(names: Sequence[str]) -> None:
-    """Refuse repeated names: one of the columns could not be selected.
+    """Raise an error if a name occurs twice, because only one of these columns could be selected.
 
     Raises
     ------
     TakenNameError
-        If there are any.
+        If names are repeated.
     """
     if len(set(names)) < len(names):
         repeated = sorted(name for name, count in Counter(names).items() if count > 1)
@@ -171,12 +171,12 @@ def require_distinct(names: Sequence[str]) -> None:
 
 
 def require_unicode(names: Sequence[str]) -> None:
-    """Refuse column names that are not Unicode: Python's texts may contain half of a surrogate pair, which no file or library holds.
+    """Raise an error if a name has an unpaired surrogate: a Python string can contain one, but files and other libraries cannot store it.
 
     Raises
     ------
     InvalidArgumentError
-        If there are any.
+        If a name is not valid Unicode.
     """
     broken = [name for name in names if not is_unicode(name)]
     if broken:

@@ -1,4 +1,4 @@
-"""Displays frames and columns: text tables, and HTML for notebooks that needs neither network nor scripts."""
+"""Displays frames and columns as text tables, and as HTML for notebooks, which loads nothing from a network and contains no scripts."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ OPEN_ORDER = "The rows are those of a Spark DataFrame: their order is fixed when
 
 
 def known_row_count(node: PlannerNode, previewed: int, limit: int, fixed: bool = True) -> int | None:
-    """Return the number of rows if it is known, or if a preview found fewer rows than it requested."""
+    """Return the number of rows if it can be inferred, or if a preview of ``limit`` rows found fewer; otherwise None."""
     rows = infer_planner_node_length(node)
     return previewed if rows is None and fixed and previewed < limit else rows
 
 
 def count_text(rows: int | None) -> str:
-    """Return the number of rows as text, or a question mark if they would have to be computed."""
+    """Return the number of rows as a string, or a question mark if it is unknown (None)."""
     return "?" if rows is None else str(rows)
 
 
 def column_text(node: PlannerNode) -> str:
-    """Return the first values of a column, written as a list."""
+    """Return the first values of a column as a string, written like a Python list."""
     return _values_text(*preview_values(node, MAX_DISPLAYED_VALUES + 1))
 
 
 def column_description(node: PlannerNode, kind: type) -> str:
-    """Return a column as displayed at the prompt: class and number of the values, first values."""
+    """Return what ``repr`` shows for a column: the class of its values, the number of rows if known, and the first values."""
     values, fixed = preview_values(node, MAX_DISPLAYED_VALUES + 1)
     rows = count_text(known_row_count(node, len(values), MAX_DISPLAYED_VALUES + 1, fixed))
     return f"dtype: {kind.__name__}\nRows: {rows}\n{_values_text(values, fixed)}"
@@ -61,14 +61,14 @@ def _values_text(values: Sequence[Any], fixed: bool) -> str:
 
 
 def cell_text(value: Any, width: int = CELL_WIDTH) -> str:
-    """Return the text of a value in a table cell; strings in lists have no quotes."""
+    """Return a value as a string for a table cell, truncated to ``width``; strings in lists are not quoted."""
     text = list_text(value) if isinstance(value, (list, array.array)) else str(value)
     text = visible(text)
     return text if display_width(text) <= width else truncated(text, width - 4) + LEFT_OUT
 
 
 def list_text(value: Any) -> str:
-    """Return the text of a list or array in a table cell.
+    """Return a list or array as a string for a table cell, without quotes around strings.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def list_text(value: Any) -> str:
 
 
 def display_width(text: str) -> int:
-    """Return the width of a text in a terminal, where East Asian characters take two columns and combining marks none.
+    """Return how many terminal columns a string takes: East Asian wide characters take two, combining marks none.
 
     Examples
     --------
@@ -90,14 +90,14 @@ def display_width(text: str) -> int:
 
 
 def character_width(character: str) -> int:
-    """Return the width of a character in a terminal."""
+    """Return how many terminal columns a character takes: 0, 1 or 2."""
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def truncated(text: str, width: int) -> str:
-    """Return the longest beginning of a text that fits a width.
+    """Return the longest prefix of a string that fits a number of terminal columns.
 
     Examples
     --------
@@ -109,14 +109,14 @@ def truncated(text: str, width: int) -> str:
 
 
 def centred(text: str, width: int) -> str:
-    """Return a text centred in a width; an odd space goes where ``str.center`` puts it."""
+    """Return a string centred in a number of terminal columns; if the padding is odd, the extra space is where ``str.center`` puts it."""
     room = max(width - display_width(text), 0)
     left = room // 2 + (room & width & 1)
     return " " * left + text + " " * (room - left)
 
 
 def table_text(names: Sequence[str], rows: Sequence[Sequence[Any]], cell_width: int = CELL_WIDTH) -> str:
-    """Return an ASCII table of rows."""
+    """Return rows as a text table with a header and borders of ASCII characters."""
     cells = [[cell_text(value, cell_width) for value in row] for row in rows]
     headers = [cell_text(name, cell_width) for name in names]
     widths = [max(display_width(text) for text in (headers[i], *(row[i] for row in cells))) for i in range(len(names))]
@@ -126,9 +126,9 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[Any]], cell_width: 
 
 
 def fitting_columns(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int, cell_width: int = CELL_WIDTH) -> list[list[int]]:
-    """Return groups of columns that fit the width, to be printed one below the other; the width of values decides, not that of names.
+    """Return lists of column positions; the columns of each list fit the width, and the lists become tables one below the other.
 
-    Without rows, values are assumed to have the maximum width.
+    A column starts a new table if the values would not fit, however wide its name is. Without rows, values are assumed to be ``cell_width`` wide.
     """
     groups: list[list[int]] = [[]]
     used = 0
@@ -148,16 +148,16 @@ def _plain_text(value: Any) -> str:
 
 @attrs.frozen
 class DisplayedRows:
-    """Tables of the first rows of a frame.
+    """The first rows of a frame as text tables.
 
     Parameters
     ----------
     text
         The tables, one below the other.
     rows
-        Number of rows of the frame, if it is known or all are displayed.
+        Number of rows of the frame; None if it is unknown.
     fixed
-        Whether these will remain the first rows.
+        Whether these are sure to be the first rows; the order of a Spark DataFrame may not be fixed yet.
     """
 
     text: str
@@ -173,7 +173,7 @@ def frame_tables(
     cell_width: int = CELL_WIDTH,
     max_columns: int = MAX_DISPLAYED_COLUMNS,
 ) -> DisplayedRows:
-    """Return the first rows as tables, wide frames in several."""
+    """Return the first rows of a frame as one or, if it is wide, several text tables."""
     if not names:
         return DisplayedRows(table_text([], []), infer_planner_node_length(node), True)
     displayed = list(names[:max_columns])
@@ -189,14 +189,14 @@ def frame_tables(
 
 
 def printed_rows(node: PlannerNode, names: Sequence[str], max_rows: int, width: int, cell_width: int, max_columns: int) -> str:
-    """Return the first rows as ``print_rows`` prints them, with the number of rows unless their order is not fixed."""
+    """Return what ``print_rows`` prints: the first rows and the number of rows, which is computed unless the rows' order is not fixed yet."""
     tables = frame_tables(node, names, max_rows, width, cell_width, max_columns)
     rows = row_count(node) if tables.fixed else tables.rows
     return f"{tables.text}\n[{count_text(rows)} rows x {len(names)} columns]\n" + ("" if tables.fixed else f"{OPEN_ORDER}\n")
 
 
 def footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLAYED_ROWS) -> str:
-    """Return the lines below a table: the number of rows, and what was left out."""
+    """Return the lines below a table: numbers of rows and columns, and a note if only the first rows are shown."""
     size = f"[{count_text(tables.rows)} rows x {columns} columns]"
     if tables.rows is None:
         return (
@@ -212,7 +212,7 @@ def footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLAYED_RO
 
 
 def frame_text(node: PlannerNode, names: Sequence[str], max_rows: int = MAX_DISPLAYED_ROWS, has_footer: bool = True) -> str:
-    """Return a frame as printed."""
+    """Return what ``print`` shows for a frame: the first rows, and below them (with ``has_footer``) the numbers of rows and columns."""
     tables = frame_tables(node, names, max_rows)
     return _with_footer(tables, len(names), max_rows) if has_footer else tables.text
 
@@ -223,7 +223,7 @@ def _with_footer(tables: DisplayedRows, columns: int, max_rows: int = MAX_DISPLA
 
 
 def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
-    """Return a frame as displayed at the prompt: columns with types, number of rows, first rows."""
+    """Return what ``repr`` shows for a frame: names and classes of the columns, number of rows if known, and the first rows."""
     columns = [f"\t{visible(name)}\t{column_type.python_class.__name__}" for name, column_type in zip(names, node.schema, strict=False)]
     tables = frame_tables(node, names) if names and infer_planner_node_length(node) != 0 else None
     rows = tables.rows if tables is not None else infer_planner_node_length(node)
@@ -231,8 +231,8 @@ def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
     return "\n".join(["Columns:", *(columns or ["\tNone"]), "", f"Rows: {'Unknown' if rows is None else rows}", "", "Data:", data])
 
 
-# Colours are fainter versions of the page's, so that tables fit light and dark pages; faint text has a contrast of 4.5 on white and black.
-# The rules must override the notebook's own styles for tables.
+# Colours are the page's own with transparency, so that tables suit light and dark pages; faint text has a contrast of 4.5 on white and on black.
+# Some rules need "!important" to override the notebook's own styles for tables.
 TABLE_STYLE = (
     "div.sf-table{overflow-x:auto}"
     ".sf-table table{border-collapse:collapse;border:0;margin:0;font-variant-numeric:tabular-nums}"
@@ -242,11 +242,11 @@ TABLE_STYLE = (
     ".sf-table .sf-type{font-weight:normal;font-size:85%;opacity:.7}.sf-table .sf-missing{opacity:.65;font-style:italic}"
     ".sf-note{font-size:85%;opacity:.8;margin-top:4px}"
 )
-# Cells can be wider than in a terminal.
+# Characters in a notebook's cell; more than in a terminal's.
 NOTEBOOK_CELL_WIDTH = 60
-# Length of a long text in its tooltip, or when it is unfolded.
+# Characters of a long value in its tooltip, or after it is unfolded.
 MORE_TEXT = 2000
-# Displayed digits of floats; the tooltip has all.
+# Digits of floats that are displayed, and at most this many after the point. The tooltip has all digits.
 _DIGITS, _MAX_DECIMALS = 7, 6
 
 
@@ -257,11 +257,11 @@ class CellForm:
     Parameters
     ----------
     width
-        Maximum number of characters.
+        Maximum number of characters; longer values are truncated.
     unfolds
-        Whether longer texts unfold, instead of having a tooltip.
+        Whether a truncated value can be unfolded with a click; otherwise its tooltip has the whole value.
     short_floats
-        Whether floats are rounded to the same number of decimals.
+        Whether the floats of a column are rounded to the same number of decimals.
     """
 
     width: int
@@ -270,7 +270,7 @@ class CellForm:
 
 
 def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
-    """Return the first rows and columns of a frame as HTML; the names of further columns can be unfolded."""
+    """Return the first rows and columns of a frame as HTML; a click shows the names of the other columns."""
     displayed = list(names[:MAX_DISPLAYED_COLUMNS])
     schema = node.schema[: len(displayed)]
     rows, fixed = preview_rows(columns_of(node, list(range(len(displayed)))), MAX_DISPLAYED_ROWS + 1, displayed) if displayed else ([], True)
@@ -290,7 +290,7 @@ def column_html(node: PlannerNode) -> str:
 
 
 def _row_count_phrase(node: PlannerNode, previewed: int, fixed: bool) -> str:
-    """Return the number of rows as text if it is known or the preview contains all; else an empty text."""
+    """Return the number of rows as a phrase such as ``3 rows``; an empty string if it is unknown and the preview does not contain all rows."""
     rows = known_row_count(node, previewed, MAX_DISPLAYED_ROWS + 1, fixed)
     return "" if rows is None else f"{rows:,} row{'s' * (rows != 1)}"
 
@@ -311,7 +311,7 @@ def _styled(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]])
 
 
 def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]], form: CellForm, first_row: int | None = None) -> str:
-    """Return head and body of an HTML table of rows; its style uses the classes ``sf-number``, ``sf-type`` and ``sf-missing``.
+    """Return the head and body of an HTML table; they use the CSS classes ``sf-number``, ``sf-type`` and ``sf-missing``.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[An
     form
         How cells are displayed.
     first_row
-        Number of the first row; None if rows are not numbered.
+            Number shown for the first row; None if rows are not numbered.
     """
     classes = [' class="sf-number"' if kind.is_numeric else "" for kind in schema]
     heads = (
@@ -342,7 +342,7 @@ def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[An
 
 
 def _cells(values: Sequence[Any], kind: str, form: CellForm) -> list[str]:
-    """Return the cells of a column as HTML."""
+    """Return the values of a column as the HTML of its cells."""
     if kind == FLOAT_KIND and form.short_floats:
         return [_missing() if value is None else _short(text, repr(value)) for value, text in zip(values, short_floats(values), strict=True)]
     if kind == ARRAY_KIND and form.short_floats:
@@ -359,7 +359,7 @@ def _short(text: str, whole: str) -> str:
 
 
 def short_floats(values: Sequence[float | None]) -> list[str]:
-    """Return floats with as many decimals as suit all of a column; very large and very small ones with six digits.
+    """Return floats as strings with the same number of decimals; if some are very large or very small, each with up to six digits instead.
 
     Examples
     --------
@@ -370,7 +370,7 @@ def short_floats(values: Sequence[float | None]) -> list[str]:
     maximum, minimum = max(finite, default=0.0), min((value for value in finite if value), default=1.0)
     written = max((len(repr(value).partition(".")[2]) for value in finite), default=0)
     decimals = min(written, max(_DIGITS - len(f"{maximum:.0f}"), 1), _MAX_DECIMALS)
-    # No number may look like zero.
+    # No number other than zero may be displayed as zero.
     if maximum >= 1e9 or minimum < 10.0**-decimals:
         return ["" if value is None else repr(value) if len(repr(value)) <= _DIGITS else f"{value:.6g}" for value in values]
     return ["" if value is None else f"{value:.{decimals}f}" if math.isfinite(value) else repr(value) for value in values]
@@ -388,5 +388,5 @@ def _cell(value: Any, form: CellForm, short: str | None = None) -> str:
 
 
 def _isolated(text: str) -> str:
-    """Return a text as HTML, isolated so that right-to-left text does not reorder its surroundings."""
+    """Return a string as HTML; right-to-left characters are isolated so that they do not reorder the text around them."""
     return html.escape(text) if text.isascii() else f"<bdi>{html.escape(text)}</bdi>"

@@ -1,4 +1,4 @@
-"""``explain()``: the plan before and after each stage, and what will run; ``last_run()``: what ran."""
+"""Implements ``explain()``, which shows the plan before and after optimization and how it will run, and ``last_run()``, which shows what ran."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ WITHOUT_PLAN = "few rows in memory: computed without this plan, one kernel after
 def explain_node(
     node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool, verify: bool = False, analyze: bool = False
 ) -> Explanation:
-    """Return the plan of a node; see :meth:`sframe_spark.SFrame.explain`.
+    """Return the explanation that :meth:`sframe_spark.SFrame.explain` shows; the arguments are described there.
 
     Raises
     ------
     ValueError
-        If there is no such stage, or ``analyze`` is combined with one.
+        If no stage is called ``stage``, or ``analyze`` is combined with a stage.
     UnsupportedOperationError
-        If ``verify`` is requested over Spark Connect.
+        If ``verify`` is requested for a Spark Connect session.
     """
     stages = ["logical", *[item.name for item in STAGES]]
     if stage is not None and stage not in stages:
@@ -67,8 +67,8 @@ def explain_node(
 
 
 def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tuple[Trace, PlannerNode, ColumnNames]:
-    """Return the optimizer's trace up to a stage, the plan, and names of columns."""
-    # The plan that would run uses verified orders.
+    """Return the optimizer's trace, the plan after ``stage`` (None: after all stages), and the names of the plan's columns."""
+    # Verify the orders that the user has claimed, because the plan that would run relies on verified orders only.
     find_claimed_orders(node)
     record = Trace()
     with GRAPH_LOCK:
@@ -77,14 +77,14 @@ def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tup
 
 
 def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> list[ExplainedSection]:
-    """Return the sections that materializing a node runs, with their outcomes if ``analyze`` materializes it now."""
+    """Return the sections that materializing a node would run. With ``analyze``, materialize it now, and add to each section what it did."""
     planned_run = plan_dry_run(node)
     names = names if planned_run.new_columns is None else planned_run.new_columns.names(names)
     known = ColumnNames() if planned_run.plan is None else ColumnNames.of_plan(planned_run.plan, names, planned_run.trace, planned_run.graph)
     known = names_of_sections(planned_run.sections, names, known)
     if not analyze or not planned_run.sections:
         return explained_sections(planned_run.sections, known)
-    # Before the sections' nodes become part of other plans.
+    # Describe the sections now: after the run their nodes may be part of other plans.
     planned = explained_sections(planned_run.sections, known)
     del planned_run, known
     materialize(node, MaterializeOptions(measure=work_in_spark))
@@ -92,7 +92,7 @@ def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> lis
 
 
 def with_outcomes(sections: Sequence[ExplainedSection], outcomes: Sequence[SectionOutcome]) -> list[ExplainedSection]:
-    """Return the sections with their outcomes; an outcome without a section goes to the last one."""
+    """Return the sections, each with the outcomes that have its number; outcomes whose number matches no section go to the last section."""
     numbers = {section.number for section in sections}
 
     def belongs(outcome: SectionOutcome, section: ExplainedSection) -> bool:
@@ -103,11 +103,11 @@ def with_outcomes(sections: Sequence[ExplainedSection], outcomes: Sequence[Secti
 
 
 def outcomes_of(node: PlannerNode) -> list[SectionOutcome]:
-    """Return what the last action on a node ran."""
+    """Return the outcomes of the sections that the last action on a node ran; an empty list if none ran."""
     run_log: RunLog | None = node.ran
     return [] if run_log is None else list(run_log.outcomes)
 
 
 def last_run(node: PlannerNode) -> Explanation:
-    """Return what the last action on a node ran; see :meth:`sframe_spark.SFrame.last_run`."""
+    """Return the explanation that :meth:`sframe_spark.SFrame.last_run` shows: what the last action on a node ran."""
     return Explanation.of(visible("\n".join(run_lines(outcomes_of(node))), lines=True), ())

@@ -1,4 +1,4 @@
-"""Errors about unknown names and wrong calls with advice on what to write instead, and tables of the names of other libraries."""
+"""Tables of the names that other libraries use, and errors about unknown names and wrong calls that say what to write instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sframe_spark.redaction import hide_in_error, secrets_in
 
 
 def by_name(hints: dict[str, str]) -> dict[str, str]:
-    """Return hints by name, given space-separated names by hint.
+    """Return a dict from each name to its hint, given a dict from each hint to the names that it is for, separated by spaces.
 
     Examples
     --------
@@ -370,11 +370,11 @@ ARRAY = COMMON | by_name(
 )
 
 
-# Prefixes of functions in other libraries that are class members here.
+# Beginnings of the names of functions in other libraries that are class methods here.
 READERS = ("read_", "scan_")
-# Attribute of a function that explains wrong calls already.
+# This attribute marks functions whose errors explain wrong calls.
 EXPLAINS_ERRORS = "_answers_wrong_calls"
-# How messages name the receiver of a method and the module of a function, and how many arguments they show.
+# What messages write before the name of a method (by class) and of a function (by module), and the most arguments that they show.
 RECEIVERS = {"SFrame": "sf", "SArray": "sf['a']", "SFrameBuilder": "builder", "SArrayBuilder": "builder", "Builder": "builder"}
 MODULES = {"sframe_spark.api.aggregate": "aggregate.", "sframe_spark.visualization": "visualization."}
 MAX_ARGUMENTS = 6
@@ -383,12 +383,12 @@ R = TypeVar("R")
 
 
 def call_example(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let wrong arguments of a function, such as those of pandas, raise an error with an example call.
+    """Decorator: calling the function with arguments that it does not have, such as those of pandas, raises an error that shows an example.
 
     Raises
     ------
     SchemaError
-        If it is called with unknown arguments, or without required ones.
+        By the decorated function, if it is called with unknown arguments or without required ones.
 
     Examples
     --------
@@ -404,12 +404,12 @@ def call_example(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def call_hint(function: Callable[P, R]) -> Callable[P, R]:
-    """Let wrong arguments of a function raise an error that lists its parameters.
+    """Decorator: calling the function with wrong arguments raises an error that shows its parameters.
 
     Raises
     ------
     SchemaError
-        If it is called with wrong arguments; a TypeError.
+        By the decorated function, if the arguments do not fit its parameters. It is a TypeError.
 
     Examples
     --------
@@ -425,14 +425,14 @@ def call_hint(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def add_call_hints(members: dict[str, Any], module: str) -> None:
-    """Apply :func:`call_hint` to all public functions of a module."""
+    """Decorate all public functions that a module defines with :func:`call_hint`; ``members`` is the module's ``globals()``."""
     for name, member in list(members.items()):
         if inspect.isfunction(member) and member.__module__ == module and not name.startswith("_") and not hasattr(member, EXPLAINS_ERRORS):
             members[name] = call_hint(member)
 
 
 def with_call_hints(owner: type[R]) -> type[R]:
-    """Apply :func:`call_hint` to the public methods of a class, and of its base classes in the same package."""
+    """Decorate the public methods of a class, and of its base classes in the same package, with :func:`call_hint`."""
     package = owner.__module__.rpartition(".")[0]
     for room in owner.__mro__:
         if room.__module__.rpartition(".")[0] == package:
@@ -446,14 +446,14 @@ def with_call_hints(owner: type[R]) -> type[R]:
 
 
 def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signature], str]) -> Callable[P, R]:
-    """Return a function whose errors explain wrong arguments and contain no secrets of its arguments."""
+    """Return the function with better errors: wrong arguments are explained, and secrets in the arguments are removed from messages."""
 
     @functools.wraps(function)
     def called(*args: P.args, **options: P.kwargs) -> R:
         try:
             return function(*args, **options)
         except Exception as error:
-            # Checked only now, so that correct calls cost nothing.
+            # Arguments are checked only after an error, so that correct calls cost nothing.
             hide_in_error(error, secrets_in([*args, options], StorageOptions(config.storage_options).secrets()))
             if not isinstance(error, TypeError):
                 raise
@@ -468,7 +468,7 @@ def _explaining_errors(function: Callable[P, R], remedy: Callable[[inspect.Signa
 
 
 def _call_text(function: Callable[..., Any], signature: inspect.Signature) -> str:
-    """Return a call as users write it: required arguments, and the first optional ones with defaults."""
+    """Return a call of the function as users write it, with required arguments, and the first optional ones with their defaults."""
     parameters = [parameter.replace(annotation=parameter.empty) for parameter in signature.parameters.values()]
     receiver = MODULES.get(function.__module__, "")
     if "." in (qualified := function.__qualname__):
@@ -489,12 +489,12 @@ def _call_text(function: Callable[..., Any], signature: inspect.Signature) -> st
 
 
 def _public_name(function: Callable[..., Any]) -> str:
-    """Return the name by which users call a function: that of the class for ``__init__``."""
+    """Return the name by which users call a function; for ``__init__``, the name of the class."""
     return function.__qualname__.split(".")[-2] if function.__name__ == "__init__" else function.__name__
 
 
 def _argument_error(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the arguments of a call; None if they fit the signature."""
+    """Return what is wrong with the arguments of a call, as a part of a sentence; None if they fit the signature."""
     try:
         signature.bind(*args, **options)
     except TypeError as error:
@@ -505,7 +505,7 @@ def _argument_error(signature: inspect.Signature, args: tuple[Any, ...], options
 
 
 def _default_text(parameter: inspect.Parameter) -> str:
-    """Return the default of a parameter as text; ``=...`` for objects without a short one."""
+    """Return the default of a parameter as ``=value``, as ``=...`` if it is not a simple constant, or an empty string if there is none."""
     if parameter.default is parameter.empty:
         return ""
     is_plain = parameter.default is None or isinstance(parameter.default, (bool, int, float, str))
@@ -513,12 +513,12 @@ def _default_text(parameter: inspect.Parameter) -> str:
 
 
 def no_module_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
-    """Return the error about a name that the package does not have."""
+    """Return the error to raise for a name that the package does not have."""
     return NoAttributeError(f"sframe_spark has no {name!r}" + _suggestion(name, MODULE, members))
 
 
 def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
-    """Return the error about an unknown aggregate.
+    """Return the error to raise for a name that the module ``aggregate`` does not have.
 
     Examples
     --------
@@ -529,15 +529,15 @@ def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
 
 
 def no_util_member(name: str) -> NoAttributeError:
-    """Return the error about a name that ``sframe_spark.util`` does not have."""
+    """Return the error to raise for a name that ``sframe_spark.util`` does not have."""
     hint = UTIL.get(name)
     return NoAttributeError(f"sframe_spark.util has no {name!r}" + (f": {hint}" if hint else ""))
 
 
 class ModuleHintFinder(MetaPathFinder):
-    """The last import hook, whose error gives advice about a name that the package does not have.
+    """An import hook, after all others, that raises an error with advice if the package does not have a name.
 
-    ``from package import name`` tries to import an unknown name as a module, so only an import hook sees it.
+    In ``from package import name``, Python tries to import an unknown name as a module, so only an import hook can give the advice.
 
     Examples
     --------
@@ -547,12 +547,12 @@ class ModuleHintFinder(MetaPathFinder):
     """
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        """Find nothing, or raise an error with a hint.
+        """Return None; raise an error if the module is unknown and there is a hint for its name.
 
         Raises
         ------
         AbsentModuleError
-            If there is a hint about the name.
+            If there is a hint for the name.
         """
         for package, hints in (("sframe_spark.", MODULE), ("sframe_spark.util.", UTIL)):
             name = fullname.removeprefix(package)
@@ -561,13 +561,13 @@ class ModuleHintFinder(MetaPathFinder):
 
 
 def install_module_hints() -> None:
-    """Install the import hook that gives advice about unknown names."""
+    """Install the import hook :class:`ModuleHintFinder`, unless it is installed."""
     if not any(isinstance(finder, ModuleHintFinder) for finder in sys.meta_path):
         sys.meta_path.append(ModuleHintFinder())
 
 
 def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = ()) -> NoAttributeError:
-    """Return the error about a member that frames do not have; columns are no members.
+    """Return the error to raise for an attribute that a frame does not have; it suggests ``sf['name']`` if a column has that name.
 
     Examples
     --------
@@ -582,7 +582,7 @@ def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = 
 
 
 def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
-    """Return the error about a member that columns do not have.
+    """Return the error to raise for an attribute that a column does not have.
 
     Examples
     --------
@@ -593,15 +593,15 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
 
 
 def raise_property_error(owner: Any, name: str) -> None:
-    """Raise the AttributeError of a property, which Python would replace by calling ``__getattr__``; do nothing if there is no such property."""
+    """Evaluate a property again to raise its AttributeError, which Python hides by calling ``__getattr__``; do nothing if there is no property."""
     if any(name in vars(kind) for kind in type(owner).__mro__):
         object.__getattribute__(owner, name)
 
 
 class HintedClass(ABCMeta):
-    """Metaclass of SFrame and SArray, whose errors give advice about class members of other libraries.
+    """Metaclass of SFrame and SArray: unknown class attributes, such as those of other libraries, raise an error with advice.
 
-    It extends ABCMeta, so that users' subclasses may be abstract (:class:`abc.ABC`).
+    It inherits from ABCMeta, so that users can derive abstract classes (:class:`abc.ABC`) from SFrame and SArray.
 
     Examples
     --------
@@ -622,9 +622,9 @@ class HintedClass(ABCMeta):
 
 
 def adopt_members(owner: type[R]) -> type[R]:
-    """Give the members that a class inherits from mixins of its package its own name, the only one that users know.
+    """Rename the members that a class inherits from mixins of its package, as if the class had defined them. Also applies :func:`with_call_hints`.
 
-    Python's own messages about a method and errors about wrong calls then name this class.
+    Python's messages about a method and errors about wrong calls then name this class, the only one that users know.
 
     Examples
     --------
@@ -643,13 +643,13 @@ def adopt_members(owner: type[R]) -> type[R]:
                 called = getattr(member, "__func__", member)
                 for function in filter(inspect.isfunction, (called, inspect.unwrap(called))):
                     function.__qualname__ = f"{owner.__name__}.{name}"
-                    # Where it has that name, so that other processes can import it.
+                    # The module in which the renamed function can be found, so that other processes can import it.
                     function.__module__ = owner.__module__
     return owner
 
 
 def _suggestion(name: str, hints: Mapping[str, str], members: Iterable[str]) -> str:
-    """Return what to use instead: the hint about the name, else the most similar member."""
+    """Return the end of an error message: the hint for the name, else the most similar member, else an empty string."""
     if name in hints:
         return f": {hints[name]}"
     near = near_names(name, [member for member in members if not member.startswith("_")])

@@ -1,4 +1,4 @@
-"""Interprets indices, slices, masks and flags, and reads single rows in cached ranges."""
+"""Interprets indices, slices, masks and flags that users pass, and reads single rows from cached ranges of rows."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ ROW_LIMIT = 2**62
 
 
 def mask_error(mask: int, rows: int, what: str) -> MaskLengthError:
-    """Return the error about a mask whose length is not that of the rows."""
+    """Return the error to raise if a mask has ``mask`` rows, and ``what`` (a frame or a column) has ``rows``."""
     return MaskLengthError(f"the mask has {mask} rows, the {what} has {rows}: a mask needs one value per row")
 
 
 def immutable_rows_error(column: str) -> SchemaError:
-    """Return the error about assigning or deleting rows, as columns are immutable.
+    """Return the error to raise when a user assigns or deletes rows of a column, which is immutable; its message tells the alternatives.
 
     Examples
     --------
@@ -59,23 +59,24 @@ def immutable_rows_error(column: str) -> SchemaError:
 def bind_function(
     fn: Any, what: str, rows: int | None, tried: int = 0, form: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None
 ) -> FunctionAsNow:
-    """Return a user's function with its names bound to their present values.
+    """Return a wrapper of a user's function that keeps the present values of its global and outer variables for later calls.
 
     Parameters
     ----------
     fn
-        The user's argument.
-    what
-        What messages call it.
-    rows, tried
-        The maximum number of rows it is called for, and how many of them are tried at once; for later rows the present values are kept.
-    form
-        Wraps the function.
+            The function that the user passed.
+        what
+            Name of the called method, for messages.
+        rows, tried
+                The maximum number of rows that the function is called for (None: unknown), and how many of these are called now. The present values
+            of variables are kept if calls remain for later.
+        form
+            A function that wraps ``fn``.
 
-    Raises
-    ------
-    NotCallableError
-        If it is something else.
+        Raises
+        ------
+        NotCallableError
+            If ``fn`` is not callable.
     """
     if not callable(fn):
         raise NotCallableError(f"{what} takes a function, got {type(fn).__name__}")
@@ -87,14 +88,14 @@ def bind_function(
 
 
 def whole(value: Any, what: str) -> int:
-    """Return a whole number of rows; floats are truncated, as in the reference, and huge numbers limited to ``ROW_LIMIT``.
+    """Return a number as an int: floats are truncated, as in the reference, and huge numbers limited to plus or minus ``ROW_LIMIT``.
 
     Raises
     ------
     SchemaError
         If the value is not a number.
     InvalidArgumentError
-        If it is infinite (an OverflowError too) or NaN.
+        If the value is NaN or infinite (if infinite, the error is also an OverflowError).
     """
     value = one_value(value)
     if not (is_number(value) or isinstance(value, np.bool_)):
@@ -105,12 +106,12 @@ def whole(value: Any, what: str) -> int:
 
 
 def flag(value: Any, what: str) -> bool:
-    """Return whether a flag is set, given as a truth value or as a number, which is truncated as in the reference.
+    """Return whether a flag is set: a Boolean, or a number that is not zero after truncation, as in the reference.
 
     Raises
     ------
     SchemaError
-        If it is neither.
+        If the value is neither a Boolean nor a number.
     """
     if not isinstance(value, (int, float, np.number, np.bool_)):
         raise SchemaError(f"{what} is True or False, got {value!r}")
@@ -118,7 +119,7 @@ def flag(value: Any, what: str) -> bool:
 
 
 def row_number(index: Any, rows: int, what: str) -> int:
-    """Return the row number, from 0, of an index that may be negative.
+    """Return the row number, from 0, for an index, which counts from the end if it is negative.
 
     Raises
     ------
@@ -134,17 +135,17 @@ def row_number(index: Any, rows: int, what: str) -> int:
 
 
 def is_collection(values: Any) -> bool:
-    """Return whether values can be iterated over; a Spark Column only seems to be iterable."""
+    """Return whether values are an iterable, but not a string, bytes or a mapping, nor a Spark Column (iterating over one raises an error)."""
     return isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)) and not is_of_spark(values)
 
 
 def is_row_index(key: Any) -> bool:
-    """Return whether a key is an integer of any library."""
+    """Return whether a key is an integer, also of other libraries such as numpy."""
     return isinstance(key, numbers.Integral)
 
 
 def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNode:
-    """Return the rows of a slice; negative bounds count from the end, the step is positive.
+    """Return the rows that a slice selects; negative bounds count from the end. ``count`` returns the number of rows, and is called only for these.
 
     Raises
     ------
@@ -170,12 +171,12 @@ def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNo
 
 
 def head_count(n: Any) -> int:
-    """Return a checked number of rows to take.
+    """Return the number of rows that ``head`` or ``tail`` takes, as an int.
 
     Raises
     ------
     OverflowError
-        If it is negative.
+        If the number is negative.
     """
     count = whole(n, "the number of rows to take")
     if count < 0:
@@ -195,35 +196,35 @@ _MUTABLE = (ARRAY_KIND, DICT_KIND, LIST_KIND)
 
 
 class RecentRows:
-    """Cached ranges of rows around those read last, which grow as long as neighbouring rows are requested.
+    """A cache for reading single rows: ranges of rows around those read last, which grow while nearby rows are requested.
 
-    As a user's function may be slow, no more rows are computed ahead than were requested so far.
+    If a user's function computes the rows, it may be slow. Then a range grows only when the row before it was also read.
 
     Parameters
     ----------
     node
         The node whose rows are read.
     names
-        Names of its columns, for errors.
+            Names of its columns, which errors use.
     """
 
     def __init__(self, node: PlannerNode, names: list[str] | None = None) -> None:
         self.node = node
         self._names = names
         self._last, self._may_grow = -MAX_RANGE_ROWS, True
-        # Rows in a range, and ranges by their number: one tuple, replaced atomically, as several threads may read.
+        # Number of rows per range, and a dict from range number to rows; both in one tuple, which is replaced atomically because threads share it.
         self._cached: tuple[int, dict[int, list[Row]]] = 1, {}
-        # For remote files, checking for changes would take a request per row.
+        # Files on this machine are checked for changes before each cached row is returned; remote files are not, as each check would take a request.
         self._is_change_checked = not all(is_remote_location(manifest.directory) for manifest in watched_manifests(node))
         self._is_mutable = any(kind.kind in _MUTABLE for kind in node.schema)
 
     def known(self, index: int) -> Row | None:
-        """Return a cached row; None for other rows, and for negative numbers.
+        """Return a cached row; None if the row is not cached or the number is negative.
 
         Raises
         ------
         StorageError
-            If the files that it was read from have changed.
+            If the files that the row was read from have changed.
         """
         size, ranges = self._cached
         rows = ranges.get(index // size)
@@ -234,12 +235,12 @@ class RecentRows:
         return self._safe_copy(rows[index % size])
 
     def row(self, index: int) -> Row:
-        """Return a row, which must exist."""
+        """Return the row with the given number, from the cache or by reading it; the row must exist."""
         cached = self.known(index)
         return self._safe_copy(self._read(index)) if cached is None else cached
 
     def _safe_copy(self, row: Row) -> Row:
-        # Users may modify the lists that they get.
+        # A copy, because users may modify the lists, dicts and arrays in a row.
         return copy.deepcopy(row) if self._is_mutable else row
 
     def _read(self, index: int) -> Row:
@@ -249,11 +250,11 @@ class RecentRows:
         self._last = index
         with contextlib.suppress(Exception):
             return self._read_range(index // size, size, ranges)[index % size]
-        # Another row of the range may have failed: read only this one.
+        # Computing another row of the range may have raised the error, so read only the requested row.
         return self._read_range(index, 1, {})[0]
 
     def _is_near(self, index: int, size: int, ranges: dict[int, list[Row]]) -> bool:
-        """Return whether ranges should grow: the row is next to cached ones, or there are few rows in all."""
+        """Return whether ranges should grow: the row follows a cached range, is near the last row read, or the frame has few rows."""
         if index // size - 1 in ranges:
             return True
         if not ranges or calls_user_functions(self.node):
@@ -262,7 +263,7 @@ class RecentRows:
         return (rows is not None and rows <= MAX_RANGES * MAX_RANGE_ROWS) or abs(index - self._last) < MAX_RANGE_ROWS
 
     def _read_range(self, place: int, size: int, ranges: dict[int, list[Row]]) -> list[Row]:
-        """Read a range of rows, and cache it with others of its size."""
+        """Read the range with number ``place`` of ranges of ``size`` rows, add it to the cached ranges of this size, and return its rows."""
         chunk = rows_of(self.node, place * size, (place + 1) * size, as_objects=True)
         columns = python_columns(chunk, self.node.schema, place * size, self._names)
         bytes_read = sum(column.nbytes for column in chunk.columns)
@@ -274,7 +275,7 @@ class RecentRows:
 
 
 class RowAccess:
-    """Mixin: access to single rows by number."""
+    """Mixin of SFrame and SArray: access to single rows by number."""
 
     _node: PlannerNode
     _recent: RecentRows | None = None
@@ -285,6 +286,6 @@ class RowAccess:
         return self._recent
 
     def _known_row(self, key: Any) -> Row | None:
-        """Return a cached row by its number from 0; None for other keys and rows."""
+        """Return the cached row with the given number from 0; None if it is not cached or ``key`` is not an int."""
         recent = self._recent
         return recent.known(key) if recent is not None and type(key) is int and recent.node is self._node else None

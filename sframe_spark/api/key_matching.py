@@ -1,4 +1,4 @@
-"""Rows whose value is among given values, and refusal to match date-times with and without an offset from UTC."""
+"""Selects rows whose key is among given keys, and refuses to compare date-times that have an offset from UTC with those that have none."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ WHAT_TO_DO = "give both an offset, with column.apply(lambda moment: moment.repla
 
 
 def require_comparable_offsets(left: PlannerNode, right: PlannerNode, what: str, refusal: type[SFrameError] = SchemaError) -> None:
-    """Refuse date-time key columns of which one has offsets in all values and the other in none.
+    """Raise an error if both keys are columns of date-times, and all in one have an offset from UTC while the other has no offsets.
 
-    If the types are not conclusive, the values are read: a column of date-times with offsets may contain some without.
+    A column whose type allows offsets may also contain date-times without one. So its values are read before the error is raised.
 
     Raises
     ------
     SFrameError
-        Of the class ``refusal``, if this is the case.
+        The class that ``refusal`` gives, if the two columns can never match. The message begins with ``what``.
     """
     a, b = left.schema[0], right.schema[0]
     if a.kind == b.kind == DATETIME_KIND and a.is_zoned != b.is_zoned and all_have_offsets(left if a.is_zoned else right):
@@ -39,12 +39,12 @@ def require_comparable_offsets(left: PlannerNode, right: PlannerNode, what: str,
 
 
 def require_comparable_values(column: PlannerNode, values: Iterable[Any], what: str) -> None:
-    """Refuse values to match that all have an offset while the column has none, or the reverse.
+    """Raise an error if either all given date-times have an offset from UTC while the column has none, or the reverse.
 
     Raises
     ------
     SchemaError
-        If this is the case.
+        If no date-time among ``values`` can equal one of the column. The message begins with ``what``.
     """
     column_type = column.schema[0]
     if column_type.kind != DATETIME_KIND:
@@ -55,7 +55,7 @@ def require_comparable_values(column: PlannerNode, values: Iterable[Any], what: 
 
 
 def all_have_offsets(column: PlannerNode) -> bool:
-    """Return whether all date-times of a column have an offset; False if there are none. Reads values until one has none."""
+    """Return whether all date-times of a column have an offset from UTC; False if all are missing. Stops reading at the first without offset."""
     has_values = False
     for chunk in iterate(column):
         values = chunk.columns[0]
@@ -67,7 +67,7 @@ def all_have_offsets(column: PlannerNode) -> bool:
 
 
 def has_offset(value: Any) -> bool | None:
-    """Return whether a date-time has an offset from UTC; None for other values.
+    """Return whether a date-time or date has an offset from UTC (a numpy datetime64 counts as UTC); None for other values and NaT.
 
     Examples
     --------
@@ -81,36 +81,37 @@ def has_offset(value: Any) -> bool | None:
     return isinstance(value, datetime.datetime) and value.utcoffset() is not None
 
 
-# Types for which equality as keys is equality of values: not for floats, as NaN is a key, nor for date-times with an offset, a part of the key.
+# Types in which two values are equal as keys exactly if they are equal (==). Not floats: as keys all NaN are equal. Not date-times with an offset:
+# as keys they also differ by their offset.
 EQUAL_AS_KEYS = (INT, STR, DATETIME)
-# Plans are compared, sent and printed with the values that they contain.
+# A plan that contains values is compared, sent and printed with all of them, so it may contain only this many.
 MAX_PLAN_VALUES = 1_000
 
 
 def are_many(values: PlannerNode) -> bool:
-    """Return whether there are too many values for a plan, or their number is unknown."""
+    """Return whether a column may have more than ``MAX_PLAN_VALUES`` values, so that they must not be put into a plan."""
     maximum = values.facts.length.at_most
     return maximum is None or maximum > MAX_PLAN_VALUES
 
 
 def semi_join(rows: PlannerNode, position: int, values: PlannerNode, exclude: bool) -> PlannerNode:
-    """Return the rows, in order, whose value in a column is, or is not, among those of another column of the same type.
+    """Return the rows, in order, whose key is among the given values; with ``exclude``, the other rows. Key and values have the same Python class.
 
     Parameters
     ----------
     rows
-        Rows to choose from.
+            The rows to select from.
     position
-        Index of the column to match.
+            Index of the key column.
     values
-        One column, which is not computed now.
+            A column of the values to match; it is computed only with the result.
     exclude
-        Whether to return the rows without a match instead.
+            Whether to select the rows whose key is not among the values.
 
     Raises
     ------
     SchemaError
-        If date-times of one have an offset from UTC and those of the other none.
+            If the keys are date-times with an offset from UTC and the values are without one, or the reverse.
     """
     require_comparable_offsets(project(rows, [position]), values, "filter_by")
     common = common_encoding(rows.schema[position], values.schema[0])
@@ -124,10 +125,10 @@ def semi_join(rows: PlannerNode, position: int, values: PlannerNode, exclude: bo
 
 
 def match_mask(column: PlannerNode, values: PlannerNode) -> PlannerNode:
-    """Return a lazy column of 1 where a value is among those of another column of the same type, else 0; missing is a value."""
+    """Return a lazy column with 1 where a value is among ``values``, else 0; a missing value matches a missing value."""
     return apply_function("is_not_missing", project(with_match_counts(column, 0, values), [1]))
 
 
 def with_match_counts(rows: PlannerNode, position: int, values: PlannerNode) -> PlannerNode:
-    """Return the rows with a new last column: how often their value occurs among others, missing if never."""
+    """Return the rows with a last column that tells how often their key occurs in ``values``; missing where it does not occur."""
     return join(rows, group_by(values, [0], [Aggregation("count", ())]), [position], [0], "left")

@@ -1,4 +1,4 @@
-"""Converts between nodes and values: nodes made of Python values or appended rows, and rows of nodes as Python, numpy or Arrow values."""
+"""Converts between planner nodes and values: makes nodes of Python values or appended rows, and reads rows as Python, numpy or Arrow values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from sframe_spark.values.value_model import one_value, plain
 
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None) -> PlannerNode:
-    """Return a one-column source of Python, numpy, pandas or Arrow values, of the inferred or requested type."""
+    """Return a one-column node of Python, numpy, pandas or Arrow values; their type is inferred unless ``dtype`` is given."""
     parts, column_type = column_from_values(values, dtype, ignore_cast_failure, name)
     return memory_source_of_parts([parts], [column_type])
 
@@ -49,7 +49,7 @@ def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool =
 def column_from_values(
     values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None
 ) -> tuple[list[pa.Array], ColumnType]:
-    """Return values as one or several arrays, and their inferred or requested type."""
+    """Return values as one or several Arrow arrays, and their type, which is inferred unless ``dtype`` is given."""
     asks_for_floats = dtype is not None and column_type_for(dtype).kind == FLOAT_KIND
     with rounding_warnings(name, not asks_for_floats):
         return _column_from_values(values, dtype, ignore_cast_failure, name)
@@ -71,7 +71,7 @@ def _column_from_values(values: Any, dtype: Any, ignore_cast_failure: bool, name
 
 
 def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
-    """Return one node over several columns: a single source if all are in memory, each in one array."""
+    """Return one node with the columns of all given one-column nodes; if each is in memory as a single array, one source in memory."""
     in_memory = [node.operator.held for node in nodes if isinstance(node.operator, MemorySource)]
     chunks = [rows for rows in in_memory if isinstance(rows, Chunk)]
     if len(chunks) == len(nodes):
@@ -80,7 +80,7 @@ def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
 
 
 def row_count(node: PlannerNode) -> int:
-    """Return the number of rows: inferred if possible, counted without computing the rows for large joins, else by materializing the node."""
+    """Return the number of rows. If it cannot be inferred, large joins count rows without computing them, and other nodes are materialized."""
     rows = infer_planner_node_length(node)
     if rows is not None:
         require_unchanged_files(node)
@@ -94,12 +94,12 @@ def row_count(node: PlannerNode) -> int:
 
 
 def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objects: bool = False) -> Chunk:
-    """Return a range of rows, in memory; only what they need is computed.
+    """Return the rows from ``start`` to ``stop`` in memory; no more is computed than these rows need.
 
     Raises
     ------
     TooLargeError
-        If they do not fit in memory; with ``as_objects`` every value becomes a Python object.
+        If the rows do not fit in memory. With ``as_objects``, the memory of a Python object is counted for each value.
     """
     part = node if start == 0 and stop is None else slice_rows(node, start, stop)
     few = few_rows(part)
@@ -107,12 +107,12 @@ def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objec
 
 
 def collect_chunks(node: PlannerNode, as_objects: bool = False) -> Iterator[Chunk]:
-    """Yield all rows in order as chunks, for callers that keep all in memory but need no contiguous columns.
+    """Yield all rows in order as chunks. For callers that keep all rows in memory, but do not need each column as one array.
 
     Raises
     ------
     TooLargeError
-        As :func:`rows_of`, before the first chunk.
+        If the rows do not fit in memory, as in :func:`rows_of`; raised before the first chunk is returned.
     """
     require_memory(node, as_objects)
     stored = stored_batches(node)
@@ -129,12 +129,12 @@ def column_values(node: PlannerNode, start: int = 0, stop: int | None = None) ->
 
 
 def python_columns(chunk: Chunk, schema: Schema, first_row: int, names: Sequence[str] | None) -> list[list[Any]]:
-    """Return the Python values of each column of some rows, of which the first has number ``first_row``.
+    """Return the values of each column of a chunk as a list of Python objects; ``first_row`` is the number of its first row, for errors.
 
     Raises
     ------
     DateTimeRangeError
-        If a date-time is outside the years of Python's; it names the column and the row.
+        If a date-time has a year that Python's ``datetime`` cannot hold; the error names the column and the row.
     """
     lists = []
     for position, (column, kind) in enumerate(zip(chunk.columns, schema, strict=True)):
@@ -146,14 +146,14 @@ def python_columns(chunk: Chunk, schema: Schema, first_row: int, names: Sequence
 
 
 def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
-    """Return rows as tuples of Python values; errors name columns by ``names``."""
+    """Return the rows from ``start`` to ``stop`` as tuples of Python values; ``names`` are the column names that errors use."""
     return list(zip(*python_columns(rows_of(node, start, stop, as_objects=True), node.schema, start, names), strict=True))
 
 
 def preview_rows(node: PlannerNode, count: int, names: Sequence[str] | None = None) -> tuple[list[tuple[Any, ...]], bool]:
-    """Return a preview of at most ``count`` rows, and whether their order is fixed.
+    """Return at most ``count`` rows, and whether these are sure to be the first rows.
 
-    The order of a Spark DataFrame may not be fixed, and a preview must not copy it to fix it. Errors name columns by ``names``.
+    The order of rows of a Spark DataFrame is fixed only when they are copied, which a preview avoids. ``names`` are the column names that errors use.
     """
     chunk = preview_of(node, count)
     if chunk is None:
@@ -162,7 +162,7 @@ def preview_rows(node: PlannerNode, count: int, names: Sequence[str] | None = No
 
 
 def preview_values(node: PlannerNode, count: int) -> tuple[list[Any], bool]:
-    """Return a preview of at most ``count`` values of a one-column node, and whether their order is fixed."""
+    """Return at most ``count`` values of a one-column node, and whether these are sure to be the first values."""
     rows, fixed = preview_rows(node, count)
     return [value for (value,) in rows], fixed
 
@@ -183,7 +183,7 @@ def whole_cells(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
 
 
 def rows_in_numpy(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
-    """Return rows as a two-dimensional array of the common type of their values, or of objects if numpy would truncate a text.
+    """Return rows as a two-dimensional array of the values' common type; of objects if numpy would drop NUL characters at the end of a string.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def rows_in_numpy(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
 
 
 def _loses_its_end(value: Any) -> bool:
-    """Return whether numpy would strip the end of a text as padding, or a list contains such a text."""
+    """Return whether a string ends with a NUL character, which numpy strips as padding, or a list contains such a string."""
     if isinstance(value, list):
         return any(map(_loses_its_end, value))
     return isinstance(value, str) and value.endswith("\0")
@@ -219,7 +219,7 @@ def table_of_numbers(columns: Sequence[pa.Array]) -> np.ndarray:
 
 
 def present_numbers(node: PlannerNode) -> np.ndarray | None:
-    """Return all numbers of a one-column node; None if one is missing or there are none."""
+    """Return all numbers of a one-column node as an array; None if there are no rows or a value is missing."""
     require_memory(node)
     materialize(node)
     require_memory(node)
@@ -230,25 +230,26 @@ def present_numbers(node: PlannerNode) -> np.ndarray | None:
 
 
 def numbers_for_numpy(node: PlannerNode) -> np.ndarray | None:
-    """Return what :func:`present_numbers` does, but truth values for the result of a comparison, as numpy needs to select rows."""
+    """Return all numbers of a one-column node as :func:`present_numbers` does; for results of comparisons as Booleans, which numpy needs."""
     numbers = present_numbers(node)
     if not node.schema[0].is_logical:
         return numbers
     if numbers is None:
         return np.empty(0, bool) if not row_count(node) else None
-    # Rows of other origin may have been appended.
+    # A result of a comparison may have been appended to rows that contain other numbers.
     return numbers.astype(bool) if ((numbers == 0) | (numbers == 1)).all() else numbers
 
 
 def numpy_column(node: PlannerNode) -> np.ndarray:
-    """Return all values of a one-column node as a numpy array: numbers as they are, others as objects.
+    """Return all values of a one-column node as a numpy array: numeric columns without missing values as numbers, other columns as numpy infers.
 
-    Texts get numpy's text type unless one is missing or ends with a NUL, which numpy would drop. Lists and arrays of one length make a table.
+    Strings become numpy strings, or objects if one is missing or ends with a NUL character, which numpy would drop. Lists or arrays that all have the
+    same length become a two-dimensional array.
 
     Raises
     ------
     InvalidArgumentError
-        If lists have different lengths, or items of which numpy makes no table.
+        If numpy cannot make an array of the lists, for example because their lengths differ.
     """
     if node.schema[0].is_numeric:
         numbers = present_numbers(node)
@@ -270,7 +271,7 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
 
 
 def iterate_tuples(node: PlannerNode, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
-    """Yield rows as tuples, batch by batch, in bounded memory; errors name columns by ``names``."""
+    """Yield rows as tuples, batch by batch, in bounded memory; ``names`` are the column names that errors use."""
     first_row = 0
     for chunk in iterate(node):
         yield from zip(*python_columns(chunk, node.schema, first_row, names), strict=True)
@@ -278,24 +279,24 @@ def iterate_tuples(node: PlannerNode, names: Sequence[str] | None = None) -> Ite
 
 
 def reduce_values(node: PlannerNode, aggregations: Sequence[Aggregation]) -> tuple[Any, ...]:
-    """Return the Python values of aggregates over all rows."""
+    """Return the results of aggregations over all rows as Python values, one for each aggregation."""
     reduced = reduce_columns(node, aggregations)
     return row_tuples(reduced)[0]
 
 
 def equal_length(a: PlannerNode, b: PlannerNode) -> bool:
-    """Return whether two nodes have the same number of rows, which are counted only if it cannot be proved."""
+    """Return whether two nodes have the same number of rows. Rows are counted only if this cannot be inferred from the plans."""
     proved = prove_equal_length(a, b)
     return row_count(a) == row_count(b) if proved is None else proved
 
 
 def require_pairs(first: PlannerNode, second: PlannerNode, what: str, other: str) -> None:
-    """Refuse two nodes whose rows cannot be paired.
+    """Raise an error if two nodes have different numbers of rows, so that their rows cannot be paired.
 
     Raises
     ------
     LengthMismatchError
-        If they have different numbers of rows.
+        If the numbers of rows differ; ``what`` and ``other`` describe the two nodes in its message.
     """
     if not equal_length(first, second):
         rows = f"{what} has {row_count(first):,} rows and {other} {row_count(second):,}"
@@ -303,7 +304,7 @@ def require_pairs(first: PlannerNode, second: PlannerNode, what: str, other: str
 
 
 def literal_of(value: Any) -> Literal:
-    """Return a constant operand of its inferred type; sequences of other libraries become lists and arrays."""
+    """Return a value as a constant operand, whose type is inferred. Sequences of other libraries become lists or arrays."""
     value = one_value(value)
     with rounding_warnings(), naming_broken_string([value]):
         literal = Literal(plain(value), infer_type([value]))
@@ -312,12 +313,12 @@ def literal_of(value: Any) -> Literal:
 
 
 def recoded(node: PlannerNode, target: ColumnType) -> PlannerNode:
-    """Return the same values in another physical encoding of their type."""
+    """Return a column with the same values in the physical encoding of ``target``, which must be of the same Python class."""
     return node if node.schema[0] == target else apply_function("recode", node, parameters=(target,))
 
 
 def recoded_column(node: PlannerNode, position: int, target: ColumnType) -> PlannerNode:
-    """Return the node with one column in another physical encoding."""
+    """Return the node with the column at ``position`` in the physical encoding of ``target``."""
     if node.schema[position] == target:
         return node
     return replace_column(node, position, recoded(column_of(node, position), target))
@@ -329,7 +330,7 @@ def single_value(node: PlannerNode, index: int) -> Any:
 
 
 ItemT = TypeVar("ItemT")
-# Rows that are buffered as Python objects before they become columns.
+# Number of rows that are buffered as Python objects before they are converted to Arrow arrays.
 ROWS_PER_BATCH = 8192
 
 
@@ -350,7 +351,7 @@ class AppendedRows:
         self._written: list[PlannerNode] = []
 
     def add(self, row: Sequence[Any]) -> None:
-        """Append a row, whose values fit the types."""
+        """Append a row of Python values, which must fit the column types."""
         self._rows.append(row)
         if len(self._rows) >= ROWS_PER_BATCH:
             self._make_batch()
@@ -367,7 +368,7 @@ class AppendedRows:
             self._batches, self._bytes = [], 0
 
     def parts(self) -> list[PlannerNode]:
-        """Return sources of all rows, in order."""
+        """Return the appended rows, in order, as a list of sources: first those written to disk, then those in memory."""
         if self._rows:
             self._make_batch()
         chunks = [Chunk(tuple(run), len(run[0])) for run in self._batches]
@@ -375,13 +376,13 @@ class AppendedRows:
 
 
 def joined_source(batches: Sequence[Sequence[pa.Array]], types: Sequence[ColumnType], rows: int) -> PlannerNode:
-    """Return batches of rows as a source in memory, each column in one array."""
+    """Return batches of rows as a source in memory, with each column in one array; ``rows`` is their total number of rows."""
     columns = [pa.chunked_array([batch[place] for batch in batches], kind.physical).combine_chunks() for place, kind in enumerate(types)]
     return memory_source(columns, list(types), rows)
 
 
 def drained(items: list[ItemT]) -> Iterator[ItemT]:
-    """Yield the items of a list, releasing each."""
+    """Yield the items of a list, and remove each from the list so that its memory can be freed."""
     while items:
         yield items.pop(0)
 
@@ -400,14 +401,14 @@ def node_from_batches(runs: Iterable[Sequence[pa.Array]], types: Sequence[Column
 
 
 def _in_memory(runs: Sequence[Chunk], types: Sequence[ColumnType]) -> PlannerNode:
-    """Return batches as a source, each column in one array if that can hold all."""
+    """Return batches as a source in memory. Each column becomes one array, or several if one array cannot hold all its values."""
     columns: list[Sequence[pa.Array]] = list(zip(*(run.columns for run in runs), strict=True))
     columns = columns or [[pa.array([], kind.physical)] for kind in types]
     return memory_source_of_parts(columns, types)
 
 
 def appended(segments: Sequence[AppendedRows]) -> PlannerNode:
-    """Return all rows of some segments of the same types, in order."""
+    """Return the rows of all segments, in order, as one node; all segments must have the same types."""
     parts = [part for segment in segments for part in segment.parts()]
     if parts:
         return append(*parts) if len(parts) > 1 else parts[0]

@@ -1,4 +1,4 @@
-"""Frames of seeded random values, and cross products of values."""
+"""Functions that make frames: ``generate_random_sframe`` from seeded random values, ``crossproduct`` from all combinations of values."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import ArgumentClassError, BeyondRangeError, ColumnCodeError, EmptyColumnsError, RowNumberError, SchemaError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType, dict_of, list_of
 
-# Random words per counter value.
+# 64-bit words that the Philox generator makes for one value of its counter.
 WORDS = 4
 SHARE_OF_NAN = 0.01
 
 
 @attrs.frozen
 class Draws:
-    """Random words for a range of rows.
+    """The random 64-bit words for one column and a range of rows.
 
     Parameters
     ----------
     seed
-        Any whole number of 64 bits.
+        The user's seed, a 64-bit integer.
     column
-        Number of the column, which distinguishes its random stream.
+        Index of the column; each column has a random stream of its own.
     start, stop
-        Range of row numbers.
+        The range of row indices, without ``stop``.
     """
 
     seed: int
@@ -45,28 +45,28 @@ class Draws:
 
     @property
     def rows(self) -> int:
-        """Return the number of rows."""
+        """Return the number of rows in the range."""
         return self.stop - self.start
 
     def words(self, width: int, stream: int = 0) -> np.ndarray:
-        """Return a table with ``width`` words per row; each stream has a table of its own."""
+        """Return an array with one line per row and ``width`` words in each; different numbers of ``stream`` give independent words."""
         counters = -(-width // WORDS)
         words = words_at(self.seed, self.column, stream, self.start * counters, self.rows * counters)
         return words.reshape(self.rows, counters * WORDS)[:, :width]
 
     def shares(self, width: int, stream: int = 0) -> np.ndarray:
-        """Return a table with ``width`` floats in [0, 1) per row."""
+        """Return an array with one line per row and ``width`` floats from 0 to below 1 in each; see :meth:`words` for ``stream``."""
         return as_shares(self.words(width, stream))
 
 
 def words_at(seed: int, column: int, stream: int, start: int, counters: int) -> np.ndarray:
-    """Return the words of a range of counters, four each; no two counters have the same four."""
+    """Return four random words for each counter from ``start`` to ``start + counters - 1``; different counters never give the same four words."""
     key = np.array([seed % (1 << 64), column << 8 | stream], dtype=np.uint64)
     return np.random.Philox(key=key, counter=start).random_raw(counters * WORDS)
 
 
 def as_shares(words: np.ndarray) -> np.ndarray:
-    """Return words as floats in [0, 1)."""
+    """Return 64-bit words as floats from 0 to below 1."""
     return (words >> np.uint64(11)) * 2.0**-53
 
 
@@ -106,14 +106,14 @@ def _hash_categories(draws: Draws, words: int, count: int) -> pa.Array:
 
 
 def _hexadecimal(words: np.ndarray) -> pa.Array:
-    """Return each row of a table of words as a text with 16 hexadecimal digits per word."""
+    """Return a string for each line of a two-dimensional array of words, with 16 hexadecimal digits per word."""
     digits = np.ascontiguousarray(words, dtype=">u8").tobytes().hex().encode()
     offsets = np.arange(len(words) + 1, dtype=np.int32) * (16 * words.shape[1])
     return pa.StringArray.from_buffers(len(words), pa.py_buffer(offsets), pa.py_buffer(digits))
 
 
 def _some_items(draws: Draws, max_items: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of items of each row, at most ``max_items``, and all items in one array: whole numbers below ``count``."""
+    """Return a random length for each row, from 0 to ``max_items``, and the items of all rows in one array, each from 0 to ``count - 1``."""
     table = draws.shares(max_items + 1)
     lengths = _whole_below(table[:, 0], max_items + 1)
     chosen = np.arange(max_items) < lengths[:, None]
@@ -142,7 +142,7 @@ def _vectors(draws: Draws, length: int, with_nan: bool) -> pa.Array:
 def _dicts(draws: Draws, max_items: int, count: int) -> pa.Array:
     lengths, items = _some_items(draws, max_items, count)
     rows = np.repeat(np.arange(draws.rows), lengths)
-    # Repeated keys are removed; keys are sorted.
+    # A key is kept once per row; the keys of a row are sorted.
     distinct = np.unique(rows * count + items)
     values = draws.shares(max_items, 1)
     places = np.arange(len(distinct)) - np.searchsorted(distinct, (distinct // count) * count)
@@ -152,14 +152,14 @@ def _dicts(draws: Draws, max_items: int, count: int) -> pa.Array:
 
 @attrs.frozen
 class RandomColumn:
-    """The generator of a column, named by a letter.
+    """How the values of a random column are made; ``RANDOM_COLUMNS`` has one for each letter.
 
     Parameters
     ----------
     type
-        Type of its values.
+        Column type of the values.
     values
-        Returns the values for the draws of some rows.
+        Function that returns the values for the rows of a ``Draws``.
     """
 
     type: ColumnType
@@ -195,44 +195,46 @@ RANDOM_COLUMNS = {
 }
 
 
-# In the longest columns a row takes 10 kB, and half as much again while it is drawn.
+# A row of the widest columns takes 10 kB, and 5 kB more while it is generated.
 ROWS_PER_BATCH = 4096
 
 
 @call_hint
 def generate_random_sframe(num_rows: int, column_codes: str, random_seed: int = 0) -> SFrame:
-    """Random rows, the same for the same seed; the first rows are the same however many there are.
+    """Return a frame of random values that depend only on the arguments; a longer frame begins with the same rows as a shorter one.
 
     Parameters
     ----------
     num_rows
-        How many.
+            Number of rows.
     column_codes
-        A letter for each column, which is named by its number and its letter, such as ``X1-n``:
+            One letter per column. A column is named by its number, from 1, and its letter, such as ``X1-n``:
 
         ======= ==================================================================================
-        n, N    floats from 0 to 1; of N 1% are NaN
-        r, R    floats from -100 to 100; of R from -1000 to 1000, and 1% are NaN
-        b, z, Z ints 0 and 1; from 1 to 10; from 1 to 100
-        s, S    10, and 100, short texts
-        c, C    1000, and 100,000, short texts
-        x, X    1000, and 100,000, texts of 32 and 64 hexadecimal digits
-        h, H    texts of 32 and 64 hexadecimal digits, no two alike
-        l, L    lists of at most 10 ints from 0 to 100; of at most 100 from 0 to 1000
-        m, M    lists of at most 10 of 101 short texts; of at most 100 of 1001
-        v, V    arrays of 10, and 100, floats from 0 to 1
-        w, W    the same, of which 1% are NaN
-        d, D    dicts of at most 10 of 100 short texts to floats from 0 to 1; of at most 100 of 1000
+            n, N    floats from 0 to 1; in N about 1% are NaN
+            r, R    r: floats from -100 to 100; R: from -1000 to 1000, about 1% are NaN
+            b, z, Z ints: b: 0 or 1; z: from 1 to 10; Z: from 1 to 100
+            s, S    short strings; s: 10 distinct values; S: 100
+            c, C    short strings; c: 1000 distinct values; C: 100,000
+            x, X    hexadecimal strings; x: 1000 distinct values of 32 digits; X: 100,000 of 64 digits
+            h, H    hexadecimal strings, practically all distinct; h: 32 digits; H: 64 digits
+            l, L    lists of ints; l: at most 10, from 0 to 100; L: at most 100, from 0 to 1000
+            m, M    lists of short strings; m: at most 10, of 101 distinct values; M: at most 100, of 1001
+            v, V    arrays of floats from 0 to 1; v: 10 floats; V: 100
+            w, W    like v and V, but about 1% of the floats are NaN
+            d, D    dicts from short strings to floats from 0 to 1; d: at most 10 of 100 keys; D: at most 100 of 1000
         ======= ==================================================================================
     random_seed
-        A whole number of 64 bits: another one gives other rows.
+            Signed 64-bit integer; different seeds give different values.
 
     Raises
     ------
     AssertionError
-        If an argument is of another class (the error is a TypeError, or a ValueError, too).
-    RuntimeError
-        If a letter stands for no column.
+            If ``num_rows`` is negative or not an integer, ``column_codes`` is not a string, or ``random_seed`` is not an integer.
+        OverflowError
+            If ``num_rows`` or ``random_seed`` has more than 64 bits.
+        RuntimeError
+            If ``column_codes`` contains a letter that is not in the table above.
 
     Examples
     --------
@@ -268,19 +270,19 @@ def _batches(columns: list[RandomColumn], rows: int, seed: int) -> Iterator[list
 
 @call_hint
 def crossproduct(d: Mapping[str, Iterable[Any]]) -> SFrame:
-    """A row for each combination of some values, those of the last name changing first.
+    """Return a frame with a row for each combination of values, one value from each column; the values of the last column change fastest.
 
     Parameters
     ----------
     d
-        Values by the names of their columns.
+            Maps the name of each column to its values.
 
     Raises
     ------
     TypeError
-        If it is no dict of values, or a name has none.
-    RuntimeError
-        If there is no name.
+            If ``d`` is not a dict whose keys are strings, or a column has no values.
+        RuntimeError
+            If ``d`` is empty.
 
     Examples
     --------

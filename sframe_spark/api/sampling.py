@@ -1,4 +1,4 @@
-"""Random samples, splits and shuffles, as functions of a seed and row numbers, so that partitioning does not matter."""
+"""Random samples, splits and shuffles. They depend only on the seed and the row numbers, not on how rows are divided among tasks."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from sframe_spark.values.value_model import is_number, one_value
 
 
 def chosen_seed(seed: Any) -> int:
-    """Return a seed as an int; without one, draw it with Python's ``random``, so that ``random.seed()`` makes a program repeatable.
+    """Return the seed as an int; for None draw one with Python's ``random``, so that a program which calls ``random.seed()`` is repeatable.
 
     Raises
     ------
     SeedError
-        If it is no number.
+        If the seed is neither None nor a number, nor a string that contains an int.
     BeyondRangeError
-        If it has more than 32 bits.
+        If the seed has more than 32 bits.
     """
     return random.getrandbits(31) if seed is None else require_seed(seed)
 
 
 def require_seed(seed: Any) -> int:
-    """Return a checked seed as an int.
+    """Return the seed as an int; floats are truncated.
 
     Raises
     ------
     SeedError
-        If it is no number.
+        If the seed is not a number, nor a string that contains an int.
     BeyondRangeError
-        If it has more than 32 bits.
+        If the seed has more than 32 bits.
     """
     number = one_value(seed)
     if isinstance(number, str):
-        # Arguments of a command line; the reference takes them too.
+        # Command-line arguments are strings; the reference accepts them too.
         with contextlib.suppress(ValueError):
             number = int(number)
     if not (is_number(number) or isinstance(number, np.bool_)) or number != number:
@@ -59,14 +59,14 @@ def require_seed(seed: Any) -> int:
 
 
 def require_fraction(fraction: Any) -> float:
-    """Return a checked share of rows.
+    """Return the fraction of rows as a float.
 
     Raises
     ------
     SchemaError
-        If it is no number.
+        If the fraction is not a number.
     InvalidArgumentError
-        If it is not between 0 and 1.
+        If the fraction is not between 0 and 1.
     """
     fraction = one_value(fraction)
     if not is_number(fraction):
@@ -77,12 +77,12 @@ def require_fraction(fraction: Any) -> float:
 
 
 def random_ints(node: PlannerNode, seed: int) -> PlannerNode:
-    """Return the rows with a new column of distinct random 64-bit ints."""
+    """Return a column of distinct pseudo-random 64-bit ints, one for each row."""
     return apply_function("hash", row_number(node), parameters=(seed,))
 
 
 def drawn(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, PlannerNode]:
-    """Return rows drawn independently with a probability, in order, and the remaining rows."""
+    """Return two parts of the rows, both in order: those drawn, each with probability ``fraction`` independently of the others, and the rest."""
     if fraction in (0.0, 1.0):
         every, none = slice_rows(node, 0, None), slice_rows(node, 0, 0)
         return (every, none) if fraction else (none, every)
@@ -92,7 +92,7 @@ def drawn(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, P
 
 
 def split_exactly(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, PlannerNode]:
-    """Return an exact share of the rows, rounded down, in order, and the remaining rows."""
+    """Return two random parts of the rows, both in order: as many as ``exact_count`` gives for ``fraction``, and the rest."""
     count, width = exact_count(row_count(node), fraction), node.facts.width
     shuffled = sort_rows(zip_columns(node, row_number(node), random_ints(node, seed)), [(width + 1, True)])
     parts = slice_rows(shuffled, 0, count), slice_rows(shuffled, count, None)
@@ -101,7 +101,7 @@ def split_exactly(node: PlannerNode, fraction: float, seed: int) -> tuple[Planne
 
 
 def exact_count(rows: int, fraction: float) -> int:
-    """Return the number of rows in a share, multiplied in 32-bit floats as in the reference.
+    """Return the number of rows that a fraction amounts to, rounded down after multiplication of 32-bit floats as in the reference.
 
     Examples
     --------
@@ -112,12 +112,12 @@ def exact_count(rows: int, fraction: float) -> int:
 
 
 def split(node: PlannerNode, fraction: Any, seed: int, exact: bool) -> tuple[PlannerNode, PlannerNode]:
-    """Return random rows, and the remaining ones, both in order.
+    """Return two random parts of the rows, both in order; ``exact`` fixes the size of the first, else each row is drawn independently.
 
     Raises
     ------
     SchemaError, InvalidArgumentError
-        If ``fraction`` is no share.
+        If ``fraction`` is not a number between 0 and 1.
     """
     share = require_fraction(fraction)
     return split_exactly(node, share, seed) if exact else drawn(node, share, seed)

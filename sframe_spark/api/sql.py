@@ -1,4 +1,4 @@
-"""Spark SQL over frames."""
+"""The function ``sql``, which runs a Spark SQL query over frames."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from sframe_spark.values.value_errors import require_unicode_values
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Statements that return rows and change nothing. Settings and names of a session would vanish with the temporary session.
+# First words of statements that only return rows. Others, such as SET or USE, would change a session that is discarded after the query.
 QUERIES = ("select", "with", "from", "values", "table", "show", "describe", "desc", "explain")
-# First words of both queries and statements that change tables; Spark would run the latter immediately, and again for their rows.
+# First words that can also begin statements that change tables. Spark would run these at once, and again when their rows are read.
 _MAYBE_NO_QUERIES = ("with", "from")
 _CHANGES = re.compile(r"\b(?:insert|update|delete|merge)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*", re.DOTALL)
@@ -31,24 +31,24 @@ _BEFORE = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*", re.DOTALL)
 
 @call_hint
 def sql(query: str, /, **frames: Any) -> SFrame:
-    """Run a query of Spark SQL over frames and return its rows; those of an ``ORDER BY`` at its end are in that order.
+    """Run a Spark SQL query over frames and return its rows; if it ends with ``ORDER BY``, in that order.
 
-    It runs as in the user's active session, with its settings, functions, tables and views. The frames' names are there for this query alone.
+    The query runs with the settings, functions, tables and views of the user's active Spark session. The frames' names exist for this query only.
 
     Parameters
     ----------
     query
-        One query. Names of columns with blanks, dots or other signs stand in backticks.
-    **frames
-        By the names that the query uses: frames and whatever an SFrame is made of, Spark DataFrames too. Columns have the types that
-        ``to_spark`` gives them.
+            One query. Column names with spaces, dots or other special characters are written in backticks.
+        **frames
+            The frames, by the names that the query uses. Each can be anything that SFrame accepts, such as a Spark DataFrame. Their columns have the
+            Spark types that ``to_spark`` gives.
 
     Raises
     ------
     InvalidArgumentError
-        If the query is none, or not right, or a name cannot be that of a view.
-    SchemaError
-        If no column can hold the values of a column of the result.
+            If the statement is not a query or Spark rejects it, or a name is not valid for a view.
+        SchemaError
+            If ``query`` is not a string, an argument cannot become a frame, or an SFrame column cannot hold a column of the result.
 
     Examples
     --------
@@ -66,23 +66,23 @@ def sql(query: str, /, **frames: Any) -> SFrame:
         with errors_of_query(frames):
             require_no_change(query, session)
             rows = session.sql(query)
-            # A server analyses the query only when the schema is requested.
+            # Spark Connect analyses the query only when the schema is requested.
             rows.schema  # noqa: B018
         if not is_remote(user):
             return SFrame(in_session(rows, user))
-        # The server knows the views only as long as their session is open.
+        # A Spark Connect server drops the views when the session closes, so the rows are computed now.
         result = SFrame(rows)
         result.materialize()
         return result
 
 
 def _made(name: str, data: Any) -> SFrame:
-    """Return the frame made of a named argument.
+    """Return an SFrame of the argument ``name`` of :func:`sql`.
 
     Raises
     ------
     SchemaError
-        If no frame can be made of it.
+        If the argument cannot become a frame.
     """
     if data is None:
         raise SchemaError(f"{name!r} is a frame, or something that a frame is made of, got None")
@@ -90,12 +90,14 @@ def _made(name: str, data: Any) -> SFrame:
 
 
 def require_query(query: Any) -> None:
-    """Refuse a text that is no query.
+    """Raise an error if a statement is not a query.
 
     Raises
     ------
+    SchemaError
+        If it is not a string.
     InvalidArgumentError
-        If it begins like another statement, or is no Unicode text.
+        If its first word is not one of ``QUERIES``, or it is not valid Unicode.
 
     Examples
     --------
@@ -113,7 +115,7 @@ def require_query(query: Any) -> None:
 
 
 def _first_word(query: str) -> tuple[str, str]:
-    """Return the first word of a statement, in lower case, and the statement from there."""
+    """Return the first word of a statement in lower case, and the statement without the white space, comments and parentheses before that word."""
     start = _BEFORE.match(query)
     rest = query[start.end() :] if start else query
     word = re.match(r"\w*", rest)
@@ -121,12 +123,12 @@ def _first_word(query: str) -> tuple[str, str]:
 
 
 def require_no_change(query: str, session: SparkSession) -> None:
-    """Refuse statements that change tables, without running them.
+    """Raise an error if a statement that begins like a query would change tables; the statement is analysed, not run.
 
     Raises
     ------
     InvalidArgumentError
-        If it inserts, updates, deletes or merges.
+        If the statement inserts, updates, deletes or merges rows.
     """
     from pyspark.errors import AnalysisException, ParseException
 
@@ -142,17 +144,17 @@ def require_no_change(query: str, session: SparkSession) -> None:
             "run other statements with spark.sql()"
         ) from None
     except AnalysisException:
-        # It is a query; its own error message is better without the parentheses.
+        # It is a query with some other error. Running it without the parentheses gives a better message.
         return
 
 
 def require_distinct_names(frames: Mapping[str, Any]) -> None:
-    """Refuse names that are equal to Spark.
+    """Raise an error if the names of frames cannot be the names of different views.
 
     Raises
     ------
     InvalidArgumentError
-        If one cannot be that of a view, or two differ in upper and lower case alone.
+        If a name is not valid for a view, or two names differ only in upper and lower case, which Spark does not distinguish.
     """
     seen: dict[str, str] = {}
     for name in frames:
@@ -164,12 +166,12 @@ def require_distinct_names(frames: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def errors_of_query(frames: Mapping[str, Any]) -> Iterator[None]:
-    """Translate Spark's errors about a query into one line.
+    """Turn Spark's errors about a query into errors whose message is one line.
 
     Raises
     ------
     InvalidArgumentError
-        Where Spark does not understand the query.
+        If Spark raises an error in the ``with`` block.
     """
     from pyspark.errors import PySparkException
 
@@ -181,7 +183,7 @@ def errors_of_query(frames: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _reason(message: str) -> str:
-    """Return the first line of a message, without the plan or the query below it."""
+    """Return the first line of Spark's message, with the position of the error if a later line has it, without the query or plan below."""
     first, _, rest = message.strip().partition("\n")
     place = re.search(r"\(line \d+, pos \d+\)", rest) if "(line " not in first else None
     text = in_one_line(first).rstrip(";. ")

@@ -1,4 +1,4 @@
-"""Names and types of the columns that ``unpack`` makes of the items of lists, arrays and dicts."""
+"""Names and types of the columns that ``unpack`` makes from the items of lists, arrays and dicts."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from sframe_spark.values.value_model import families_of, plain_number
 
 
 def require_prefix(prefix: Any) -> None:
-    """Refuse a prefix that is no text.
+    """Raise an error if the prefix of column names is not a string.
 
     Raises
     ------
     SchemaError
-        If it is neither a text nor None.
+        If it is neither a string nor None.
     """
     if prefix is not None and not isinstance(prefix, str):
         raise SchemaError(f"column_name_prefix is a text, or None for none, not {type(prefix).__name__}")
 
 
 def prefixed(prefix: str | None, key: Any) -> str:
-    """Return the name of the column of an item: its key as text, after the prefix.
+    """Return the column name for an item: the prefix, a dot, and the item's key or index as a string; without a prefix, the key alone.
 
     Examples
     --------
@@ -57,16 +57,16 @@ def prefixed(prefix: str | None, key: Any) -> str:
 
 
 def distinct_keys(limit: Any, key_class: type | None = None) -> list[Any]:
-    """Return the keys that a user requests, each once.
+    """Return the keys (or indices) in ``limit`` as a list, after checking it.
 
     Raises
     ------
     SchemaError
-        If they are no list, or not all of one class (``key_class``).
+        If ``limit`` is not a list, is empty, or its keys are not all of one class, or not of ``key_class`` if given.
     BeyondRangeError
-        If one is an int beyond the largest float.
+        If a key is an int beyond the largest float.
     InvalidArgumentError
-        If one is named twice, or is a text that is no Unicode.
+        If a key occurs twice, or is a string that is not valid Unicode.
     """
     if isinstance(limit, (str, bytes, Mapping)) or not isinstance(limit, Iterable):
         raise SchemaError(f"limit is a list of the parts that become columns, not {type(limit).__name__}")
@@ -79,7 +79,7 @@ def distinct_keys(limit: Any, key_class: type | None = None) -> list[Any]:
         twice = next(key for place, key in enumerate(keys) if key in keys[:place])
         raise InvalidArgumentError(f"limit names {twice!r:.60} twice")
     for key in keys:
-        # No item has an int key beyond all floats.
+        # No stored item has an int key beyond the largest float.
         if isinstance(key, int):
             plain_number(key)
     require_unicode_values(keys)
@@ -87,7 +87,7 @@ def distinct_keys(limit: Any, key_class: type | None = None) -> list[Any]:
 
 
 def names_for_new_columns(existing: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return names for new columns; if one exists already, all of them get a number.
+    """Return names for new columns; if an existing column has one of them, a number is appended to all of them.
 
     Examples
     --------
@@ -101,14 +101,14 @@ def names_for_new_columns(existing: Sequence[str], names: Sequence[str]) -> list
     return new_names
 
 
-# Rows from which the length of lists is inferred.
+# Number of rows from which the length of lists is inferred.
 SAMPLE = 100
 _NUMBERS = frozenset({INT_KIND, FLOAT_KIND})
 _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
 
 
 def merged_type(kinds: Collection[str]) -> ColumnType:
-    """Return the type of a column that holds values of several types: text if no other does.
+    """Return the type of a column for values of all given kinds; strings if no other type can hold them.
 
     Examples
     --------
@@ -126,21 +126,27 @@ def merged_type(kinds: Collection[str]) -> ColumnType:
 
 
 def types_of_keys(node: PlannerNode, requested: Sequence[Any] | None = None) -> dict[Any, ColumnType]:
-    """Return all keys of a column of dicts, or those requested that occur, in order, with the types of their values; reads all rows."""
+    """Return a dict from each key of a column of dicts (only ``requested`` keys if given) to its values' type, sorted by key. Reads all rows."""
     parameters = () if requested is None else (tuple(requested),)
     kinds: dict[Any, str] = reduce_values(node, [Aggregation("item_kinds", (0,), parameters)])[0]
     return {key: merged_type(kinds[key].split()) for key in sorted(kinds, key=_place_of_key)}
 
 
 def _place_of_key(key: Any) -> tuple[str, Any]:
-    """Sort key: numbers by value, strings by characters, other keys by their text."""
+    """Return what a dict key is sorted by: numbers first, by value; others by class, strings and date-times by value, the rest by ``repr``."""
     if isinstance(key, (int, float)):
         return "", key
     return (type(key).__name__, key) if isinstance(key, (str, datetime.datetime)) else (type(key).__name__, repr(key))
 
 
 def types_of_positions(node: PlannerNode) -> list[ColumnType]:
-    """Return the types of the items at each index of a column of lists, up to the length of the longest among the first rows."""
+    """Return the type of the items at each index of a column of lists or arrays; as many as the longest of the first rows has.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If none of the first rows has an item.
+    """
     cells = [cell for cell in preview_values(node, SAMPLE)[0] if cell is not None]
     width = max(map(len, cells), default=0)
     if not width:
@@ -151,12 +157,14 @@ def types_of_positions(node: PlannerNode) -> list[ColumnType]:
 
 
 def requested_types(column_types: Any) -> list[ColumnType]:
-    """Return the types that a user requests.
+    """Return the column types of the classes that a user requests.
 
     Raises
     ------
     SchemaError
-        If they are no list of classes of columns.
+        If ``column_types`` is not a list of classes that a column can hold.
+    UnsupportedOperationError
+        If ``column_types`` is empty.
     """
     if isinstance(column_types, (str, type)) or not hasattr(column_types, "__iter__"):
         raise SchemaError(f"column_types is a list of classes, one for each column, not {column_types!r:.80}")

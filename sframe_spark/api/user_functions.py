@@ -1,4 +1,4 @@
-"""Infers result types of users' functions, and computes the frames and columns that such functions use."""
+"""Infers the column type of a user's function from its first results, and computes frames and columns that the function refers to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sframe_spark.values.infer import column_type_for, infer_type
 from sframe_spark.values.value_errors import DIGITS_OF_FLOAT, rounding_warnings
 from sframe_spark.values.value_model import MISSING, family_of
 
-# Rows of a column and of a frame from which result types are inferred, as in the reference.
+# Numbers of values of a column and of rows of a frame from which result types are inferred, as in the reference.
 SAMPLE_VALUES = 100
 SAMPLE_ROWS = 10
 _TRUTH_VALUES = frozenset({bool, np.bool_})
@@ -38,10 +38,11 @@ _TRUTH_VALUES = frozenset({bool, np.bool_})
 def infer_result_type(
     fn: FunctionAsNow, first: Callable[[], tuple[Sequence[Any], bool]], dtype: Any, skip_missing: bool
 ) -> tuple[ColumnType, list[Any], Guess | None]:
-    """Return the declared or inferred column type of a function's results, the results for the first rows, and the guess based on these.
+    """Return the column type of a function's results, its results for the first rows, and a ``Guess`` if the type was inferred from them (else None).
 
-    Lists and dicts are always encoded, because later rows may hold other item types than the first. Only the results show whether date-times have an
-    offset from UTC. ``first`` returns rows, and whether these will remain the first ones; only then the results can be used again.
+    The type is ``dtype`` if given. Lists and dicts get an encoding for items of any type, because later rows may hold other types than the first. For
+    date-times, the function is called even if ``dtype`` is given, because only the results show whether they have an offset from UTC. ``first``
+    returns the first rows, and whether they are sure to remain the first; otherwise the list of results is empty, as these cannot be reused.
     """
     declared = None if dtype is None else column_type_for(dtype)
     if declared is not None and declared.kind != DATETIME_KIND:
@@ -58,7 +59,7 @@ def infer_result_type(
     usable_results = results if fixed and not fn.order_differs_across_processes else []
     if declared is not None:
         suits = all(_family(result) == DATETIME_KIND for result in present)
-        # Without results nothing is known; columns with offsets hold date-times without one too.
+        # Without results the offsets are unknown. A column type with offsets can also hold date-times without one.
         column_type = infer_type(present) if present and suits else declared if present else ZONED_DATETIME
         return column_type, usable_results if suits else [], None
     try:
@@ -69,9 +70,9 @@ def infer_result_type(
 
 
 def _warn_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
-    """Warn if a column cannot hold all digits of the first results, or of decimals if there may be more rows.
+    """Warn if values are rounded when stored: floats that replace decimals, or first results with more digits than the column type holds.
 
-    Ints that pass 64 bits are floats as in the reference, which results of arithmetic are expected to be.
+    Ints are not checked: beyond 64 bits they become floats, as in the reference.
     """
     if len(results) >= SAMPLE_ROWS and column_type == FLOAT and any(isinstance(result, decimal.Decimal) for result in results):
         message = f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer results are rounded; give dtype=float, or return texts"
@@ -82,7 +83,7 @@ def _warn_of_rounding(results: Sequence[Any], column_type: ColumnType) -> None:
 
 
 def _family(result: Any) -> str | None:
-    """Return the family of a result's class; None if no column can hold it, which raises an error when it is stored."""
+    """Return the value family of a result; None if no column can hold its class, for which an error is raised when the result is stored."""
     try:
         return family_of(type(result))
     except SchemaError:
@@ -90,19 +91,19 @@ def _family(result: Any) -> str | None:
 
 
 def type_of_results(values: Sequence[Any], advice: str) -> ColumnType:
-    """Return the type of a function's results for some rows; warn about rounded numbers.
+    """Return the column type that the given results of a function have in common; warn if storing them rounds numbers.
 
     Parameters
     ----------
     values
-        The results that are not missing.
-    advice
-        What to pass to which call, so that no type has to be inferred.
+            Results that are not missing.
+        advice
+            For the error message: the call and the argument by which the user can give the type, such as ``apply() a dtype``.
 
     Raises
     ------
     SchemaError
-        If the results are no column.
+            If no column can hold the results, or they have no common type.
 
     Examples
     --------
@@ -121,25 +122,25 @@ def type_of_results(values: Sequence[Any], advice: str) -> ColumnType:
 
 
 def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode:
-    """Return the node after storing results for the first rows in it, so that the function is not called for these again."""
+    """Return the node after storing its first values in it, so that the function is not called again for these rows."""
     try:
         column = encode(results, node.schema[0])
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
-        # Computing these rows raises the error about the value that does not fit.
+        # A result does not fit the type. The error is raised when these rows are computed.
         return node
     remember_first(node, Chunk.of([column]))
     return node
 
 
 def general(column_type: ColumnType) -> ColumnType:
-    """Return the encoding of a type that holds any of its values."""
+    """Return a column type for lists or dicts with items of any type; other types are returned as they are."""
     return {"list": ENCODED_LIST, "dict": ENCODED_DICT}.get(column_type.kind, column_type)
 
 
 def compute_captured(function: FunctionAsNow) -> None:
-    """Materialize the frames and columns that a function uses, except small ones, which are computed where it is called.
+    """Materialize the frames and columns that a function refers to, except small ones, which are computed in the process that calls the function.
 
-    As in the reference, this happens when the function is passed. Rows in memory are sent with the function, others stay in files that it reads.
+    As in the reference, they are computed when the function is passed. Rows in memory are sent with the function; rows in files are read by it.
 
     Examples
     --------

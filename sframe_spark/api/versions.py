@@ -1,4 +1,4 @@
-"""Maintenance of saved frames: the history and removal of versions, and compaction of short files."""
+"""Maintenance of saved frames and columns: ``history`` lists versions, ``vacuum`` removes old ones, ``optimize`` merges short files."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ LONGEST_AGE = 36_500
 
 @call_hint
 def history(path: str | os.PathLike[str]) -> SFrame:
-    """The versions of a frame or column in remote storage, the oldest first: their numbers, when each was saved, its rows and columns.
+    """Return the versions of a frame or column in remote storage, oldest first: number, time of saving, and numbers of rows and columns.
 
     Parameters
     ----------
     path
-        The URI that it was saved to.
+            The URI where the frame or column was saved.
 
     Raises
     ------
     OSError
         If nothing is saved there, or a version is damaged.
     ValueError
-        If it is a directory of this machine: what is saved there replaces what was there.
+            If the location is a local directory, which holds only the version saved last.
 
     Examples
     --------
@@ -58,32 +58,32 @@ def history(path: str | os.PathLike[str]) -> SFrame:
 
 @call_hint
 def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = False) -> SFrame:
-    """Remove versions of a frame or column in remote storage, and files that no version names; the newest version stays.
+    """Remove old versions of a frame or column in remote storage, and files that belong to no version; the newest version is kept.
 
-    A version goes when the one after it is older than so many days, and a file when it is as old and no version that stays names it: a save that
-    did not come to its end has left it. What this package has not written stays. Frames that were loaded from a version that goes cannot be read
-    any more, nor can a save that takes longer come to its end.
+    A version is removed if the next version was saved more than ``older_than`` days ago. A file is removed if it is that old, and no kept version
+    refers to it: an interrupted save has left it. Files that this package has not written are kept. Frames that were loaded from a removed version
+    can no longer be read. A save that is running and takes longer than ``older_than`` days will fail.
 
     Parameters
     ----------
     path
-        The URI that it was saved to.
-    older_than
-        Days.
-    dry_run
-        Whether only to list what would be removed.
+            The URI where the frame or column was saved.
+        older_than
+            Number of days, from 0 to 36,500.
+        dry_run
+            Whether to list the files without removing them.
 
     Returns
     -------
     SFrame
-        The files that were removed, with their bytes.
+            The removed files (with ``dry_run``, those that would be removed): their names and sizes in bytes.
 
     Raises
     ------
     OSError
-        If nothing is saved there, or it cannot be changed.
-    ValueError
-        If it is a directory of this machine, or the days are no number from 0.
+            If nothing is saved at the location, or its files cannot be removed.
+        ValueError
+            If the location is a local directory, or ``older_than`` is not a number from 0 to 36,500.
 
     Examples
     --------
@@ -107,26 +107,26 @@ def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = 
 
 @call_hint
 def optimize(path: str | os.PathLike[str]) -> int:
-    """Put the short files of a saved frame or column together; its rows, their order and their types stay.
+    """Merge the short files of a saved frame or column into longer ones, and return the number of files; rows, order and types do not change.
 
-    Frames that were made of many small frames have many short files, each of which takes time to open. They are read, written as files of up to
-    ``config.segment_rows`` rows, and replaced atomically, as by a save; long files stay as they are. Whoever has the frame open keeps
-    the old ones. Saving a frame of very many short files does the same by itself.
+    A frame that was appended from many small frames has many short files, and opening each takes time. They are read, and written as files of up to
+    ``config.segment_rows`` rows, which replace them atomically, as in a save. Long files are not rewritten. Frames that were loaded before keep
+    reading the old files. Saving a frame of very many short files merges them automatically.
 
     Parameters
     ----------
     path
-        What it was saved to: a directory, or a URI, where it becomes a new version.
+            The location where it was saved: a directory, or a URI, where the result is a new version.
 
     Returns
     -------
     int
-        How many files of rows it has now.
+            The number of files that now hold the rows.
 
     Raises
     ------
     OSError
-        If nothing complete is saved there, or it refers to columns of other frames.
+            If no complete frame or column is saved at the location, or it refers to columns of other saved frames.
 
     Examples
     --------
@@ -140,12 +140,12 @@ def optimize(path: str | os.PathLike[str]) -> int:
 
 
 def versioned(path: str | os.PathLike[str]) -> str:
-    """Return the location of a versioned frame.
+    """Return the location of a path in remote storage.
 
     Raises
     ------
     InvalidArgumentError
-        If it is a local directory.
+        If the path is a local directory, where versions are not kept.
     """
     place = location_of(path_text(path))
     if not is_remote_location(place):
