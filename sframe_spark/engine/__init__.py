@@ -1,1 +1,3 @@
-"""The engine: cuts a plan into sections, runs each on the driver, as segment tasks or as a Spark query, and splices results back."""
+"""The engine divides a plan into sections, runs each of them (in the driver, as tasks over row ranges, or as a Spark query), and puts the results
+into the plan.
+"""

@@ -1,4 +1,4 @@
-"""Options of one materialisation."""
+"""The options of a materialisation, and Spark's metrics of a section."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IN_MEMORY_ROWS = 100_000
 
 @attrs.define
 class Work:
-    """Spark's metrics of a section: completed tasks and spilled bytes; None where unknown."""
+    """Spark's metrics of one section: how many tasks completed, and how many bytes were spilled; None where unknown."""
 
     tasks: int | None = None
     spilled: int | None = None
@@ -32,15 +32,16 @@ class MaterializeOptions:
     on_batch
         Called with consecutive batches of the result, in row order, after it is complete.
     naive
-        Lower every operator to Spark as it stands: no law, no section, no kernel. For cross-checks.
+        Run every operator as a Spark query, without laws, sections and kernels. For comparing results.
     directory
-        Where to write the segments, which whoever saves commits; None: a temporary place that lives as long as someone refers to it.
+        The directory to write the segments to, which the caller publishes; None writes them to a temporary directory that lives as long as its rows
+        are referenced.
     in_memory
         Keep results of at most this many rows in the driver's memory.
     converts
-        Also rewrite archives in other formats, whose rows would be decoded at each read, as segments.
+        Also rewrite archives in other formats as segments, as their rows would be decoded at each read.
     measure
-        Opens a context for each section that collects Spark's metrics; None to collect none.
+        Called for each section; returns a context manager that collects Spark's metrics. None collects none.
     """
 
     segments: int | None = None

@@ -1,4 +1,4 @@
-"""Memory budgets: estimates of how large rows are, batch sizes, and reservations that threads share."""
+"""Memory budgets: estimates of the size of rows, batch sizes, and memory reservations that threads share."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from sframe_spark.process.threads import POLL_SECONDS, raise_if_cancelled
 
 # Estimates of what fits the driver's memory, in rows and bytes.
 
-# Assumed size of a value whose length is unknown before it is sent.
+# Assumed bytes of a value of unknown length.
 UNKNOWN_BYTES = 8_192
-# Limit for task results that the driver merges, and for rows in memory that are sent with a query.
+# Limit in bytes for task results that the driver merges, and for in-memory rows that are sent with a query.
 SENT_BYTES = 16 << 20
 
 
@@ -38,7 +38,7 @@ def plan_size_of(root: PlannerNode, unknown: int = 0) -> PlanSize | None:
 
     ``unknown`` is the size assumed for values of unknown length.
 
-    Sources in which rows are only looked up do not count: a few of their blocks are read at a time.
+    Sources in which rows are only looked up do not count, since only a few of their blocks are read at a time.
     """
     nodes = list(postorder([root]))
     if any(not node.inputs and (not node.operator.is_source or node.length.at_most is None) for node in nodes):
@@ -48,7 +48,7 @@ def plan_size_of(root: PlannerNode, unknown: int = 0) -> PlanSize | None:
     rows, size = 0, 0.0
     for node in nodes:
         is_searched = node.operator.is_source and node is not root and id(node) not in read
-        # Rows without a bound are those of operators above leaves that are counted.
+        # All leaves have a bound; operators above them that have none are left out.
         if not is_searched and node.length.at_most is not None:
             rows = max(rows, node.length.at_most)
             size = max(size, node.length.at_most * row_bytes(sizes[id(node)], unknown))
@@ -62,7 +62,7 @@ def fits_driver(node: PlannerNode, max_rows: int) -> bool:
 
 
 def bytes_of_rows(node: PlannerNode, rows: int) -> float:
-    """Estimate how many bytes ``rows`` rows of a result take, with a default for values of unknown length."""
+    """Estimate how many bytes ``rows`` rows of a result take; values of unknown length count with a default size."""
     return rows * row_bytes(sizes_of(node)[id(node)], UNKNOWN_BYTES)
 
 
@@ -84,12 +84,13 @@ def rows_fit(node: PlannerNode, rows: int) -> bool:
 
 # Rows of the first batch where the length of values is not known beforehand.
 FIRST_ROWS = 4_096
-# Batches grow by this factor at most, so that a run of short rows does not hide long ones behind it.
+# Batches grow by at most this factor, as long rows may follow a run of short ones.
 GROWTH = 4
 
-# A kernel is called for each column of a batch, which takes tens of microseconds however few the rows are: of more columns batches are longer.
+# A kernel is called for each column of a batch, which takes tens of microseconds however few the rows are, so batches of more columns than this may
+# be larger.
 WIDE_COLUMNS = 512
-# Batches of wide rows are at most so many times as long as others.
+# Factor by which the byte limit of a batch may grow for wide rows.
 MAX_OF_WIDE = 4
 
 
@@ -106,16 +107,16 @@ def bytes_of_batch(columns: int, batch_bytes: int) -> int:
 
 @attrs.define(eq=False)
 class BatchSize:
-    """Chooses batch lengths that stay below a byte limit, from known row sizes and from those of the last batches.
+    """Chooses batch lengths that stay below a byte limit, from the known size of rows and the sizes of the last batches.
 
     Parameters
     ----------
     max_bytes
-        Byte limit of a batch.
+        Limit in bytes of a batch.
     row_bytes
-        Known bytes of a row.
+        The known part of the size of a row, in bytes.
     is_known
-        Whether the size of a row is known completely; otherwise batches begin small.
+        Whether that is the whole size of a row; otherwise the first batches are small.
 
     Examples
     --------
@@ -134,14 +135,14 @@ class BatchSize:
     _last_rows: int = 0
 
     def rows(self, max_rows: int) -> int:
-        """Return the number of rows of the next batch."""
+        """Return the number of rows of the next batch, at least one unless ``max_rows`` is 0."""
         fitting = max(1, int(self.max_bytes / max(self.row_bytes, self._seen, 1.0)))
         if not self.is_known:
             fitting = min(fitting, GROWTH * self._last_rows or FIRST_ROWS)
         return min(max_rows, fitting)
 
     def saw(self, rows: int, size: int) -> None:
-        """Record the size of a batch."""
+        """Record the rows and bytes of a batch that was read."""
         if rows:
             self._seen = max(size / rows, self._seen / GROWTH)
             self._last_rows = rows
@@ -149,14 +150,14 @@ class BatchSize:
 
 @attrs.define(eq=False)
 class MemoryReservation:
-    """Memory that the rows of several threads may take together; reserving more than that fails.
+    """A limit for the memory that the rows of several threads take together; exceeding it is an error.
 
     Parameters
     ----------
     size
-        Bytes of all rows.
+        Limit in bytes for all rows together.
     max_in_column
-        Bytes of a single column, which is to be one array.
+        Limit in bytes for each column, which is to become one array.
     """
 
     size: int
@@ -165,12 +166,12 @@ class MemoryReservation:
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
     def take(self, chunk: Chunk) -> None:
-        """Reserve memory for rows.
+        """Add rows to the memory taken.
 
         Raises
         ------
         MemoryReservationError
-            If the reservation is exhausted.
+            If the rows taken so far exceed a limit.
         """
         sizes = [column.nbytes for column in chunk.columns]
         with self._lock:
@@ -180,18 +181,18 @@ class MemoryReservation:
 
     @property
     def is_full(self) -> bool:
-        """Whether the reservation is exhausted."""
+        """Whether the memory taken exceeds a limit."""
         return sum(self._taken) > self.size or max(self._taken, default=0) > self.max_in_column
 
 
 @attrs.define(eq=False)
 class BlockingReservation:
-    """Memory that threads share: a thread waits until enough is free, and a request for more than there is runs alone.
+    """Memory that threads share: a thread waits until enough is free; a request for more than all of it waits until nothing is taken.
 
     Parameters
     ----------
     size
-        All of them.
+        All of the memory, in bytes.
     """
 
     size: int
@@ -200,7 +201,7 @@ class BlockingReservation:
 
     @contextmanager
     def taken(self, size: int) -> Iterator[None]:
-        """Reserve memory for the block, waiting until it is free; Ctrl-C ends the wait."""
+        """Take memory for the duration of the block, waiting until it is free; Ctrl-C ends the wait."""
         with self._changed:
             while self._taken and self._taken + size > self.size:
                 self._changed.wait(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Pickling of tasks: each task has a payload of its own, and values that several tasks share are pickled once."""
+"""Pickling of tasks: each task has its own payload, and values that several tasks share are pickled once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sframe_spark.errors import ExecutionError, SFrameError
 
 
 class SharedValue:
-    """Base class of values that several tasks refer to: they are pickled once, beside the payloads."""
+    """Base class of values that several tasks refer to: they are pickled once, apart from the payloads."""
 
     travels_once: ClassVar[bool] = True
 
@@ -45,7 +45,7 @@ class TaskUnpickler(pickle.Unpickler):
         self.shared = shared
 
     def persistent_load(self, number: Any) -> Any:
-        """Return the shared value of an index."""
+        """Return the shared value at an index."""
         return self.shared[number]
 
 
@@ -55,7 +55,7 @@ def pack_tasks(callables: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload
     Raises
     ------
     pickle.PicklingError
-        If one cannot be pickled.
+        If a task cannot be pickled.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def translated_pickling_errors(description: str) -> Iterator[None]:
     Raises
     ------
     ExecutionError
-        If something cannot be.
+        If something cannot be pickled.
     """
     try:
         yield
@@ -99,7 +99,7 @@ def translated_pickling_errors(description: str) -> Iterator[None]:
 
 
 def pickle_by_value(value: Any) -> bytes:
-    """Pickle a value; functions that workers could not import are pickled by value.
+    """Return a pickled value. Functions that workers could not import are pickled by value.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def pickle_by_value(value: Any) -> bytes:
 
 
 def _pickle(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
-    # Spark's pickler of functions pickles those by value that workers cannot import.
+    # Spark's cloudpickle pickles functions that workers cannot import by value.
     from pyspark import cloudpickle
 
     class TaskPickler(cloudpickle.Pickler):

@@ -1,1 +1,1 @@
-"""What runs a physical plan: looks, actions that are shared, sections one after the other, and what became of them."""
+"""The execution of physical plans: previews, actions that share results, running sections in order, and the record of what ran."""

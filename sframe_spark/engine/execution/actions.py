@@ -1,10 +1,10 @@
-"""Actions: whatever computes rows runs through here, so that a user's function is called once for each row and all actions agree on the rows.
+"""Actions: every computation of rows is started here, so that a user's function is called once for each row and all actions see the same rows.
 
 See docs/decisions/003-once-per-row.md, and docs/decisions/009-one-evaluation.md for rows of users' DataFrames.
 
-The node that calls a function owns its results. An action claims the nodes whose functions its plan calls; other actions wait until it is done. Few
-rows are computed on the driver, where each node's memo keeps what its function gave. Many rows are computed by Spark tasks only when the node
-itself is materialised, or something above it through which alone it can be reached.
+The results of a user's function belong to the node that calls it. An action claims the nodes whose functions its plan calls; other actions wait until
+it is done. Few rows are computed on the driver, where each node's memo keeps the results of its function. Many rows are computed by Spark tasks, but
+only when the node itself is materialised, or a node above it through which alone it can be reached.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.redaction import hide_in_error
 from sframe_spark.session.progress import showing_work
 
-# Claims: which thread computes a node, while others wait for it.
+# Claims: the thread that holds a claim computes its nodes, while other threads wait.
 
 
 @attrs.define(eq=False)
 class NodeClaim:
-    """Work in flight on nodes: others wait on ``done``; ``waiting`` are the threads that do."""
+    """A running computation of some nodes. Other threads wait on ``done``; ``waiting`` has the ids of these threads."""
 
     done: threading.Event = attrs.Factory(threading.Event)
     nodes: list[PlannerNode] = attrs.Factory(list)
@@ -49,7 +49,7 @@ class NodeClaim:
     waiting: set[int] = attrs.Factory(set)
 
     def wait(self) -> None:
-        """Wait until the claim is released; return at once where that would be a deadlock."""
+        """Wait until the claim is released; return at once if waiting would be a deadlock."""
         own = threading.get_ident()
         try:
             with GRAPH_LOCK:
@@ -61,7 +61,7 @@ class NodeClaim:
             self.waiting.discard(own)
 
     def needs(self, thread: int) -> bool:
-        """Return whether a thread holds this claim, or holds one that this claim's thread waits for; the caller holds the lock."""
+        """Return whether a thread holds this claim, or holds a claim that this claim's thread waits for; the caller holds the lock."""
         claim: NodeClaim | None = self
         while claim is not None and claim.thread != thread:
             worker = claim.thread
@@ -69,8 +69,8 @@ class NodeClaim:
         return claim is not None
 
     def acquire(self, nodes: Iterable[PlannerNode]) -> None:
-        """Claim nodes, except those that are claimed by a thread which waits for this one; the caller holds the lock."""
-        # Ctrl-C may have kept a released claim from being removed.
+        """Claim nodes, except those already claimed by another thread; the caller holds the lock."""
+        # Ctrl-C may have prevented the removal of a released claim.
         IN_FLIGHT.difference_update([claim for claim in IN_FLIGHT if claim.done.is_set()])
         IN_FLIGHT.add(self)
         for node in nodes:
@@ -79,7 +79,7 @@ class NodeClaim:
                 node.claim = self
 
     def release(self) -> None:
-        """Release the nodes and wake the waiting threads, even if Ctrl-C interrupts."""
+        """Release the nodes and wake the waiting threads, even if Ctrl-C interrupts it."""
         if self.done.is_set() and self not in IN_FLIGHT:
             # A second call after a complete first one does nothing.
             return
@@ -94,7 +94,7 @@ class NodeClaim:
 
 
 def awaited(nodes: Iterable[PlannerNode]) -> NodeClaim | None:
-    """Return a claim on some nodes that this thread has to wait for, if any; the caller holds the lock."""
+    """Return a claim on one of some nodes that this thread has to wait for; None if there is none. The caller holds the lock."""
     own = threading.get_ident()
     claims: Iterable[NodeClaim] = (node.claim for node in nodes if node.claim is not None)
     return next((claim for claim in claims if not claim.done.is_set() and not claim.needs(own)), None)
@@ -104,7 +104,7 @@ def release_those_of_other_threads() -> None:
     """Release, in a forked process, the claims of threads that exist only in the parent."""
     for claim in list(IN_FLIGHT):
         if claim.thread != threading.get_ident():
-            # A thread that is not here may have held the lock inside the old one.
+            # Another thread of the parent may have held the lock inside the old event, so it is replaced.
             claim.done = threading.Event()
             claim.release()
 
@@ -115,34 +115,34 @@ do_in_child(release_those_of_other_threads)
 
 Result = TypeVar("Result")
 
-# How often one action computes lost temporary files again.
+# How many times one action computes lost temporary files again.
 MAX_LOSSES = 3
 
 
 @attrs.frozen(eq=False)
 class ActionPlan:
-    """A plan that an action may run, or what has to be materialised before it.
+    """A plan that an action may run now, or the nodes that have to be materialised before it.
 
     Parameters
     ----------
     plan
-        The plan after the laws.
+        The plan after the laws were applied.
     graph
-        The graph that was planned.
+        The graph from which the plan was made.
     trace
-        The laws that fired.
+        The applications of laws that led to the plan.
     calls
         Nodes whose functions the plan calls.
     owned
-        ``id`` of the memos of the applications that may be made in Spark tasks.
+        ``id`` of the memos of the function applications that may be made in Spark tasks.
     missing
-        Nodes to be materialised first; nothing is run then.
+        Nodes to be materialised first; if there are any, the plan is not run.
     shown
-        Nodes whose columns are all columns of the result, with their positions there.
+        Nodes all of whose columns are columns of the result, each with the positions of its columns in the result.
     free
-        DataFrames whose rows are used by nothing but the result.
-    journal
-        Filled with what ran.
+        ``id`` of users' DataFrames whose rows are used by nothing but the result.
+    run_log
+        Filled with the outcomes of the sections that ran.
     """
 
     plan: PlannerNode
@@ -157,7 +157,7 @@ class ActionPlan:
 
 
 def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
-    """Require that all users' functions of a plan may be called in Spark tasks.
+    """Require that all users' functions that a plan calls may be called in Spark tasks.
 
     Raises
     ------
@@ -170,26 +170,26 @@ def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
 
 
 def not_owned(plan: PlannerNode, owned: frozenset[int]) -> list[int]:
-    """Return the ``id`` of the memos of functions that other plans would call for the same rows."""
+    """Return the ``id`` of the memos whose functions Spark tasks may not call, as other plans would call them for the same rows."""
     return [id(memo) for memo in memos_in(plan) if id(memo) not in owned]
 
 
 @attrs.define(eq=False)
 class PlanAttempts:
-    """The plans of one action, each made with what was learned from failed ones before it.
+    """The attempts of one action: each plan heeds what was learned from the failures of earlier ones.
 
     Parameters
     ----------
     root, becomes, first, discards
         As in :func:`run_action`.
-    journal
-        What ran, in all attempts.
+    run_log
+        The outcomes of the sections that ran, in all attempts.
     in_tasks
-        Functions would be called in Spark tasks wherever few rows were expected.
+        Whether to plan as if functions were called in Spark tasks even where few rows are expected.
     whole
-        DataFrames whose rows are fixed, all of them, whatever a plan observes.
+        ``id`` of the DataFrames all of whose rows are to be fixed, whatever a plan observes of them.
     losses
-        How often temporary files were lost.
+        How many times temporary files were lost.
     """
 
     root: PlannerNode
@@ -202,21 +202,21 @@ class PlanAttempts:
     losses: int = 0
 
     def next_plan(self, claim: NodeClaim) -> tuple[ActionPlan, NodeClaim | None]:
-        """Return the next plan, and the claim of another thread that has to be released before it runs, if any.
+        """Return the next plan, and the claim of another thread that has to be released before it runs; None if there is none.
 
         Parameters
         ----------
         claim
-            Claims the nodes whose functions are called, where the plan may run now.
+            A new claim, which acquires the nodes whose functions are called, if the plan may run now.
         """
         root = self.root
         with GRAPH_LOCK:
-            # This counts references, so it comes before there is a plan, which refers to nodes of the graph.
+            # References to nodes are counted before the plan exists, as the plan refers to nodes of the graph, too.
             tops = {} if self.first else exclusive_tops(root)
             chosen = plan_action(root, self.becomes, self.first, self.in_tasks)
             unfixed = unfixed_nodes(root, chosen.plan, self.becomes, self.discards, None if self.first else self.whole)
             unfixed, free = narrowed(unfixed, tops, root, self.becomes, is_chain(chosen.plan), self.whole)
-            # Rows of DataFrames are fixed first.
+            # The rows of DataFrames are fixed before anything else is materialised.
             chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free, run_log=self.run_log)
             busy = awaited(chosen.calls)
             if busy is None and not chosen.missing:
@@ -224,12 +224,12 @@ class PlanAttempts:
             return chosen, busy
 
     def learn(self, error: Exception, make: Callable[[PlannerNode], object]) -> bool:
-        """Note what the next plan has to respect after a failure; return False where the error is to be raised.
+        """Record what the next plan has to heed after a failure. Return whether to try again; False if the error is to be raised.
 
         Raises
         ------
         PlanInvariantError
-            If the plan should have heeded it already.
+            If the failed plan should have heeded it already.
         """
         if isinstance(error, StorageError):
             self.losses += 1
@@ -242,7 +242,7 @@ class PlanAttempts:
             if self.first or error.frames <= self.whole:
                 raise PlanInvariantError("a plan reads a DataFrame whose rows are not fixed") from None
             self.whole |= error.frames
-        # A full memo needs no note: the next plan materialises its node first.
+        # After a full memo there is nothing to record: the next plan materialises its node first.
         return True
 
 
@@ -254,22 +254,22 @@ def run_action(
     first: bool = False,
     discards: bool = False,
 ) -> Result:
-    """Plan a graph and run the plan, once no other action calls the functions that it calls.
+    """Plan a graph and run the plan, as soon as no other action calls the functions that it calls. Return what ``run`` returns.
 
     Parameters
     ----------
     root
         The graph.
     run
-        Runs a plan; may run again if it turns out that functions would be called in Spark tasks.
+        Runs a plan; called again after a failure that another plan may avoid.
     make
         Materialises a node.
     becomes
-        The result takes the place of ``root``, which the caller has claimed.
+        Whether the result replaces ``root``, which the caller has claimed.
     first
-        All functions below the root are called first, and all rows of DataFrames fixed.
+        Whether all functions below the root are called, and all rows of DataFrames are fixed, before the plan runs.
     discards
-        The rows of the result are discarded.
+        Whether the rows of the result are discarded.
     """
     require_unchanged_files(root)
     find_claimed_orders(root)
@@ -291,7 +291,7 @@ def run_action(
             run_log.give_up(started)
             continue
         except Exception as error:
-            # Spark and file systems quote addresses, which came in long before.
+            # Messages of Spark and of file systems may contain addresses with credentials that were passed in long before.
             hide_in_error(error)
             raise
         finally:
@@ -301,7 +301,7 @@ def run_action(
                 # A second call, in case Ctrl-C interrupted the first one at its start: other threads would wait forever.
                 claim.release()
         missing = chosen.missing[0] if chosen.missing else None
-        # The plan refers to nodes of the graph, and references are counted.
+        # The plan refers to nodes of the graph, whose references are counted for the next plan.
         del chosen
         if missing is not None:
             make_first(missing, make, run_log)
@@ -310,38 +310,38 @@ def run_action(
 
 
 def make_first(node: PlannerNode, make: Callable[[PlannerNode], object], run_log: RunLog) -> None:
-    """Materialise a node before a plan that reads it runs, and log it."""
-    # Afterwards the node calls nothing.
+    """Materialise a node before a plan that reads it runs, and add its run to the log."""
+    # From then on the node calls no functions.
     why = why_first(node)
     make(node)
     run_log.add_run(node.ran or RunLog(), why)
 
 
 def why_first(node: PlannerNode) -> str:
-    """Return why a node is materialised before a plan that reads it."""
+    """Return the reason, for explain(), why a node is materialised before a plan that reads it."""
     if any(map(functions_of, postorder([node]))):
         return "a function of the user's is called once for each row, so what it gives is kept for all who read it"
     return "rows of a DataFrame are fixed, so that all who look at them see the same"
 
 
 def together(nodes: Sequence[PlannerNode]) -> PlannerNode:
-    """Zip those of some nodes that share the row domain of the first, so that one run computes them all.
+    """Return a zip of those nodes that have the same row domain as the first one, so that one run computes them all.
 
-    Only for nodes whose columns the materialised frame exposes; others would be missing again below that frame.
+    Only for nodes whose columns are exposed by the materialised frame; others would be missing again below that frame.
     """
     domain = nodes[0].facts.domain
     return zip_columns(*(node for node in nodes if node.facts.domain == domain))
 
 
 def settle(root: PlannerNode, done: ActionPlan) -> None:
-    """Replace nodes whose columns are columns of the result by projections of it."""
+    """Replace each node whose columns are all columns of the result by a projection of the result."""
     with GRAPH_LOCK:
         for node, columns in done.shown:
             node.splice(project(root, columns))
 
 
 def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -> ActionPlan:
-    """Return the plan that an action on a graph may run now, or what has to be materialised before it."""
+    """Return the plan that an action on a graph may run now, or the nodes that have to be materialised before it."""
     trace = Trace()
     learn_lengths(root)
     if not calls_user_functions(root):
@@ -353,7 +353,7 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -
     others = [node for node in called if not (becomes and node is root)]
     if any(memo.is_called for node in called for memo in node.calls):
         raise ExecutionError("a function given to apply() looks at its own results: give it what it needs beforehand")
-    # A node claimed by a thread that waits for this one is that thread's to materialise.
+    # A node that another thread has claimed is left to that thread, even while it waits for this one.
     full = [node for node in others if node.claim is None and any(memo.is_full for memo in node.calls)]
     if full:
         return ActionPlan(plan, graph, trace, missing=topmost_called(plan, owners, full))
@@ -372,7 +372,7 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -
 
 
 def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[PlannerNode, Sequence[int]]]) -> ActionPlan:
-    """Return a plan whose functions are called in Spark tasks."""
+    """Return a plan whose functions may be called in Spark tasks."""
     trace = Trace()
     graph, owners = with_memos(root, everywhere=False)
     plan = optimize(graph, None, trace)
@@ -382,7 +382,7 @@ def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[Plan
 
 
 def takes_few(root: PlannerNode) -> bool:
-    """Return whether a node is a slice of few rows."""
+    """Return whether a node is a slice with few rows."""
     taken = root.operator.row_range
     return taken is not None and taken.takes_at_most(MAX_FIRST_ROWS)
 
@@ -393,10 +393,10 @@ def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[Plan
 
 
 def topmost_called(plan: PlannerNode, owners: dict[int, PlannerNode], nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
-    """Return the topmost of some nodes in a plan, by where their functions are called; at least one.
+    """Return those nodes whose functions a plan calls above the functions of all others, at least one node.
 
-    The plan decides, as in the graph a column may be above all columns of its frame. It may call one function at several depths, for instance next to
-    and below a running value, so its highest call decides.
+    Positions in the plan decide, not in the graph, where a column may be above all columns of its frame. A plan may call one function at several
+    depths, for instance next to and below a running value; its highest call decides.
     """
     wanted = {id(node) for node in nodes}
     below: set[int] = set()
@@ -411,7 +411,7 @@ def topmost_called(plan: PlannerNode, owners: dict[int, PlannerNode], nodes: Seq
 
 
 def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
-    """Return those of some nodes below ``root`` that are below none of the others."""
+    """Return the nodes, of those below ``root``, that are not below another one of them."""
     wanted = {id(node) for node in nodes}
     below: set[int] = set()
     for node in reversed(list(postorder([root]))):
@@ -421,7 +421,7 @@ def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode
 
 
 def exposed_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
-    """Return the nodes all of whose columns a frame exposes, with the positions of these columns; none where finding them takes long."""
+    """Return the nodes all of whose columns a frame exposes, with the positions of these in the frame; empty if that would take long."""
     places: dict[int, dict[int, int]] = {id(node): {} for node in nodes if node is not root}
     shown = arranged_columns(root) if places else None
     for place, (node, column) in enumerate(shown or ()):

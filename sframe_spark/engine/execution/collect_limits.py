@@ -1,4 +1,4 @@
-"""Memory checks before all rows are collected, before anything is computed or read."""
+"""Checks, before all rows are collected, that they fit in memory; made before anything is computed or read, except for counting a join."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.memory import available_memory
 
-# A number, text or date-time as a Python object, and its place in a list, beside the bytes of a text itself.
+# Bytes of a number, string or datetime as a Python object with its reference in a list, in addition to the bytes of a string's characters.
 OBJECT_BYTES = 40
-# Numpy's texts.
+# Bytes of a character in numpy's strings, and the length of a number converted to one.
 BYTES_OF_CHARACTER = 4
 CHARACTERS_OF_NUMBER = 32
-# So few rows are not looked at before they are computed.
+# Up to so many rows are not checked.
 FEW_ROWS = 4_096
-# What needs less is not compared with the memory there is.
+# Up to so many bytes are not compared with the available memory.
 LITTLE = 64 << 20
 
 ADVICE = "go through the rows (for row in ...), take some of them (head, a slice, a filter), save() them, or give them to Spark (to_spark)"
 
 
 def require_memory(node: PlannerNode, as_objects: bool = False) -> None:
-    """Refuse to collect rows that certainly need more memory than is available.
+    """Raise an error if rows that are to be collected certainly need more memory than is available.
 
-    Rows of a join that may be many are counted first.
+    If a join may have many rows, they are counted first.
 
     Parameters
     ----------
     node
-        The rows.
+        The node whose rows are collected.
     as_objects
-        Every value becomes a Python object of its own.
+        Whether every value becomes a Python object of its own.
 
     Raises
     ------
@@ -51,13 +51,13 @@ def require_memory(node: PlannerNode, as_objects: bool = False) -> None:
 
 
 def needed_bytes(node: PlannerNode, rows: int, as_objects: bool) -> int:
-    """Estimate the bytes of collected rows."""
+    """Estimate the bytes of ``rows`` collected rows of a node."""
     size = row_bytes(sizes_of(node)[id(node)], 0)
     return int(rows * (size + OBJECT_BYTES * node.facts.width * as_objects))
 
 
 def rows_of_join(node: PlannerNode, as_objects: bool) -> int | None:
-    """Count the rows of a join that may be too many; None where there is no need, or no way without computing them."""
+    """Return the number of rows of a join that may have too many; None if it cannot have, or if counting would need to compute the rows."""
     most = node.length.at_most
     if most is None or most <= FEW_ROWS or not any(below.operator.matched_keys() for below in postorder([node])):
         return None
@@ -65,12 +65,12 @@ def rows_of_join(node: PlannerNode, as_objects: bool) -> int | None:
 
 
 def require_bytes(needed: int, rows: int, width: int, what: str) -> None:
-    """Refuse what needs more memory than is available.
+    """Raise an error if more memory is needed than is available.
 
     Raises
     ------
     TooLargeError
-        If there is less.
+        If less memory is available than needed.
     """
     if needed <= LITTLE:
         return
@@ -82,14 +82,14 @@ def require_bytes(needed: int, rows: int, width: int, what: str) -> None:
 
 
 def require_memory_in_numpy(rows: Sequence[Sequence[Any]]) -> None:
-    """Refuse to make a numpy array of rows with strings that does not fit in memory.
+    """Raise an error if a numpy array of rows with strings would not fit in memory.
 
-    Every cell gets four bytes for each character of the longest text, unless some value is missing, or neither text nor number.
+    Every cell gets four bytes for each character of the longest string, unless some value is missing, or neither a string nor a number.
 
     Raises
     ------
     TooLargeError
-        If there is less memory than that.
+        If less memory is available than that.
     """
     found = set(map(type, chain.from_iterable(rows)))
     if str not in found or not found <= {str, int, float, bool}:

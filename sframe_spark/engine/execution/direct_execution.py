@@ -1,6 +1,6 @@
 """Direct execution of few rows in memory: kernels compute the required columns one after the other, without a plan.
 
-A plan costs the same for ten rows as for ten million, and as much as a hundred kernels over ten rows.
+Planning takes as long for ten rows as for ten million, and as long as running a hundred kernels over ten rows.
 See docs/decisions/038-few-rows-without-a-plan.md.
 """
 
@@ -30,20 +30,20 @@ from sframe_spark.planner.node import PlannerNode, is_builtin
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, RecordedOrder
 
-# Of more rows, or longer ones, laws and batches save more than they cost.
+# Limits of direct execution for each node. For more rows or bytes, laws and batches save more time than they cost.
 MAX_ROWS = 4_096
 MAX_BYTES = 8 << 20
-# Limit for all intermediate columns together.
+# Limit in bytes for the columns of all nodes together.
 MAX_TOTAL_BYTES = 64 << 20
 
-# Columns of inputs whose order is followed through all nodes, one by one.
+# Limits for finding the order of the result, which looks at all columns of all nodes' inputs: so many columns, and so many for each required one.
 MAX_COLUMNS_PASSED, MAX_COLUMNS_PASSED_FOR_EACH = 1_000, 4
 
-# In graphs of more nodes computed columns are cached for the next action, so that a column which is changed and displayed in turn is not recomputed
-# from the start each time.
+# After running a graph of more nodes than this, computed columns are stored in it for the next action: otherwise a column that is changed and
+# displayed in turn would be recomputed from the start each time.
 MAX_NODES_RECOMPUTED = 32
 
-# On failure the plan runs, and raises: it may not compute the value at all, and knows the row of the error.
+# After one of these errors the plan is run. It raises the error with the number of its row, or does not compute the value at all.
 FAILURES = (SFrameError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError, pa.ArrowException)
 
 
@@ -52,19 +52,19 @@ class _NeedsPlanError(Exception):
 
 
 def few_rows(root: PlannerNode) -> Chunk | None:
-    """Return all rows of a node that has few, computed from rows in memory; None where they need a plan, or computing them fails."""
+    """Return all rows of a node that has few, computed from rows in memory; None if they need a plan, or if computing them fails."""
     result = _run_directly(root)
     return None if result is None else result.rows
 
 
 def direct_source(root: PlannerNode) -> PlannerNode | None:
-    """Return the same rows as a source."""
+    """Return a source with the rows of a node that has few, computed from rows in memory; None if they need a plan, or if computing them fails."""
     result = _run_directly(root)
     return None if result is None else PlannerNode(MemorySource.of(result.rows, root.schema, result.order))
 
 
 def needs_no_plan(root: PlannerNode) -> bool:
-    """Return whether the rows of a node would probably be computed without a plan; nothing is computed."""
+    """Return whether the rows of a node can probably be computed without a plan; nothing is computed."""
     if not _may_be_few(root):
         return False
     try:
@@ -77,7 +77,7 @@ def needs_no_plan(root: PlannerNode) -> bool:
 
 @attrs.frozen(eq=False)
 class DirectResult:
-    """The rows of a node, and their recorded order."""
+    """The computed rows of a node, and the order that is recorded for them."""
 
     rows: Chunk
     order: RecordedOrder
@@ -110,7 +110,7 @@ def _max_rows() -> int:
 
 
 def _may_be_few(root: PlannerNode) -> bool:
-    """Return whether the first source below a node has few rows in memory, a cheap test that most other plans fail."""
+    """Return whether the first source below a node has few rows in memory: a cheap test that rules out most nodes that need a plan."""
     node, max_rows = root, _max_rows()
     if config.check == "result" or (root.length.rows is not None and root.length.rows > max_rows):
         return False
@@ -121,22 +121,22 @@ def _may_be_few(root: PlannerNode) -> bool:
 
 @attrs.define(eq=False)
 class DirectRun:
-    """One direct run: required columns are found from the result down, and computed from the sources up.
+    """One direct execution: required columns are found from the result down to the sources, and computed from the sources up.
 
     Parameters
     ----------
     max_rows, max_bytes
-        Limits for each node.
-    wanted
-        The columns that are read of each node, by its ``id``.
+        Limits for the rows and bytes of each node.
+    required
+        The required columns of each node, by its ``id``.
     reads
-        The columns of its inputs that are read for these, by slot; inputs of which none is read are left out.
+        For each node the columns of its inputs that are read to compute these, by slot; inputs of which no column is read are left out.
     operators, inputs
         The operator that computes each node, and its inputs.
     order
-        The nodes, inputs before those that read them.
+        The nodes, each after its inputs.
     values, counts
-        The arrays of each node by column, and how many rows it has.
+        The arrays of each node by column, and its number of rows.
     """
 
     max_rows: int
@@ -152,12 +152,12 @@ class DirectRun:
     recorded_row_order: RecordedOrder = NO_RECORDED_ORDER
 
     def rows(self, root: PlannerNode) -> Chunk:
-        """All rows of a node.
+        """Return all rows of a node.
 
         Raises
         ------
         _NeedsPlanError
-            If they need a plan.
+            If the rows need a plan.
         """
         self.find(root)
         width = root.facts.width
@@ -167,7 +167,9 @@ class DirectRun:
         return Chunk(tuple([values[column] for column in range(width)]), self.counts[id(root)])
 
     def keep_columns(self, root: PlannerNode) -> None:
-        """Replace computed columns that other operators read by their values; the caller holds the lock."""
+        """Replace nodes of programs that other operators read by their computed values, if all their columns were computed; the caller holds the
+        lock.
+        """
         read = [child for node in self.order if not node.operator.is_program for child in self.inputs[id(node)]]
         for node in {id(node): node for node in read}.values():
             is_free = node.claim is None or node.claim.done.is_set()
@@ -178,19 +180,19 @@ class DirectRun:
                 node.splice(PlannerNode(MemorySource.of(rows, node.schema)))
 
     def find(self, root: PlannerNode) -> None:
-        """Find the required columns of each node.
+        """Find the required columns of each node, the order in which to compute nodes, and the recorded order of the result.
 
         Raises
         ------
-        NeedsPlanError
-            If one of them needs a plan.
+        _NeedsPlanError
+            If a node needs a plan.
         """
         self._find_columns_read(root, range(root.facts.width))
         self._put_in_order(root)
         self.recorded_row_order = self.known_order(root)
 
     def known_order(self, root: PlannerNode) -> RecordedOrder:
-        """Return the known order of the rows, beyond what each column's statistics state.
+        """Return the known order of the rows, apart from what the statistics of single columns say.
 
         Raises
         ------
@@ -212,7 +214,7 @@ class DirectRun:
         return not passes and operator.row_range is None
 
     def _find_columns_read(self, root: PlannerNode, columns: Iterable[int]) -> None:
-        """Collect the required columns of each node; a shared node is revisited for further columns."""
+        """Collect the required columns of each node; a node with several readers is visited for the columns of each."""
         waiting = [(root, columns)]
         while waiting:
             node, requested = waiting.pop()
@@ -233,7 +235,7 @@ class DirectRun:
                 waiting.append((self.inputs[id(node)][slot], positions))
 
     def _read_for(self, node: PlannerNode, columns: Sequence[int]) -> Mapping[int, Sequence[int]]:
-        """Return the columns of inputs that some columns of a node require."""
+        """Return the columns of the inputs, by slot, that are needed to compute some columns of a node."""
         operator, inputs = self.operators[id(node)], self.inputs[id(node)]
         if operator.is_source:
             return {}
@@ -245,14 +247,14 @@ class DirectRun:
         if len(inputs) == 1 and inputs[0].facts.width == 1:
             return {0: (0,)}
         requested = operator.input_columns(columns, [child.facts for child in inputs])
-        # An operator that only counts rows requires the first column, which a frame without columns lacks.
+        # An operator that only counts rows asks for the first column, which a frame without columns lacks.
         read = {
             slot: [p for p in positions if 0 <= p < child.facts.width] for slot, (positions, child) in enumerate(zip(requested, inputs, strict=True))
         }
         return {slot: positions for slot, positions in read.items() if positions} or {0: range(min(inputs[0].facts.width, 1))}
 
     def _put_in_order(self, root: PlannerNode) -> None:
-        """Order the nodes of which columns are required, inputs before their readers."""
+        """Put the nodes with required columns into ``order``, each after its inputs."""
         opened: set[int] = set()
         waiting: list[tuple[PlannerNode, bool]] = [(root, False)]
         while waiting:
@@ -325,14 +327,14 @@ class DirectRun:
         return dict(zip(outputs, made.columns, strict=True))
 
     def _columns_read(self, node: PlannerNode) -> tuple[list[int], list[list[int]], list[tuple[PlannerNode, list[int]]]]:
-        """Return the required columns of a node, those of each input, and the inputs that have any."""
+        """Return the required columns of a node, the columns read of each input, and the inputs to read with these columns."""
         reads, inputs = self.reads[id(node)], self.inputs[id(node)]
         kept = [sorted(reads.get(slot, ())) for slot in range(len(inputs))]
         left = [(child, part) for child, part in zip(inputs, kept, strict=True) if part or not child.facts.width]
         return sorted(self.required[id(node)]), kept, left
 
     def _made(self, operator: Operator, chunks: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Run a kernel on all rows of its inputs."""
+        """Run the kernel of an operator on all rows of its inputs."""
         if operator.counts_rows:
             sides: list[Any] = [Lookup.of_rows(chunk, item.schema) for chunk, item in zip(chunks, facts, strict=True)]
             operator = operator.counted(sides, facts)
@@ -374,7 +376,7 @@ class DirectRun:
 
 
 def united_inputs(node: PlannerNode) -> list[PlannerNode]:
-    """Return the inputs of a union with nested unions flattened, so that frames appended one by one are concatenated once."""
+    """Return the inputs of a union, with those of nested unions in place of these, so that frames appended one by one are concatenated once."""
     result: list[PlannerNode] = []
     waiting = [*node.inputs[::-1]]
     while waiting:
@@ -387,12 +389,12 @@ def united_inputs(node: PlannerNode) -> list[PlannerNode]:
 
 
 def operator_without_plan(node: PlannerNode) -> Operator:
-    """Return the operator that computes a node of few rows.
+    """Return the operator that computes a node of few rows directly.
 
     Raises
     ------
     _NeedsPlanError
-        If it needs a plan.
+        If the node needs a plan.
     """
     operator = node.operator
     if operator.arranges_columns:

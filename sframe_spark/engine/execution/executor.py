@@ -1,4 +1,4 @@
-"""Execution of physical plans: how a section runs in each mode, and the executor, which runs the sections of a plan in order."""
+"""Execution of physical plans: how a section is run in each mode, and the executor, which runs the sections of a plan in order."""
 
 from __future__ import annotations
 
@@ -75,39 +75,39 @@ from sframe_spark.session.deployment import reads_our_files
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 
-# Limits for merged partial states on the driver. With many tasks each may send more than its share, as their groups are often the same, but all
-# together at most half of what Spark lets a driver collect.
+# Limits in bytes for the partial states that the driver merges. If there are many tasks, each may send more than its share, as their groups are often
+# the same, but all together at most half of what Spark lets a driver collect.
 PARTS_BYTES = 64 << 20
 MIN_PART_BYTES = 256 << 10
-# Merging partial states needs memory for copies.
+# Merging partial states copies them, so they may take only this fraction of the memory.
 COPIES_OF_PARTS = 8
 SENT_PARTS_BYTES = 512 << 20
-# Several tasks for each thread, as exchanged ranges differ in size.
+# There are several tasks for each thread, as the ranges of an exchange differ in size.
 TASKS_PER_THREAD = 8
 
-# Writes rows into a directory as the segment of the given number.
+# A function that writes rows to a directory as the segment of a given number.
 Writing = Callable[[str, int], SegmentEntry]
 
 
 @attrs.frozen(eq=False)
 class ReplanNeeded:
-    """A section could not run in its mode: ``root`` is the rest to be planned again, over the rows that were computed already."""
+    """Returned if a section could not run in its mode; ``root`` is what remains to be planned again, over the rows that have been computed."""
 
     root: PlannerNode
 
 
 @attrs.define(eq=False)
 class SectionRunner:
-    """Runs sections over sources.
+    """Runs sections whose inputs are sources.
 
     Parameters
     ----------
     options, log, owned
-        See :class:`sframe_spark.engine.execution.executor.Executor`.
+        As in :class:`Executor`.
     tasks
-        Number of the tasks that made the rows; None where there were none, or where Spark made them.
+        How many tasks computed the rows; None if there were no tasks, or if a Spark query computed them.
     spilled
-        Bytes that threads put on disk to exchange them; None where they did not exchange any.
+        How many bytes were written to disk to exchange rows; None if no rows were exchanged by threads or tasks.
     """
 
     options: MaterializeOptions
@@ -117,7 +117,7 @@ class SectionRunner:
     spilled: int | None = None
 
     def run(self, section: Section) -> PlannerNode | ReplanNeeded:
-        """Run a section and return a source of its rows."""
+        """Run a section and return a source of its rows, or what is to be planned again."""
         if section.mode is Mode.GATHERED:
             # The allocator setting for batches does not suit arrays of all rows.
             return self._gathered(section.root)
@@ -147,14 +147,14 @@ class SectionRunner:
         return self.on_driver(root, placement)
 
     def keep(self, rows: Chunk | ChunkedRows, node: PlannerNode) -> PlannerNode:
-        """Return a source of rows in memory, or of the segments that they are written to where the options name a directory."""
+        """Return a source of rows: in memory, or written as segments if the options name a directory."""
         if self.options.directory is not None:
             return write_in_memory(rows, node.schema, self.options, recorded_order(node))
         return PlannerNode(MemorySource.of(rows, node.schema, recorded_order(node)))
 
     @memory_for_batches()
     def on_driver(self, node: PlannerNode, placement: Placement, budgets: int = 1) -> PlannerNode:
-        """Run a section in this process and return a source: in memory, or on disk where the rows turn out to be too large."""
+        """Run a section in this process and return a source of its rows: in memory, or on disk if they exceed the memory budget."""
         alone, rows = needs_one_batch(node), placement.rows_to_run
         runner = PipelineRunner(Pipeline.of(node), in_one_batch=alone, threads=local_threads())
         stream = runner.chunks(0, rows, True, rows) if alone else runner.stream(0, rows, config.batch_rows)
@@ -169,7 +169,7 @@ class SectionRunner:
         return self.keep(concatenate(chunks, node.schema), node)
 
     def by_ranges(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> PlannerNode:
-        """Run a section as tasks over row ranges and return a source."""
+        """Run a section as tasks over row ranges and return a source of its rows."""
         tasks = self.tasks_of(node, placement, workers := sequential_if_faster(node, workers))
         self.log.append(f"segments: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
@@ -180,7 +180,7 @@ class SectionRunner:
         return self._written(node, workers, [partial(write_range, task) for task in tasks], tasks)
 
     def _written(self, node: PlannerNode, workers: TaskRunner, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
-        """Run functions that each write a segment, and return a source of these."""
+        """Run functions that write one segment each, and return a source of the segments."""
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             workers.require_writable(dataset.directory)
             callables = [partial(write, dataset.directory, number) for number, write in enumerate(parts)]
@@ -188,7 +188,7 @@ class SectionRunner:
         return segment_source(manifest, dataset.handle)
 
     def _buffered_or_written(self, node: PlannerNode, workers: TaskRunner, tasks: list[RangeTask]) -> PlannerNode:
-        """Run tasks in threads and return a source: in memory where all rows fit, else of segments."""
+        """Run tasks in threads and return a source of their rows: in memory if all rows fit, else of segments."""
         room = reservation_for_results()
         produced = workers.run([partial(partial_rows_of_task, task, room) for task in tasks], f"computing {node.operator.called()}", tasks)
         return self._keep_or_spill(node, workers, produced, room)
@@ -200,14 +200,14 @@ class SectionRunner:
         return self._written(node, workers, [partial(part.write, node.schema) for part in produced])
 
     def by_source(self, node: PlannerNode) -> PlannerNode:
-        """Write the rows of a source that decodes them as segments, in threads of this process."""
+        """Write the rows of a source that decodes them as segments, in threads of this process, and return a source of these."""
         self.log.append(f"threads: {node.operator_type} over {node.length.known_rows} rows")
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             manifest = dataset.publish(source_of(node).write_segments(dataset.directory))
         return segment_source(manifest, dataset.handle)
 
     def tasks_of(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> list[RangeTask]:
-        """Divide a section into tasks; large tables in memory are stored first where tasks run in other processes."""
+        """Divide a section into tasks. If they run in other processes, large tables in memory are written to files first."""
         if workers.is_out_of_process:
             require_owned(node, self.owned)
             node = with_stored_tables(node, workers.is_on_this_machine)
@@ -231,14 +231,14 @@ class SectionRunner:
         return write_query(node, self.options)
 
     def _may_be_few_groups(self, node: PlannerNode) -> bool:
-        """Return whether groups are probably so few that they fit the driver's memory."""
+        """Return whether a group-by probably has so few groups that they fit in the driver's memory."""
         keys = node.operator.group_keys
         if keys is None or self.options.directory is not None or not rows_fit(node, self.options.in_memory):
             return False
         return has_few_groups(node.inputs[0], keys)
 
     def _whole(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Run a kernel on all rows of its input at once; replan over the input where it is too large for memory."""
+        """Run a kernel on all rows of its input at once; return the rest to be planned again if the input does not fit in memory."""
         below = node.inputs[0]
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
         in_memory = isinstance(below.operator, MemorySource)
@@ -250,7 +250,7 @@ class SectionRunner:
         return self.keep(require_inferred(node.operator, (), rows, node.schema), node)
 
     def _gathered(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Run a kernel on all rows of its input, which threads compute; replan where these are too large for memory."""
+        """Run a kernel on all rows of its input, computed by threads; return the node to be planned again if these do not fit in memory."""
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
@@ -268,7 +268,9 @@ class SectionRunner:
         return write_in_memory(made, node.schema, self.options, recorded_order(node))
 
     def _exchanged(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Run a kernel on each range of a column, after threads exchanged the rows; replan where a range is too large for memory."""
+        """Run a kernel on each range of a column's values, after threads have exchanged the rows; return the node to be planned again if a range does
+        not fit in memory.
+        """
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
         tasks = self.tasks_of(below, placement, workers)
         ranges = key_ranges_of(node)
@@ -286,7 +288,7 @@ class SectionRunner:
             return self._of_exchanged(node, found)
 
     def _joined(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Join hash partitions of both sides in threads; replan where a partition is too large for memory."""
+        """Join hash partitions of both sides in threads; return the node to be planned again if a partition does not fit in memory."""
         tasks = [self.tasks_of(side, placement_of(side), ThreadRunner()) for side in node.inputs]
         self.tasks = sum(map(len, tasks))
         with PartitionedJoin.of(node) as joined:
@@ -299,11 +301,18 @@ class SectionRunner:
                 self.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than they may")
                 return ReplanNeeded(node)
             self.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
-            made, self.spilled = self._of_exchanged(node, found), joined.written  # ranges that got too long are exchanged again meanwhile
+            made, self.spilled = (
+                self._of_exchanged(node, found),
+                joined.written,
+            )  # too large ranges are exchanged again here, which adds to it
             return made
 
     def _exchanged_by_tasks(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Run a kernel on each range of a column in Spark tasks; replan where they share no files with this process, or a range is too large."""
+        """Run a kernel on each range of a column's values, after Spark tasks have exchanged the rows.
+
+        Returns the node to be planned again if tasks and this process share no files, there would be too many files, or a range is too large for a
+        task.
+        """
         workers, weight = SparkTaskRunner(), plan_size_of(node.inputs[0], UNKNOWN_BYTES)
         assert weight is not None
         handle = temporary_store().new_dataset()
@@ -311,10 +320,11 @@ class SectionRunner:
             if not is_shared_with(workers, handle.directory):
                 self.log.append(f"not shared: Spark exchanges the rows of {node.operator_type}")
                 return ReplanNeeded(node)
-            # A large table in memory is stored first, so that the sampling tasks read it, too.
+            # A large table in memory is written to files first, so that the tasks that sample the keys can read it, too.
             node = node.with_inputs([with_stored_tables(node.inputs[0])])
             tasks, least = self.tasks_of(node.inputs[0], placement_of(node.inputs[0]), workers), ranges_of_tasks(weight)
-            # The number of tasks was not known at planning time. A range for each core is desirable only.
+            # The number of tasks was not known when the section was planned. The least number of ranges is needed; one range for each core is only
+            # desirable.
             most = MAX_EXCHANGE_RUNS // len(tasks)
             if least > most:
                 self.log.append(f"too many: {len(tasks)} tasks would give rows of {node.operator_type} to {least} ranges each")
@@ -344,7 +354,9 @@ class SectionRunner:
         return self._keep_or_spill(node, ThreadRunner(), produced, room)
 
     def _from_parts(self, node: PlannerNode, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
-        """Merge the partial states that tasks compute of their ranges into the result; replan where the states are too large."""
+        """Merge the partial states of row ranges, computed by tasks, into the result; return the node to be planned again if the states are too
+        large.
+        """
         below, operator = node.inputs[0], node.operator
         assert isinstance(operator, DecomposableOperator)
         numbered = numbered_rows(node)
@@ -364,7 +376,7 @@ class SectionRunner:
         return self.keep(require_inferred(operator, (), operator.rows_from(part, [below.facts]), node.schema), node)
 
     def _read_late(self, node: PlannerNode, numbered: NumberedRows, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
-        """Late materialization: read all columns of the rows that were chosen by row number."""
+        """Late materialization: read all columns of only those rows whose row ids the node has chosen."""
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
         found = inner._from_parts(numbered.top, workers)
         self.tasks = inner.tasks
@@ -374,7 +386,9 @@ class SectionRunner:
         return self.keep(require_inferred(node.operator, (), numbered.rows(found), node.schema), node)
 
     def _first_rows(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Return the first rows, or few rows of a join, without computing the others; replan where a bounded probe does not find them."""
+        """Return the first rows, or few rows of a join, without computing the others; return the node to be planned again if a bounded probe does not
+        find them.
+        """
         below, taken = node.inputs[0], node.operator.row_range
         assert taken is not None
         base_rows = placement_of(below).rows_to_run
@@ -399,14 +413,14 @@ class SectionRunner:
 def run_exchange_tasks(
     tasks: Sequence[RangeTask], operator: Operator, ranges: RangePartitioner, workers: TaskRunner, directory: str
 ) -> list[TaskOutput]:
-    """Run tasks that partition and write the input of a kernel."""
+    """Run tasks that compute the input of a kernel, divide it into ranges and write these to files."""
     assert operator.split_by is not None
     callables = [partial(write_exchange_rows, task, number, operator.split_by[0], ranges, directory) for number, task in enumerate(tasks)]
     return workers.run(callables, f"exchanging for {operator.name}", tasks)
 
 
 def is_shared_with(workers: TaskRunner, directory: str) -> bool:
-    """Return whether tasks and this process see each other's files in a directory."""
+    """Return whether Spark's tasks and this process see each other's files in a directory."""
     if is_remote(get_session()) or not reads_our_files(get_session()):
         return False
     try:
@@ -417,7 +431,7 @@ def is_shared_with(workers: TaskRunner, directory: str) -> bool:
 
 
 def task_runner_for(mode: Mode) -> TaskRunner:
-    """Return the task runner of a mode."""
+    """Return the task runner for the tasks of a mode."""
     if mode in (Mode.THREADS, Mode.PARTS_OF_THREADS):
         return ThreadRunner()
     if mode in (Mode.IN_TURN, Mode.PARTS_IN_TURN):
@@ -426,11 +440,9 @@ def task_runner_for(mode: Mode) -> TaskRunner:
 
 
 def every(rows: Chunk, step: int) -> Chunk:
-    """Return every ``step``-th row."""
+    """Return every ``step``-th row, from the first on."""
     return rows if step == 1 else rows.rows_at(np.arange(0, rows.rows, step))
 
-
-# The executor.
 
 Result = TypeVar("Result")
 
@@ -444,15 +456,15 @@ class Executor:
     options
         Options of the materialisation.
     log
-        Filled with one line per section that ran: what, where and over how many rows.
+        Filled with one line for each section that ran: its mode, its operator and its number of rows.
     owned
-        ``id`` of the memos of those applications of users' functions that may run in Spark tasks (see :mod:`sframe_spark.engine.execution.actions`).
+        ``id`` of the memos of the applications of users' functions that may run in Spark tasks (see :mod:`sframe_spark.engine.execution.actions`).
     free
-        Users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes`).
-    journal
+        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes`).
+    run_log
         Filled with the outcome of each section.
     prefix
-        Prefix of section numbers: the number of the section that is planned again.
+        Prefix of the numbers of sections: the number of the section that is being planned again, or empty.
     """
 
     options: MaterializeOptions
@@ -467,21 +479,21 @@ class Executor:
         return self.with_full_sorts_if_needed(lambda plan: self.run(self.plan(plan)), root)
 
     def save(self, root: PlannerNode) -> PlannerNode:
-        """Write the rows to ``options.directory`` and return a source, even if they are stored elsewhere already."""
+        """Write the rows to ``options.directory`` and return a source of them, even if they are stored in another directory already."""
         return self.with_full_sorts_if_needed(lambda plan: self._save(self.plan(plan)), root)
 
     def counted(self, root: PlannerNode) -> PlannerNode:
-        """Prepare a plan without running its last section, and count the matches of joins that decide its number of rows."""
+        """Run all sections but the last one, count the matches of joins whose number of rows is unknown, and return the plan of the last section."""
         return self.with_full_sorts_if_needed(lambda plan: with_all_counted(self.ready(self.plan(plan)).root), root)
 
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
-        """Return the plan as one Spark query, after running the sections that cannot be part of it."""
+        """Return the plan as one Spark query, and its placement, after running the sections that cannot be part of a query."""
         node, placement = self.with_full_sorts_if_needed(self._fit_for_query, root)
         require_owned(node, self.owned)
         return with_stored_tables(node), placement
 
     def plan(self, root: PlannerNode, reason: str = THE_RESULT, refused: frozenset[Mode] = frozenset()) -> Section:
-        """Plan the sections, after running those whose rows decide how many rows a join has."""
+        """Return the last section of a plan, with those that it reads, after running sections whose rows decide how many rows a join has."""
         if self.options.naive:
             return as_one_query(root, reason)
         while True:
@@ -494,9 +506,9 @@ class Executor:
             root = fold([root], partial(over_known, known))[id(root)]
 
     def with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
-        """Run a plan; if too many rows tie, run it again with full sorts by Spark."""
+        """Run a plan. If too many rows tie for a sort of ties only, run it again with full sorts by Spark."""
         with GRAPH_LOCK:
-            # Unchanged nodes of the user's graph are part of the plan, and other threads may splice them meanwhile.
+            # The plan shares unchanged nodes with the user's graph, which other threads may splice meanwhile.
             plan = private_copy(root)
         with rechecking_after_failure(plan, self.options.directory):
             produced = self.run_log.mark()
@@ -511,23 +523,23 @@ class Executor:
         return result
 
     def run(self, section: Section) -> PlannerNode:
-        """Run a section after those that it reads, and return a source."""
+        """Run a section after the sections that it reads, and return a source of its rows."""
         self._start_for(section)
         return self._run_alone(self.ready(section))
 
     def _start_for(self, section: Section) -> None:
-        """Start Spark in the background where a later section certainly needs it."""
+        """Start Spark in the background if a section that is not the first to run certainly needs it."""
         sections = list(in_order_of_running([section]))
-        # A plan that would call functions in other processes without owning them will be replaced.
+        # A plan that calls functions in other processes without owning them will be replaced, and may then need no Spark.
         if any(map(needs_spark, sections[1:])) and not any(not_owned(each.root, self.owned) for each in sections if each.mode.is_remote_location):
             start_ahead()
 
     def ready(self, section: Section) -> Section:
-        """Run the sections that a section reads, and replan it over their results."""
+        """Run the sections that a section reads, and return it planned again over their results."""
         return self._decided(section, self._results_of(section.inputs))
 
     def _results_of(self, sections: Sequence[Section]) -> dict[int, PlannerNode]:
-        """Run some sections and those that they read; return sources by ``id`` of the sections."""
+        """Run some sections and those that they read; return sources of their rows by ``id`` of the sections."""
         if not sections:
             return {}
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None))
@@ -537,7 +549,7 @@ class Executor:
         return results
 
     def _decided(self, section: Section, results: dict[int, PlannerNode]) -> Section:
-        """Plan a section again over the results that it reads, as more is known of them now."""
+        """Give a section its number, and return it planned again over the results that it reads, if any, as more is known of these now."""
         section.number = section.number or self.run_log.next_number(self.prefix)
         if not results:
             return section
@@ -546,7 +558,7 @@ class Executor:
         return section if root is section.root else self._planned_again(section, root)
 
     def _planned_again(self, section: Section, root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> Section:
-        """Plan a section again, over results or without refused modes."""
+        """Plan a section again, over results or without refused modes, and run the new sections that it reads."""
         inner = attrs.evolve(self, prefix=f"{section.number}.")
         again = inner.plan(root, section.reason, refused)
         results = inner._results_of(again.inputs)
@@ -556,7 +568,7 @@ class Executor:
         return inner._decided(again, results)
 
     def _run_alone(self, section: Section) -> PlannerNode:
-        """Run a section that reads no others, replanning it as needed."""
+        """Run a section that reads no other sections, planning it again in another mode as often as needed; return a source of its rows."""
         if section.mode is Mode.DONE:
             return section.root
         result = self.run_as_planned(section)
@@ -577,7 +589,7 @@ class Executor:
         return result
 
     def runs(self) -> SectionRunner:
-        """Return a runner of sections."""
+        """Return a new runner for sections."""
         return SectionRunner(self.options, self.log, self.owned)
 
     def _save(self, planned: Section) -> PlannerNode:
@@ -594,7 +606,7 @@ class Executor:
         return runs.on_driver(source, placement) if is_small(source) or streams_faster_locally(source) else runs.by_ranges(source, placement, workers)
 
     def _fit_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
-        """Return the plan as a Spark query over sources."""
+        """Return the plan as a Spark query over sources, and its placement."""
         node, _ = SectionPlanner(self.free).plan_for_query(root)
         waiting = sections_in(node)
         if not waiting:
@@ -603,7 +615,7 @@ class Executor:
 
 
 def over_known(known: dict[int, tuple[SectionOrigin, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
-    """Return a node over new inputs, or what replaces it now that its rows are known."""
+    """Return a node over new inputs, or the node that replaces it if its rows have been computed."""
     if id(node) not in known:
         return node.with_inputs(inputs)
     section_origins, rows = known[id(node)]
@@ -611,7 +623,7 @@ def over_known(known: dict[int, tuple[SectionOrigin, PlannerNode]], node: Planne
 
 
 def with_results(root: PlannerNode, results: dict[int, PlannerNode]) -> PlannerNode:
-    """Return a plan with the results of sections in place of their placeholders."""
+    """Return a plan in which the results of sections replace their placeholders."""
     if not results:
         return root
     return rebuild(root, lambda node: results[id(node.operator.section)] if isinstance(node.operator, SectionResult) else node)
@@ -623,7 +635,7 @@ def nothing_measured() -> AbstractContextManager[Work]:
 
 
 def outcome_of(section: Section, result: PlannerNode | ReplanNeeded, seconds: float) -> SectionOutcome:
-    """Return the outcome of a section."""
+    """Return the outcome of a section that ran, for the log."""
     operators = tuple(node.operator_type for node in postorder([section.root]))
     outcome = SectionOutcome(section.number, section.mode, operators, section.reads, section.reason, seconds, instead_of=section.planned)
     if isinstance(result, ReplanNeeded):
@@ -635,7 +647,7 @@ def outcome_of(section: Section, result: PlannerNode | ReplanNeeded, seconds: fl
 
 
 def bytes_of(source: Source) -> int | None:
-    """Return the bytes of a result, in memory or in files; None where unknown."""
+    """Return the bytes of a source's rows, in memory or in files; None if unknown."""
     if isinstance(source, MemorySource):
         return source.data.size
     sizes = [entry.size for entry in source.manifest.segments] if isinstance(source, SegmentSource) else [None]
@@ -643,6 +655,6 @@ def bytes_of(source: Source) -> int | None:
 
 
 def with_full_sort(node: PlannerNode) -> PlannerNode:
-    """Return a node with a sort of all rows in place of one that sorts ties only."""
+    """Return a node with a sort of all rows if it sorts ties only, else the node itself."""
     other = node.operator.otherwise()
     return node if other is None else other.make_planner_node(*node.inputs)

@@ -1,4 +1,4 @@
-"""Export of rows as files: each task writes its range, in Spark tasks or, for few rows and rows in memory, in this process."""
+"""Export of rows to files: each task writes its range, in Spark tasks or, for few rows and rows in memory, in this process."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ RangeWork = Callable[[RangeTask, int, str], Result]
 
 
 def by_ranges(node: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
-    """What some work makes of each range of a node's rows, in row order.
+    """Run a function on each range of a node's rows, and return its results in row order.
 
     Parameters
     ----------
     node
-        The node, which is not changed.
+        The node whose rows are exported; it is not replaced.
     work
-        Gets the rows of a range, its number, and the directory to write in; runs in Spark tasks, so it can be pickled, perhaps more than once for one
-        range.
+        Called with the task of a range, the number of the range and the directory to write to. It may run in Spark tasks, perhaps more than once for
+        a range, so it must be picklable.
     staging
-        Where it writes.
+        The directories to write to, local and shared with tasks.
     description
         What is being done, for Spark's list of jobs.
     """
@@ -71,7 +71,7 @@ def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging
 
 
 def _run_here(section: PlannerNode, placement: Placement, work: RangeWork[Result], directory: str) -> list[Result]:
-    """Rows in memory by one thread for each core; others by one, since a running value may be among them."""
+    """Run the function in this process: in one thread for each core if the rows are stored, else in one, as operators may compute running values."""
     plan, rows = Pipeline.of(section), placement.rows_to_run
     count = max(1, min(available_cores(), rows // ROWS_PER_GROUP)) if section.operator.is_source else 1
     ranges = list(enumerate(pairwise(rows * part // count for part in range(count + 1))))
@@ -79,47 +79,47 @@ def _run_here(section: PlannerNode, placement: Placement, work: RangeWork[Result
 
 
 def write_parts(node: PlannerNode, staging: Staging, form: PartForm) -> list[str]:
-    """Write the rows of a node as files; return where they are, in row order. Of no rows there is one file."""
+    """Write the rows of a node as files, and return their paths in row order. If there are no rows, there is one file."""
     written: list[tuple[str, int]] = by_ranges(node, partial(write_range_as, form=form), staging, f"writing {form.ending}")
     return [file for file, rows in written if rows] or [file for file, _ in written[:1]]
 
 
 def write_range_as(task: RangeTask, number: int, directory: str, form: PartForm) -> tuple[str, int]:
-    """Write the rows of a task as one file, whose place and number of rows are returned."""
+    """Write the rows of a task as one file, and return its path and its number of rows."""
     return write_part(directory, form, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
 
 
 class RowsAsText(Protocol):
-    """How rows are written as text."""
+    """A text format for rows: what is written before, between and after them."""
 
     @property
     def between(self) -> bytes:
-        """What stands between two rows."""
+        """The bytes between two rows."""
 
     @property
     def before(self) -> bytes:
-        """What stands before all rows."""
+        """The bytes before all rows."""
 
     @property
     def after(self) -> bytes:
-        """What stands after all rows."""
+        """The bytes after all rows."""
 
     def blocks(self, chunks: Iterator[Chunk], first_row: int | None) -> Iterator[bytes | memoryview]:
-        """The lines of some rows, each with what stands between rows before it, of which the first has that number if it is known."""
+        """Yield the encoded rows, each preceded by ``between``; ``first_row`` is the row number of the first one, None if unknown."""
 
 
 def write_text(node: PlannerNode, target: str, rows: RowsAsText) -> None:
-    """Write the rows of a node as one file of text, each range of rows where it is; the file appears when it is complete.
+    """Write the rows of a node as one text file, assembled of a part for each row range; the file appears when it is complete.
 
     Raises
     ------
     StorageError
-        If it cannot be written.
+        If the file cannot be written.
     """
     with staged_text(target) as (staging, parts):
         work = partial(write_range_as_text, target=target, rows=rows)
         written: list[tuple[str, int]] = by_ranges(node, work, staging, f"writing {os.path.basename(target)}")
-        # What stands before and after all rows, and between two parts.
+        # The first part begins with ``before``; ``between`` is written between two parts that have rows, and ``after`` at the end.
         (first, _), is_first = written[0], True
         parts.append(first)
         for number, (file, count) in enumerate(written):
@@ -131,7 +131,7 @@ def write_text(node: PlannerNode, target: str, rows: RowsAsText) -> None:
 
 
 def write_range_as_text(task: RangeTask, number: int, directory: str, target: str, rows: RowsAsText) -> tuple[str, int]:
-    """Write the rows of a task as text, the first task's after what stands before all; return the file's place and the number of rows."""
+    """Write the rows of a task as text, in the first task after ``before``, and return the file's path and its number of rows."""
     count = 0
 
     def counted() -> Iterator[Chunk]:

@@ -1,4 +1,4 @@
-"""Materialisation: a node's rows are computed and a source takes its place in the graph; concurrent requests for one node share the run."""
+"""Materialisation: a node's rows are computed and a source replaces it in the graph; concurrent requests for one node share the run."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from sframe_spark.session.deployment import is_spark_requested
 from sframe_spark.values.decode import decode
 from sframe_spark.values.equality import agree
 
-# Columns added to stored ones: only they are computed and stored.
+# New columns of a frame whose other columns are stored: only the new ones are computed and stored.
 
-# A frame zipped of more sources is written anew as one source.
+# A frame whose columns are in this many sources, or more, is written again as one source.
 MAX_SOURCES = 16
 
 NEW_COLUMNS = "the columns that are not stored yet; the others stay where they are"
@@ -53,16 +53,16 @@ NEW_COLUMNS = "the columns that are not stored yet; the others stay where they a
 
 @attrs.frozen(eq=False)
 class NewColumns:
-    """The columns of a frame that are not stored yet.
+    """The columns of a frame that are not stored yet, and those that are.
 
     Parameters
     ----------
     together
-        These columns alone, zipped.
+        A zip of the nodes that compute the new columns.
     computed, stored
-        The nodes that compute them, in this order, and those that have the other columns.
+        The nodes that compute the new columns, in the order of ``together``, and the sources of the other columns.
     shown
-        For each column of the frame the node that has it, and its position there.
+        For each column of the frame the node that it comes from, and its position in that node.
     """
 
     together: PlannerNode
@@ -71,12 +71,12 @@ class NewColumns:
     shown: Sequence[tuple[PlannerNode, int]]
 
     def names(self, names: Sequence[str]) -> list[str]:
-        """Return the names of the new columns, given those of all columns of the frame."""
+        """Return the names of the new columns, given the names of all columns of the frame."""
         named = {(id(node), column): name for (node, column), name in zip(self.shown, names, strict=True)}
         return [named[id(node), column] for node in self.computed for column in range(node.facts.width)]
 
     def settle(self, root: PlannerNode) -> None:
-        """Replace the frame by its stored and its new columns zipped, and the nodes that computed new ones by projections."""
+        """Replace the frame by a zip of its stored and new columns, and the nodes that computed the new ones by projections."""
         with GRAPH_LOCK:
             everything, numbers, width = list[PlannerNode](), dict[tuple[int, int], int](), 0
             for node in self.stored:
@@ -91,17 +91,17 @@ class NewColumns:
             order = [numbers[id(node), column] for node, column in self.shown]
             root.splice(project(zip_columns(*everything, self.together), order))
             for node in self.computed:
-                # If another thread has materialised a node meanwhile, it stays as it is.
+                # A node that another thread has materialised meanwhile is not replaced.
                 if node is not self.together and self.together.operator.is_source:
                     place = numbers[id(node), 0] - first
                     node.splice(project(self.together, range(place, place + node.facts.width)))
 
 
 def new_columns(root: PlannerNode) -> NewColumns | None:
-    """Return the columns of a frame to be computed while the others stay stored; None where all columns are to be written.
+    """Return the columns of a frame to be computed while the others stay where they are stored; None if all columns are to be written.
 
-    All columns are written where some nodes are exposed in part only, where rows are few, where results are compared, and while Spark is in use:
-    its queries read one source, so several would have to be joined for each.
+    All columns are written if only some columns of a computed node are exposed, if rows are few, if results are compared, and while Spark is in use:
+    a Spark query reads one source, so several would have to be joined each time.
     """
     if not root.operator.arranges_columns or config.check == "result" or is_spark_requested():
         return None
@@ -122,7 +122,7 @@ def new_columns(root: PlannerNode) -> NewColumns | None:
 
 
 def computed_columns(root: PlannerNode) -> list[tuple[PlannerNode, dict[int, int]]]:
-    """Return the inputs of a frame that compute columns, with the position in the frame of each exposed column; the caller holds the lock."""
+    """Return the inputs of a frame that compute columns, each with the frame's positions of its exposed columns; the caller holds the lock."""
     if not root.operator.arranges_columns:
         return []
     places: dict[int, dict[int, int]] = {}
@@ -133,10 +133,10 @@ def computed_columns(root: PlannerNode) -> list[tuple[PlannerNode, dict[int, int
 
 
 def show_columns(root: PlannerNode, node: PlannerNode, places: dict[int, int]) -> None:
-    """Replace a node that computed columns of a frame by a view of the frame's rows; the caller holds the lock.
+    """Replace a node that computed columns of a frame by a projection of the frame; the caller holds the lock.
 
-    An SArray of such a column, or another frame with it, refers to the node without the frame. If the frame exposes only some columns of rows that
-    are expensive to compute, they are computed again for the others alone.
+    An SArray of such a column, or another frame with it, refers to the node and not to the frame. If the frame exposes only some of the node's
+    columns, and the others are expensive to compute, those are computed again when they are needed.
     """
     width = node.facts.width
     if len(places) == width:
@@ -149,7 +149,7 @@ def show_columns(root: PlannerNode, node: PlannerNode, places: dict[int, int]) -
 
 
 def _may_stay(node: PlannerNode) -> bool:
-    """Return whether stored rows may stay where they are: in memory, or in local files of ours, which nobody changes."""
+    """Return whether stored rows may stay where they are: in memory, or in local files of this package, which nobody changes."""
     operator = node.operator
     return isinstance(operator, MemorySource) or (isinstance(operator, SegmentSource) and not is_remote_location(operator.manifest.directory))
 
@@ -157,14 +157,14 @@ def _may_stay(node: PlannerNode) -> bool:
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
-# A union of more datasets is written anew, as each Spark query would open them all.
+# A union of more datasets than this is written again, as each Spark query would open them all.
 MAX_UNITED = 8
-# A join with this many times more rows than its inputs takes much longer to compute than to count.
+# If a join has this many times more rows than its inputs, computing it takes much longer than counting it.
 MAX_TIMES_READ = 4
 
 
 def is_materialized(node: PlannerNode) -> bool:
-    """Return whether the rows are stored: in a source, zipped from several, or as a union of a few large ones, with or without row numbers."""
+    """Return whether the rows are stored: in a source, in several that are zipped, or in a union of a few large ones; row numbers may be added."""
     waiting, seen, united = [(node, False)], set(), 0
     while waiting:
         current, is_part = waiting.pop()
@@ -187,26 +187,26 @@ def is_materialized(node: PlannerNode) -> bool:
 
 
 def _is_stored_below(node: PlannerNode) -> bool:
-    """Return whether a node has many rows that are stored below, in a union or with row numbers, and need not be written again."""
+    """Return whether a node is a union or adds row numbers, with so many rows that these should not be written again."""
     rows = node.length.rows
     return rows is not None and rows > config.small_rows and (node.operator.numbers_rows or node.operator.unites_rows)
 
 
 def is_decoded_on_read(node: PlannerNode) -> bool:
-    """Return whether a node is, or projects, a source whose rows are decoded at each read."""
+    """Return whether a node is a source whose rows are decoded at each read, or a projection of one."""
     while node.operator.arranges_columns and len(node.inputs) == 1:
         node = node.inputs[0]
     return node.operator.decodes
 
 
 def materialize(node: PlannerNode, options: MaterializeOptions | None = None, plan: PlannerNode | None = None) -> PlannerNode:
-    """Compute a node and splice the result into its place: every graph that refers to the node then sees a source.
+    """Compute a node and replace it by a source of its rows in every graph that refers to it; return the node.
 
-    ``plan`` is a plan of the node that has run in part already, of which the rest is run.
+    ``plan`` is a partly executed plan of the node; the rest of it is run.
     """
     chosen = options or MaterializeOptions()
     with GRAPH_LOCK:
-        # Whether rows count as stored may depend on their number.
+        # Whether rows count as stored may depend on how many there are.
         learn_lengths(node)
     while not is_materialized(node) or chosen.directory is not None or (chosen.converts and is_decoded_on_read(node)):
         claim, busy = NodeClaim(), None
@@ -226,7 +226,7 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
                 claim.release()
         busy.wait()
     with GRAPH_LOCK:
-        # Nodes zipped with materialised rows learn their number, though they were not spliced themselves.
+        # Nodes that are zipped with materialised rows get to know their number of rows, though they were not replaced themselves.
         learn_lengths(node)
     if chosen.on_batch is not None:
         for chunk in iterate(node):
@@ -247,7 +247,7 @@ def _materialize_claimed(node: PlannerNode, options: MaterializeOptions, plan: P
     if alongside is not None:
         _materialize_missing(node, alongside, options)
         return
-    # A function is called once for each row, and a DataFrame evaluated once, so their own nodes are not computed a second time by another plan.
+    # A node with a function is computed once for each row, and a DataFrame evaluated once, so another plan may not compute them again for comparison.
     once = bool(functions_of(node)) or isinstance(node.operator, SparkSource)
     compared = config.check == "result" and not options.naive and not once
     started = [] if plan is None else [plan]
@@ -272,7 +272,7 @@ def _materialize_claimed(node: PlannerNode, options: MaterializeOptions, plan: P
 
 
 def _become(node: PlannerNode, source: PlannerNode) -> None:
-    """Splice a source in for a node, and views of it for the nodes that computed its columns; the caller holds the lock."""
+    """Replace a node by a source of its rows, and the nodes that computed its columns by projections; the caller holds the lock."""
     columns = computed_columns(node)
     node.splice(source)
     for column, places in columns:
@@ -285,7 +285,7 @@ def _may_keep_stored_columns(options: MaterializeOptions) -> bool:
 
 
 def _materialize_missing(node: PlannerNode, alongside: NewColumns, options: MaterializeOptions) -> None:
-    """Compute the columns of a node that are not stored yet; their run log becomes the node's."""
+    """Compute the columns of a node that are not stored yet, and give the node the log of that run."""
     materialize(alongside.together, attrs.evolve(options, on_batch=None))
     alongside.settle(node)
     node.ran = RunLog()
@@ -293,7 +293,7 @@ def _materialize_missing(node: PlannerNode, alongside: NewColumns, options: Mate
 
 
 def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
-    """Run a node once more without laws, sections and kernels, and compare every row (``config.check = "result"``).
+    """Compute a node again without laws, sections and kernels, and compare every row (``config.check = "result"``).
 
     Raises
     ------
@@ -310,12 +310,12 @@ def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
 
 
 def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: int) -> None:
-    """Compare rows by value; floats may differ by rounding, as the division into ranges decides the order of additions.
+    """Compare rows by value. Floats may differ by rounding, as the division into ranges decides the order of additions.
 
     Raises
     ------
     PlanInvariantError
-        If they differ, with the first value that does.
+        If they differ; the message has the first value that does.
     """
     for position, (a, b) in enumerate(zip(found.columns, expected.columns, strict=True)):
         if a.equals(b):
@@ -328,7 +328,7 @@ def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: in
 
 
 def restoring(door: Callable[Concatenate[PlannerNode, Arguments], Result]) -> Callable[Concatenate[PlannerNode, Arguments], Result]:
-    """Retry a function after lost temporary files were computed again."""
+    """Return a function that is tried once more after lost temporary files have been computed again."""
 
     @functools.wraps(door)
     def tried(node: PlannerNode, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -344,17 +344,17 @@ def restoring(door: Callable[Concatenate[PlannerNode, Arguments], Result]) -> Ca
 
 @restoring
 def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
-    """Count rows that are expensive to compute without computing them, and remember the number; None where they must be computed to be counted.
+    """Count rows that are expensive to compute without computing them, and store the number; return None if they must be computed to be counted.
 
-    That works for joins, whose matches are counted, and for filters, which need only some columns. Other columns are not computed, so users'
-    functions are not called.
+    This works for joins, whose matches are counted, and for filters, for which only some columns are computed. Users' functions are
+    called only if the number of rows depends on their results.
 
     Parameters
     ----------
     node
         The node.
     keeps
-        Also compute the rows where they fit in memory and that is cheap after counting, for the next action.
+        Whether to compute the rows, too, for the next action, if they fit in memory and are cheap to compute after counting.
     """
     with GRAPH_LOCK:
         same_rows = base_of_rows(node)
@@ -376,7 +376,7 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
 
 
 def _remembered(rows: int, *nodes: PlannerNode) -> int:
-    """Set the number of rows of some nodes, and return it."""
+    """Set the number of rows of some nodes, and return that number."""
     require_unchanged_files(nodes[-1])
     with GRAPH_LOCK:
         for known in nodes:
@@ -394,7 +394,7 @@ def _is_soon_made(counted: PlannerNode) -> bool:
 
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
-    """Return a source with the node's rows; the node itself is not changed, but nodes that call users' functions may be materialised."""
+    """Return a source of a node's rows. The node is not replaced, but nodes below it that call users' functions may be."""
     few = direct_source(node) if options is None else None
     if few is not None:
         return few
@@ -404,12 +404,12 @@ def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> Pla
 
 @restoring
 def read_all(node: PlannerNode) -> Chunk:
-    """Return all rows of a node in the driver's memory; the node is not changed."""
+    """Return all rows of a node in the driver's memory; the node is not replaced."""
     return source_of(compute(node)).read_all()
 
 
 def stored_batches(node: PlannerNode) -> Iterator[Chunk] | None:
-    """Return batches of rows that are stored in several sources, without writing them anew; None for all other rows."""
+    """Return batches of rows that are stored in several sources, without writing them again; None if a node is not stored so, or has few rows."""
     if node.operator.is_source or not is_materialized(node):
         return None
     with GRAPH_LOCK:
@@ -418,7 +418,7 @@ def stored_batches(node: PlannerNode) -> Iterator[Chunk] | None:
 
 
 def _stored_rows(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
-    """Yield all rows of a materialised node in batches, continuing after lost temporary files were computed again."""
+    """Yield all rows of a materialised node in batches, continuing after lost temporary files have been computed again."""
     rows = 0
     while True:
         with GRAPH_LOCK:
@@ -435,19 +435,19 @@ def _stored_rows(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
 
 
 def _watched(node: PlannerNode, plan: PlannerNode, start: int, batch_rows: int) -> Iterator[Chunk]:
-    """Yield the rows of a plan over stored rows, from row ``start``, checking that their files have not changed."""
+    """Yield the rows of a plan over stored rows, from row ``start`` on, checking that their files have not changed."""
     from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 
-    # Nothing else checks the files.
+    # Nothing else checks the files here.
     require_unchanged_files(node)
-    # Nodes built before those below them were materialised do not know their length; the plan does.
+    # A node that was built before its inputs were materialised does not know its number of rows; the plan does.
     yield from PipelineRunner(Pipeline.of(plan), threads=local_threads()).stream(start, known_rows(plan), batch_rows)
     # A file may have been written to after its footer was checked.
     require_unchanged_files(node)
 
 
 def stored_chunks(source: PlannerNode) -> Iterator[Chunk]:
-    """Yield all rows of a source in order, as chunks that may be retained."""
+    """Yield all rows of a source in order, as chunks that the caller may keep."""
     from sframe_spark.engine.runtime.pipeline import local_threads
 
     rows = 0

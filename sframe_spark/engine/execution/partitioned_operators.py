@@ -1,4 +1,4 @@
-"""Operators that take all rows, run partition by partition: kernels over ranges of a column, and joins of two sides that are too large for memory."""
+"""Operators that need all rows, run one partition at a time: kernels over ranges of a column, and joins of sides that do not fit in memory."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from sframe_spark.process.memory import batch_bytes, work_memory
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.types import INT
 
-# Range partitioning: a sample gives the ranges, threads exchange the rows, and a kernel runs on each range.
+# Range partitioning: the ranges come from a sample of the column, threads exchange the rows, and a kernel runs on each range.
 
-# Size of the sample, and the least number of positions in the input that it is taken from.
+# The size of the sample, and the least number of positions in the input where values are taken.
 SAMPLED_VALUES, SAMPLED_PLACES = 131_072, 128
-# Byte limit of the sample, which is smaller for long strings.
+# Limit of the sample in bytes, which matters for long strings.
 SAMPLED_BYTES = 16 << 20
 
 
 def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: TaskRunner | None = None) -> RangePartitioner:
-    """Return ranges of about equally many rows for the column by which the input of a kernel is split."""
+    """Return ranges of the column by which a kernel's input is split, with about equally many rows each."""
     below, split, weight = node.inputs[0], node.operator.split_by, plan_size_of(node.inputs[0])
     assert split is not None and weight is not None
     position, ascending = split
@@ -59,13 +59,13 @@ def key_ranges_of(node: PlannerNode, most: int = MAX_RANGES, workers: TaskRunner
     narrow = optimize(keys)
     if not placement_of(narrow).segment:
         narrow = keys
-    # Less memory may be free than at planning time.
+    # Less memory may be available than when the section was planned.
     count = most if workers is not None else int(min(most, ranges_for(weight)))
     return RangePartitioner.of(sample_of(narrow, max(SAMPLED_PLACES, count), workers or ThreadRunner()), below.schema[position], ascending, count)
 
 
 def sample_of(node: PlannerNode, places: int, workers: TaskRunner) -> pa.Array:
-    """Sample the only column of a section at positions spread evenly over it, as rows may be nearly sorted."""
+    """Return a sample of the only column of a section, taken at positions spread evenly over it, as rows may be nearly sorted."""
     tasks = range_tasks(node, placement_of(node).rows_to_run, places, workers)
     rows = max(1, SAMPLED_VALUES // places)
     callables = [partial(first_values_of, task, rows, SAMPLED_BYTES // places) for task in tasks]
@@ -73,7 +73,7 @@ def sample_of(node: PlannerNode, places: int, workers: TaskRunner) -> pa.Array:
 
 
 def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:
-    """Return copies of the first values of a task, within a row and a byte limit."""
+    """Return a copy of the first values of a task, limited in rows and bytes."""
     made = PipelineRunner(task.whole, task.states).stream(task.start, min(task.stop, task.start + rows), rows, final=False)
     found = list[Chunk]()
     for chunk in made:
@@ -85,7 +85,7 @@ def first_values_of(task: RangeTask, rows: int, max_bytes: int) -> Chunk:
 
 
 def leading(values: pa.Array, max_bytes: int) -> pa.Array:
-    """Return a copy of the first values that fit a byte limit, at least one.
+    """Return a copy of the first values that fit within a byte limit, at least one.
 
     Examples
     --------
@@ -104,19 +104,19 @@ class ExchangedRows:
     Parameters
     ----------
     exchange
-        The rows.
+        The exchanged rows.
     kernel
-        Computes the result of all rows of a range.
+        Returns the result for all rows of a range.
     passing
-        Computes the result of any batch of rows of a range that the kernel leaves as it is.
+        Returns the result for a batch of a range whose rows the kernel leaves as they are.
     room
-        Memory for ranges that are computed at the same time.
+        The memory for ranges that are computed at the same time.
     passed
-        For each range whether the kernel leaves its rows as they are.
+        For each range, whether the kernel leaves its rows as they are.
     left
-        For each range, from the first on, the most rows required of it; later ranges are not computed.
+        For each range, from the first on, the largest number of its rows that are required; ranges beyond these are not computed.
     have_room
-        For each of these whether it fits in memory.
+        For each of these ranges, whether it fits in memory.
     """
 
     exchange: Exchange
@@ -131,8 +131,8 @@ class ExchangedRows:
     def of(
         cls, exchange: Exchange, kernel: Callable[[Chunk], Chunk], passing: Callable[[Chunk], Chunk], passed: np.ndarray, most: int | None = None
     ) -> ExchangedRows:
-        """Return the result over a filled exchange, limited to the first ``most`` rows if given."""
-        # The exchange's own buffers count, too.
+        """Return the result over a filled exchange; only its first ``most`` rows if a number is given."""
+        # The exchange's buffers take memory, too.
         room = BlockingReservation(max(0, work_memory() - exchange.buffered_bytes) // COPIES_OF_GATHERED)
         return cls(exchange, kernel, passing, room, passed, rows_left(exchange.rows, most))
 
@@ -146,7 +146,7 @@ class ExchangedRows:
         return split_evenly(self.exchange.rows[: len(self.left)], count)
 
     def made(self, numbers: Sequence[int]) -> Iterator[Chunk]:
-        """Yield the result of some ranges."""
+        """Yield the result rows of some ranges."""
         for number in numbers:
             left = int(self.left[number])
             for chunk in self.of_range(number):
@@ -156,11 +156,11 @@ class ExchangedRows:
                     break
 
     def partial_rows(self, numbers: Sequence[int], room: MemoryReservation) -> PartialRows:
-        """Compute the result of some ranges for as long as memory can be reserved."""
+        """Compute the result rows of some ranges, as long as memory can be reserved."""
         return partial_rows(self.made(numbers), room)
 
     def of_range(self, number: int) -> Iterator[Chunk]:
-        """Yield the result of a range."""
+        """Yield the result rows of one range."""
         raise_if_cancelled()
         if self.passed[number]:
             yield from map(self.passing, self.exchange.passed(number))
@@ -171,12 +171,12 @@ class ExchangedRows:
 
 
 def max_at_once() -> int:
-    """Return the byte limit for the input of one kernel call: a range, or both sides of a hash partition."""
+    """Return the limit in bytes for the input of one kernel call: a range, or both sides of a hash partition."""
     return min(bytes_gathered(), MAX_BYTES_OF_ARRAY)
 
 
 def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: RangePartitioner) -> ExchangedRows:
-    """Return the result of a node's kernel over its exchanged input.
+    """Return the result of a node's kernel over the exchanged rows of its input.
 
     Raises
     ------
@@ -189,14 +189,14 @@ def rows_by_ranges(node: PlannerNode, exchange: Exchange, ranges: RangePartition
         return require_inferred(operator, (), operator.kernel([rows], facts), node.schema)
 
     found = ExchangedRows.of(exchange, kernel, lambda rows: rows, passed_on(operator, ranges), operator.rows_of_ranges)
-    # Nothing has been computed or written yet.
+    # At this point nothing has been computed or written.
     if not found.have_room.all():
         raise MemoryReservationError
     return found
 
 
 def rows_left(rows: np.ndarray, wanted: int | None) -> np.ndarray:
-    """Return the most rows required of each range, given the rows of each and the number required in all; ranges that are not required are left out.
+    """Return the largest number of rows required of each range, given the rows of each and the total required; later ranges are left out.
 
     Examples
     --------
@@ -228,31 +228,31 @@ def exchange_below(node: PlannerNode, ranges: RangePartitioner) -> Exchange:
 
 
 def give_to(exchange: Exchange, number: int, task: RangeTask) -> None:
-    """Run a task and add its rows to an exchange."""
+    """Run a task and add its rows to an exchange as those of task ``number``."""
     for chunk in chunks_of(task):
         exchange.add(number, chunk)
 
 
-# The exchanges of both sides and of the result share the memory of one.
+# The exchanges of both sides and of the result share the memory of one exchange.
 EXCHANGES = 3
-# A row id is the number of the task, shifted by these bits, plus the position of the row in its task.
+# A row id is the number of the task, shifted left by so many bits, plus the position of the row in its task.
 BITS_OF_ROW = 40
 
 
 @attrs.define(eq=False)
 class PartitionedJoin:
-    """A partitioned hash join: both sides are exchanged by the hash of their keys, and the result is exchanged by row ids into row order.
+    """A partitioned hash join: both sides are exchanged by the hash of their keys, and the joined rows are exchanged by row id, into row order.
 
     Parameters
     ----------
     node
-        The join's node, over the plans of both sides.
+        The node of the join.
     join
-        The operator that joins one hash partition.
+        The operator that joins one hash partition in memory.
     sides
-        Exchanges of both sides; row ids are the last column where they decide the order of the result.
+        The exchanges of both sides. Row ids are the last column of a side that decides the order of the result.
     order
-        Exchange of the result; None before there is one.
+        The exchange of the joined rows; None before it is created.
     """
 
     node: PlannerNode
@@ -263,7 +263,7 @@ class PartitionedJoin:
 
     @classmethod
     def of(cls, node: PlannerNode) -> PartitionedJoin:
-        """Return an empty join for a node."""
+        """Return a join for a node, with empty exchanges."""
         join, count = node.operator.in_memory(), partitions_of_join(node)
         assert join is not None and join.numbered_slots is not None and count is not None
         keys = [[position for slot, position in pair] for pair in node.operator.matched_keys()]
@@ -285,23 +285,23 @@ class PartitionedJoin:
 
     @property
     def count(self) -> int:
-        """Number of hash partitions."""
+        """The number of hash partitions."""
         return len(self.sides[0].rows)
 
     @property
     def written(self) -> int:
-        """Bytes written to files."""
+        """The bytes written to files so far."""
         return sum(exchange.written + exchange.written_again for exchange in (*self.sides, self.order) if exchange is not None)
 
     def give(self, slot: int, tasks: Sequence[RangeTask]) -> None:
-        """Run the tasks of a side and exchange their rows."""
+        """Run the tasks of a side and add their rows to its exchange."""
         assert self.join.numbered_slots is not None
         give = give_numbered if slot in self.join.numbered_slots else give_to
         callables = [partial(give, self.sides[slot], number, task) for number, task in enumerate(tasks)]
         ThreadRunner().run(callables, f"exchanging for {self.node.operator.called()}", tasks)
 
     def rows_in_order(self) -> ExchangedRows:
-        """Join all hash partitions and return the result in row order, once both sides are exchanged.
+        """Join all hash partitions and return the result in row order; both sides must be exchanged before.
 
         Raises
         ------
@@ -329,23 +329,25 @@ class PartitionedJoin:
         return all(self.sides[slot].rows[number] for slot in self.node.operator.filtered_slots)
 
     def _streamed(self, number: int) -> int | None:
-        """Return the side of a hash partition that has to be read in batches to fit in memory; None where neither has to."""
+        """Return the side of a hash partition that must be read in batches for the partition to fit in memory; None if neither must."""
         sizes, most = self._sizes(number), max_at_once()
         if sum(sizes) <= most:
             return None
-        # A quarter of the memory, at least, is left for the batches.
+        # At least a quarter of the memory is left for the batches.
         slots = [slot for slot in (0, 1) if self._may_stream(slot) and sizes[1 - slot] <= most - most // 4]
         if not slots:
             raise MemoryReservationError
         return max(slots, key=lambda slot: sizes[slot])
 
     def _may_stream(self, slot: int) -> bool:
-        """Return whether a side can be joined batch by batch with all of the other, but for rows without any match."""
+        """Return whether a side can be joined in batches with all rows of the other side; rows of the other side without any match are joined
+        afterwards.
+        """
         assert self.join.numbered_slots is not None
         return slot in self.node.operator.filtered_slots or slot not in self.join.numbered_slots
 
     def _pairs(self, number: int) -> Iterator[PartitionPairRows]:
-        """Yield the matches of a hash partition, at once or batch by batch."""
+        """Yield the matches of a hash partition, all at once or batch by batch."""
         streamed = self._streamed(number)
         if streamed is None:
             yield self._pairs_of([side.take(number) for side in self.sides])
@@ -367,7 +369,9 @@ class PartitionedJoin:
         return self.join.pairs_of_pieces(rows, facts)
 
     def _join(self, number: int, room: BlockingReservation) -> None:
-        """Join a hash partition and exchange the result; rows of one id come from one partition, in order, so one task number does for all."""
+        """Join a hash partition and add the rows to the result's exchange, all as those of one task: rows of one id come from one partition, in
+        order.
+        """
         assert self.order is not None
         with room.taken(min(sum(self._sizes(number)), max_at_once())):
             for pairs in self._pairs(number):
@@ -392,16 +396,16 @@ class PartitionedJoin:
 
 @attrs.frozen(eq=False)
 class RowsByRowId(ExchangedRows):
-    """Exchanged rows that are sorted by row id, their last column."""
+    """Exchanged rows to be sorted by row id, which is their last column."""
 
     def of_range(self, number: int) -> Iterator[Chunk]:
-        """Yield the rows of a range; one that turned out too large for memory is exchanged again by narrower ranges."""
+        """Yield the rows of a range in order. A range that turned out too large for memory is exchanged again by narrower ranges."""
         if self.have_room[number]:
             yield from super().of_range(number)
             return
         exchange, ranges, most = self.exchange, self._ranges_within(number), room_of_exchange()
         with Exchange(RowRangePartitioner(len(exchange.schema) - 1, ranges), exchange.schema, most) as again:
-            # The reader may pause for long, so the rows go to files, and their memory is free for others.
+            # The caller may pause for long, so the rows go to files and their memory is released.
             with self.room.taken(most):
                 for chunk in exchange.passed(number):
                     again.add(0, chunk)
@@ -410,14 +414,14 @@ class RowsByRowId(ExchangedRows):
             try:
                 yield from rows.made(range(ranges.count))
             finally:
-                # The reader may stop before the end.
+                # The caller may stop before the end.
                 exchange.count_rewritten(again)
 
     def _ranges_within(self, number: int) -> RangePartitioner:
-        """Return narrower ranges of the row ids of a range."""
+        """Return narrower ranges of the row ids within a range."""
         exchange = self.exchange
         step = int(1 + exchange.rows[number] // SAMPLED_VALUES)
-        # A slice would keep all rows alive.
+        # A slice would keep all rows in memory.
         sample = np.concatenate([chunk.columns[-1].to_numpy()[::step].copy() for chunk in exchange.passed(number)])
         # With at least three ranges, one boundary lies within this range.
         count = int(min(MAX_RANGES, 3 + UNEVEN * exchange.sizes[number] // max(1, room_of_exchange())))
@@ -425,12 +429,12 @@ class RowsByRowId(ExchangedRows):
 
 
 def room_of_exchange() -> int:
-    """Return the memory limit of one exchange."""
+    """Return the limit in bytes for the buffers of one exchange."""
     return bytes_gathered() // EXCHANGES
 
 
 def give_numbered(exchange: Exchange, number: int, task: RangeTask) -> None:
-    """Run a task and add its rows to an exchange, with their row ids as last column."""
+    """Run a task and add its rows to an exchange, with their row ids as an additional last column."""
     row = number << BITS_OF_ROW
     for chunk in chunks_of(task):
         exchange.add(number, Chunk((*chunk.columns, pa.array(np.arange(row, row + chunk.rows))), chunk.rows))
@@ -438,7 +442,7 @@ def give_numbered(exchange: Exchange, number: int, task: RangeTask) -> None:
 
 
 def parts_of(exchange: Exchange, number: int, max_bytes: int) -> Iterator[Chunk]:
-    """Yield the rows of a hash partition in batches of about ``max_bytes``."""
+    """Yield the rows of a hash partition in batches of about ``max_bytes`` bytes."""
     found, size = list[Chunk](), 0
     for chunk in exchange.passed(number):
         found.append(chunk)
@@ -451,10 +455,10 @@ def parts_of(exchange: Exchange, number: int, max_bytes: int) -> Iterator[Chunk]
 
 
 def in_order(rows: Chunk) -> Chunk:
-    """Return rows sorted by their row ids, the last column, without these."""
+    """Return rows sorted by their row ids, the last column, without that column."""
     return without_numbers(rows.rows_at(order_of([rows.columns[-1].to_numpy()])) if rows.rows else rows)
 
 
 def without_numbers(rows: Chunk) -> Chunk:
-    """Return all columns but the last."""
+    """Return rows without their last column, the row ids."""
     return Chunk(rows.columns[:-1], rows.rows)

@@ -1,4 +1,4 @@
-"""Previews: the first rows of users' DataFrames by a limit query, which fixes and copies nothing.
+"""Previews: the first rows of users' DataFrames, fetched by a limit query that neither fixes nor stores any rows.
 
 See docs/decisions/011-spark-frames.md.
 """
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 def preview_of(node: PlannerNode, count: int) -> Chunk | None:
-    """Return at most ``count`` rows of a user's DataFrame that is not fixed, in any order; None where a regular action is needed.
+    """Return at most ``count`` rows of a user's DataFrame whose rows are not fixed, in any order; None if a regular action is needed.
 
-    They are for display and for guessing types only: later the first rows may be others.
+    The rows are for display and for guessing types only: a later action may have other first rows.
     """
     if count > MAX_FIRST_ROWS:
         return None
@@ -51,9 +51,10 @@ def preview_of(node: PlannerNode, count: int) -> Chunk | None:
 
 
 def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
-    """Return the plan of rows derived row by row from one DataFrame, in any order; None for other rows.
+    """Return the plan of rows that are derived row by row from one DataFrame, in any order; None for other rows.
 
-    Users' functions are called once for each row, which only rows with a number can promise. ``parts``: also of some of the first rows.
+    Rows that depend on users' functions are excluded: without fixed rows, these could be called more than once for a row. If ``parts`` is true, a
+    limit to few first rows is allowed, too.
     """
     with GRAPH_LOCK:
         if not frames_in(node) or calls_user_functions(node):
@@ -75,7 +76,7 @@ def _is_limit(node: PlannerNode) -> bool:
 def _first_rows(df: DataFrame, schema: Schema) -> Chunk:
     """Run a query with a limit in as few Spark tasks as possible.
 
-    Spark starts a task for each partition where it sends Arrow data, but not for rows as Python values, which a few first rows may well be.
+    For Arrow data, Spark starts a task for each partition; for rows as Python values, which suffice for a few rows, it does not.
     """
     from pyspark.sql import functions as F
 
@@ -102,7 +103,7 @@ def _as_python(column: Column, physical: pa.DataType) -> Column:
 
 
 def _from_python(values: list[Any], physical: pa.DataType) -> pa.Array:
-    """Convert the values of :func:`_as_python` to the physical type."""
+    """Return an array of the physical type, made of values that :func:`_as_python` selects."""
     if pa.types.is_timestamp(physical):
         return pa.array(values, pa.int64()).cast(physical)
     if pa.types.is_map(physical):

@@ -1,4 +1,4 @@
-"""Recovery of temporary rows: when their files are lost they are computed again from their lineage.
+"""Recovery of temporary rows: if their files are lost, they are computed again from their lineage.
 
 See docs/decisions/025-lost-temporary-files.md.
 """
@@ -26,14 +26,14 @@ from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryHandle
 
 MAX_BYTES, MAX_GENERATIONS = 16 << 20, 32
-# About what a node, and what is known of a column of a segment, takes.
+# Estimated bytes of a node, and of the statistics of a column in a segment.
 BYTES_OF_NODE, BYTES_OF_ENTRY = 1_000, 200
 
 TOO_LONG = "how they were made is too much to be kept"
 CALLS_USERS = "functions of yours made them, which are called once for each row"
 FROM_SPARK = "they are of a Spark DataFrame, whose rows may be others when it is evaluated again"
 NOT_DETERMINISTIC = "what made them may give other rows the next time"
-# Of rows that were read, converted or uploaded, and not made of others.
+# For rows that were read, converted or uploaded, not computed from others.
 UNKNOWN = "nobody knows how they were made"
 
 Make = Callable[[PlannerNode], object]
@@ -41,12 +41,12 @@ Make = Callable[[PlannerNode], object]
 
 @attrs.frozen(eq=False)
 class ForgottenDataset:
-    """Placeholder for a temporary dataset that was garbage-collected.
+    """Stands for the handle of a temporary dataset that was garbage-collected.
 
     Parameters
     ----------
-    recipe
-        How its rows were computed.
+    lineage
+        How the dataset's rows were computed.
     """
 
     lineage: RowLineage
@@ -54,20 +54,20 @@ class ForgottenDataset:
 
 @attrs.define(eq=False)
 class RowLineage:
-    """How the rows of a temporary dataset were computed; it keeps no other temporary dataset alive.
+    """How the rows of a temporary dataset were computed. It keeps no other temporary dataset alive.
 
     Parameters
     ----------
     plan
         A private copy of the graph; None if the rows cannot be computed again.
     reason
-        Why they cannot.
+        Why the rows cannot be computed again; empty if they can.
     leaves
-        By ``id`` of the plan's nodes over temporary datasets: a weak reference to the dataset's handle, and its lineage.
+        For the plan's nodes over temporary datasets, by ``id``: a weak reference to the dataset's handle, and the dataset's lineage.
     size, generations
-        Estimated bytes of the lineage with its leaves; how deep lineages are nested.
+        Estimated bytes of the lineage with its leaves, and how deep lineages are nested.
     found
-        The rows, if they were computed again.
+        A source of the rows, if they were computed again; else None.
     """
 
     plan: PlannerNode | None = None
@@ -79,7 +79,7 @@ class RowLineage:
 
 
 def lineage_of(root: PlannerNode) -> RowLineage:
-    """Return the lineage of a node's rows; the caller holds the graph lock."""
+    """Return the lineage of a node's rows, without a plan if they cannot be computed again; the caller holds the graph lock."""
     nodes = []
     for node in postorder([root]):
         nodes.append(node)
@@ -107,14 +107,14 @@ def lineage_of(root: PlannerNode) -> RowLineage:
 
 
 def remember_lineage(node: PlannerNode, result: PlannerNode) -> None:
-    """Attach the lineage of a node to the temporary rows that replace it; the caller holds the graph lock."""
+    """Store the lineage of a node with the temporary rows that replace it, if they have none; the caller holds the graph lock."""
     source = result.operator
     if isinstance(source, SegmentSource) and isinstance(source.handle, TemporaryHandle) and source.handle.lineage is None:
         source.handle.lineage = lineage_of(node) if source == SegmentSource.of(source.manifest) else RowLineage()
 
 
 def lineage_behind(handle: TemporaryHandle | ForgottenDataset) -> RowLineage:
-    """Return the lineage of a temporary dataset."""
+    """Return the lineage of a temporary dataset; an empty one if none was stored."""
     return handle.lineage if isinstance(handle.lineage, RowLineage) else RowLineage()
 
 
@@ -128,7 +128,7 @@ def _refusal(node: PlannerNode) -> str:
 
 
 def restore_lost_rows(root: PlannerNode, make: Make) -> bool:
-    """Compute lost temporary rows below a node again and let the graph read these; return whether any were lost.
+    """Compute lost temporary rows below a node again and replace the sources that read them; return whether any were lost.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def restore_lost_rows(root: PlannerNode, make: Make) -> bool:
     Raises
     ------
     StorageError
-        If lost rows cannot be computed again, or differ then.
+        If lost rows cannot be computed again, or are different when they are.
     """
     with GRAPH_LOCK:
         sources = [node.operator for node in postorder([root]) if isinstance(node.operator, SegmentSource)]
@@ -156,7 +156,7 @@ def restore_lost_rows(root: PlannerNode, make: Make) -> bool:
 
 
 def lost_file(source: SegmentSource) -> str | None:
-    """Return a missing file of temporary rows; None where none is missing, or rows are not temporary."""
+    """Return a missing file of temporary rows; None if no file is missing, or if the rows are not temporary."""
     if not isinstance(source.handle, (TemporaryHandle, ForgottenDataset)):
         return None
     directory = source.manifest.directory
@@ -169,7 +169,7 @@ def lost_file(source: SegmentSource) -> str | None:
 
 
 def _made_again(source: SegmentSource, make: Make) -> None:
-    """Compute the rows of a temporary dataset again, once for all readers."""
+    """Compute the rows of a temporary dataset again, unless another reader has done so."""
     lineage, file = lineage_behind(source.handle), lost_file(source)
     if lineage.found is not None and not (isinstance(lineage.found, SegmentSource) and lost_file(lineage.found) is not None):
         return
@@ -183,12 +183,12 @@ def _made_again(source: SegmentSource, make: Make) -> None:
     lineage.found = made
     for reference, below in lineage.leaves.values():
         if reference() is None:
-            # Intermediate rows are not retained.
+            # Restored rows of intermediate datasets that nobody refers to are released.
             below.found = None
 
 
 def _with_leaves(lineage: RowLineage, node: PlannerNode, inputs: Sequence[PlannerNode], make: Make) -> PlannerNode:
-    """Copy a node of a lineage's plan, with its leaves restored where they are lost."""
+    """Return a copy of a node of a lineage's plan; a leaf is restored if its rows are lost."""
     if id(node) not in lineage.leaves:
         return PlannerNode(node.operator, inputs, node.facts)
     reference, below = lineage.leaves[id(node)]
@@ -200,7 +200,7 @@ def _with_leaves(lineage: RowLineage, node: PlannerNode, inputs: Sequence[Planne
 
 
 def _over(old: SegmentSource, node: PlannerNode) -> PlannerNode:
-    """Return a node with the same columns and row range over the restored rows, and the same recorded order."""
+    """Return a source of the restored rows with the columns, row range and recorded order of the old source."""
     made = lineage_behind(old.handle).found
     assert isinstance(made, (SegmentSource, MemorySource))
     part = made.with_columns(old.positions).rows_between(old.start, old.stop)
@@ -210,7 +210,7 @@ def _over(old: SegmentSource, node: PlannerNode) -> PlannerNode:
 
 
 def _are_same(old: SegmentSource, made: SegmentSource | MemorySource) -> bool:
-    """Return whether restored rows match the recorded statistics; floats are left out, as their sums depend on how rows were divided."""
+    """Return whether restored rows match the recorded statistics. Floats are not compared, as their sums depend on how rows were divided."""
     if made.row_count != old.manifest.rows or made.infer_type(()) != tuple(old.manifest.types):
         return False
     for kind, one, other in zip(old.manifest.types, SegmentSource.of(old.manifest).statistics(), made.statistics(), strict=False):

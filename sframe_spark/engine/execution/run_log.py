@@ -1,4 +1,4 @@
-"""The log of a run: the outcome of each section, in execution order. It refers to no nodes and no rows."""
+"""The log of a run: the outcome of each section in the order of execution, without references to nodes or rows."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ class SectionOutcome:
     Parameters
     ----------
     number
-        Its number in the plan; ``2.1`` is the first that section 2 needed, which was planned again while it ran.
+        Its number in the plan; ``2.1`` is the first section that section 2 needed when it was planned again during the run.
     mode
-        Where it ran.
+        How it was run.
     operators
-        Names of its operators, inputs before what reads them.
+        Names of its operators, inputs first.
     reads
         Numbers of the sections whose rows it read.
     reason
-        Why its rows were computed.
+        Why the section was computed.
     seconds
         How long it ran, without the sections that it reads.
     rows, size
-        Rows that it made, and their bytes in memory or in files; None where they were not counted.
+        The number of its rows, and their bytes in memory or in files; None if unknown.
     tasks
-        Spark tasks that made them; None where Spark made them in a query of its own.
+        The number of tasks that computed the rows; None if there were none, or if it was not measured.
     spilled
-        Bytes that Spark spilled to disk; None where not measured.
+        The bytes written to disk meanwhile; None if not measured.
     queries
-        Spark queries that were made for it: more than one where the first left out numbers that a sum has; None where Spark made none.
+        How many Spark queries were made: more than one if the first left out some floats that a sum needs; None if there was none.
     is_on_disk
-        The rows are in files.
+        Whether the rows are in files.
     instead_of
-        The mode that was planned, where another was chosen as it ran.
+        The planned mode, if it ran in another one.
     is_given_up
-        The rows were not used: the plan, or this section, was run again otherwise.
+        Whether the rows were not used, as the plan or this section was run again in another way.
     """
 
     number: str
@@ -59,7 +59,7 @@ class SectionOutcome:
 
 @attrs.frozen
 class Mark:
-    """A position in a run log: its number of outcomes, and the section numbers given so far."""
+    """A position in a run log: its number of outcomes, and the last section number for each prefix."""
 
     outcomes: int
     numbers: dict[str, int]
@@ -67,19 +67,19 @@ class Mark:
 
 @attrs.define(eq=False)
 class RunLog:
-    """Outcomes of the sections of a run.
+    """The outcomes of the sections of a run.
 
     Parameters
     ----------
     outcomes
-        In the order in which they ended.
+        The outcomes in the order in which the sections ended.
     """
 
     outcomes: list[SectionOutcome] = attrs.Factory(list)
     _numbers: dict[str, int] = attrs.Factory(dict)
 
     def next_number(self, prefix: str) -> str:
-        """Return the number of the next section, of the plan (no prefix) or of a section that was planned again.
+        """Return the number of the next section of the plan (no prefix), or of a section that is planned again.
 
         Examples
         --------
@@ -91,7 +91,7 @@ class RunLog:
         return f"{prefix}{number}"
 
     def add_run(self, other: RunLog, reason: str) -> None:
-        """Append the log of an earlier run, and why it ran; its sections are renumbered to follow on."""
+        """Append the log of another run; ``reason`` says why it ran. Its sections are renumbered to follow those of this log."""
         before = self._numbers.get("", 0)
         for outcome in other.outcomes:
             reads = tuple(shifted(number, before) for number in outcome.reads)
@@ -100,18 +100,18 @@ class RunLog:
         self._numbers[""] = before + other._numbers.get("", 0)
 
     def mark(self) -> Mark:
-        """Return the current position, at which an attempt begins."""
+        """Return the current position, where an attempt begins."""
         return Mark(len(self.outcomes), dict(self._numbers))
 
     def give_up(self, mark: Mark) -> None:
-        """Mark outcomes since a position as discarded; the next attempt reuses their numbers."""
+        """Mark the outcomes since a position as not used; the next attempt reuses their section numbers."""
         for outcome in self.outcomes[mark.outcomes :]:
             outcome.is_given_up = True
         self._numbers = dict(mark.numbers)
 
 
 def shifted(number: str, by: int) -> str:
-    """Return a section number shifted by an offset.
+    """Return a section number, increased by an offset.
 
     Examples
     --------

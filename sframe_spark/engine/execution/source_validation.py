@@ -1,6 +1,6 @@
-"""Validation of external files: orders that they claim are verified the first time that a plan could use them, and changed files are detected.
+"""Validation of external files: a claimed order is verified when a plan could first use it, and changed files are detected.
 
-Nobody promised such an order to us, so one that does not hold is no error: the plan is made without it, and the rows are not compared again.
+An order that turns out not to hold is no error: plans do not use it, and the rows are not compared again.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from sframe_spark.storage.manifest.statistics import RecordedOrder
 from sframe_spark.storage.segments.order_verification import VerifiedOrder, claimed_orders, parts_of, require_unchanged, verified_order
 from sframe_spark.values.decode import decode
 
-# Checks the order of materialised rows, range by range.
+# Verification of the order of materialised rows, range by range.
 
 
 def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, list[tuple[object, object]]] | None:
-    """The first row of a materialised node that is out of order, with the values of each key before and at it; None when there is none.
+    """Return the first row of a materialised node that is out of order, with each key's value in the row before it and in itself; None if there is
+    none.
 
-    Few rows are looked at on the driver, more by one task for each range; a range begins with the last row of the one before.
+    Few rows are compared on the driver, more by one Spark task for each range; a range begins with the last row of the one before.
     """
     rows = known_rows(node)
     plan = Pipeline.of(node)
@@ -52,7 +53,7 @@ def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, 
 def break_in_range(
     plan: Pipeline, by: Sequence[tuple[int, bool]], start: int, stop: int, batch_rows: int
 ) -> tuple[int, list[tuple[object, object]]] | None:
-    """The first break within rows ``start..stop``."""
+    """Return the first break of the order within rows ``start`` to ``stop``, as :func:`find_break` does."""
     schema = plan.facts[-1].schema
     found = first_break(PipelineRunner(plan).stream(start, stop, batch_rows), schema, by)
     if found is None:
@@ -61,16 +62,16 @@ def break_in_range(
     return start + found[0], [(before, at) for before, at in values]
 
 
-# Change detection: external files must still be those whose statistics plans rely on.
+# Change detection: the statistics that plans rely on are those of unchanged external files.
 
 
 def require_unchanged_files(root: PlannerNode) -> None:
-    """Make sure that the files below a node are as they were when their statistics were taken; once for each look, before the laws use these.
+    """Require that the files below a node are as they were when their statistics were read; checked once for each action, before laws use these.
 
     Raises
     ------
     StorageError
-        If one has gone, or is another one.
+        If a file is missing or has changed.
     """
     if not root.reads_files:
         return
@@ -81,41 +82,41 @@ def require_unchanged_files(root: PlannerNode) -> None:
 
 
 def watched_manifests(root: PlannerNode) -> list[Manifest]:
-    """The datasets below a node of which others may change the files."""
+    """Return the manifests of datasets below a node whose files others may change."""
     with GRAPH_LOCK:
         found = [node.operator.manifest for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
         return list({manifest.identity: manifest for manifest in found if manifest.watched}.values())
 
 
 def watched_by_sources(root: PlannerNode) -> list[Watched]:
-    """What else sources below a node read that others may change."""
+    """Return the other external inputs of sources below a node that others may change."""
     with GRAPH_LOCK:
         found = [node.operator.watched for node in postorder([root]) if isinstance(node.operator, Source)]
     return list({watched.identity: watched for watched in found if watched is not None}.values())
 
 
-# So many rows are compared here in less time than a Spark that has not been started needs for it.
+# Comparing so many rows in this process takes less time than starting Spark.
 MAX_ROWS_HERE = 16_000_000
-# Rows looked at before tasks are started, since most orders that do not hold break at once.
+# Rows to compare before tasks are started, as most orders that do not hold are broken within the first rows.
 FIRST_ROWS = 131_072
 
 
 def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
-    """Find out which orders hold that the files below a graph claim, as far as its operators, or its user, could use them.
+    """Verify the orders that external files below a graph claim, as far as operators of the graph, or its user, could use them.
 
-    One pass over the columns of an order, which comes before planning and outside of the lock.
+    Takes one pass over the columns of an order, before planning and without holding the lock.
 
     Parameters
     ----------
     root
-        The graph; sources in it learn what was found.
+        The graph; its sources record the verified orders.
     asked
-        Columns of its result whose order is asked for.
+        Positions of columns of the result whose order is asked for.
 
     Raises
     ------
     StorageError
-        If the files are others than those that were opened, or damaged.
+        If a file has changed since it was opened, or is damaged.
     """
     with GRAPH_LOCK:
         if not any(_may_claim(node) for node in postorder([root])):
@@ -129,7 +130,7 @@ def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
     known = {identity: order for identity, (manifest, columns) in found.items() if (order := compared_order(manifest, columns)) is not manifest.order}
     if not known:
         return
-    # What was read is what was opened.
+    # The compared rows must be those of the files that were opened.
     require_unchanged_files(root)
     with GRAPH_LOCK:
         for node, _ in wanted:
@@ -139,7 +140,7 @@ def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
 
 
 def _learn(node: PlannerNode, operator: SegmentSource, found: RecordedOrder) -> None:
-    """Let a source know what was found, beside what it has learnt meanwhile."""
+    """Add the verified orders to a source, which may have got others meanwhile."""
     order = operator.manifest.order
     for ordering in found.orderings:
         order = order.and_ordering(ordering)
@@ -149,20 +150,22 @@ def _learn(node: PlannerNode, operator: SegmentSource, found: RecordedOrder) -> 
 
 
 def _may_claim(node: PlannerNode) -> bool:
-    """True for all rows of files of others; part of them may be much less work than comparing all."""
+    """Return whether a node is a source of all rows of an external dataset; for a part of the rows, verifying the order of all may be more work than
+    it saves.
+    """
     operator = node.operator
     return isinstance(operator, SegmentSource) and bool(operator.manifest.watched) and (operator.start, operator.stop) == (0, operator.manifest.rows)
 
 
 def compared_order(manifest: Manifest, columns: Iterable[int]) -> RecordedOrder:
-    """What is known of a dataset's order once the orders that it claims by some columns are compared with its rows.
+    """Return what is known of a dataset's order after comparing its rows with the orders that it claims by some columns.
 
     Parameters
     ----------
     manifest
         The dataset.
     columns
-        Positions of columns; what is known by one is not asked again.
+        Positions of columns. If an order by a column is known or was compared before, it is not compared again.
     """
     order = manifest.order
     known = {ordering[0][0] for ordering in order.orderings if ordering} | {claim[0][0] for claim, _ in order.compared}
@@ -186,14 +189,14 @@ def _compare(manifest: Manifest, claim: tuple[tuple[int, bool], ...]) -> Verifie
 
 
 def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple[PlannerNode, frozenset[int]]]:
-    """Sources of files of others with the columns of their datasets whose order operators above could use.
+    """Return the sources of external files, each with the columns of its dataset whose order operators above could use.
 
     Parameters
     ----------
     root
         The graph.
     asked
-        Columns of its result whose order is asked for.
+        Positions of columns of the result whose order is asked for.
 
     Examples
     --------
@@ -217,7 +220,9 @@ def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple
 
 
 def _used_by(node: PlannerNode) -> Iterator[Origin]:
-    """Columns of inputs, with their slots, whose order spares an operator work: the first of an order, and those that follow one value."""
+    """Yield the columns of inputs, as pairs of slot and position, whose order saves an operator work: the first of an order, and those after constant
+    ones.
+    """
     for slot, by in node.operator.useful_orders([child.facts for child in node.inputs]):
         known = properties_of(node.inputs[slot]).order if len(by) > 1 else None
         for column in by:
@@ -227,7 +232,7 @@ def _used_by(node: PlannerNode) -> Iterator[Origin]:
 
 
 def _passed_down(node: PlannerNode, columns: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Columns of inputs, with their slots, whose order could be that of some columns of a node."""
+    """Yield the columns of inputs, as pairs of slot and position, whose order could determine the order of some columns of a node."""
     wanted = sorted(columns)
     if not wanted or not node.inputs or _takes_few(node):
         return
@@ -238,12 +243,12 @@ def _passed_down(node: PlannerNode, columns: Iterable[int]) -> Iterator[tuple[in
         elif node.operator.row_wise:
             below = node.operator.input_columns([column], [child.facts for child in node.inputs])
             behind = [(slot, place) for slot, places in enumerate(below) for place in places]
-            # What is made of one column may rise with it.
+            # A value that is computed from one column may rise with it.
             if len(behind) == 1:
                 yield behind[0]
 
 
 def _takes_few(node: PlannerNode) -> bool:
-    """True for a slice for which reading all rows of a column would be most of the work."""
+    """Return whether a node is a slice of so few rows that reading a whole column would be most of the work."""
     rows, below = node.length.at_most, node.inputs[0].length.rows
     return node.operator.row_range is not None and rows is not None and below is not None and 2 * rows < below

@@ -1,1 +1,1 @@
-"""What the engine asks of Spark: jobs and queries, whether its processes see our files, and how many rows they made."""
+"""How the engine uses Spark: it runs jobs and queries, and checks that executors see the driver's files and that all rows were written."""

@@ -1,4 +1,4 @@
-"""Spark actions that Ctrl-C cancels, with Spark's errors translated to one readable line."""
+"""Running Spark actions so that Ctrl-C cancels them, and turning Spark's errors into readable ones of one line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sframe_spark.udf.errors import error_transport
 LONGEST = 600
 TRACEBACK = "Traceback (most recent call last):"
 
-# What stands around the words that tell what happened: where Py4J was, which task was lost, names of Java classes, Spark's codes.
+# What Spark puts around the cause of an error: the Py4J call, the lost task, names of Java classes, error codes.
 _AROUND = re.compile(
     r"An error occurred while calling \S+"
     r"|Job aborted due to stage failure: Task .*? most recent failure: Lost task .*?\): "
@@ -35,7 +35,7 @@ _FRAME = re.compile(r"\s*(?:at |\.\.\. \d+ more)")
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """True for an error that Spark, or the bridge to its JVM, has raised.
+    """Return whether an error was raised by PySpark or by Py4J.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def is_of_spark(error: BaseException) -> bool:
 
 
 def in_one_line(text: str) -> str:
-    """The telling words of a Spark error, without stacks and codes.
+    """Return the cause that a Spark error names, without stack traces and error codes.
 
     Examples
     --------
@@ -63,12 +63,12 @@ def in_one_line(text: str) -> str:
     shortened = text.partition("Driver stacktrace:")[0].partition("JVM stacktrace:")[0]
     lines = (_AROUND.sub("", line).strip(" :") for line in shortened.splitlines() if not _FRAME.match(line))
     found = " ".join(list(dict.fromkeys(filter(None, lines)))[:3])[:LONGEST]
-    # Spark advises settings that show where in Python it was, which tells nothing of a process that was killed.
+    # Spark advises settings that show where in Python the worker was, which does not help if it was killed.
     return f"{_WORKER_ENDED} each time that it was tried: {_WHY_WORKERS_END}" if found.startswith(_WORKER_ENDED) else found
 
 
 def raised_in_python(text: str) -> str:
-    """The exception that a traceback ends with.
+    """Return the exception at the end of a Python traceback.
 
     Examples
     --------
@@ -79,20 +79,20 @@ def raised_in_python(text: str) -> str:
     return next((line for line in last.splitlines() if line and not line[0].isspace()), text)[:LONGEST].strip()
 
 
-# Actions of Spark: run so that Ctrl-C ends them, their errors told as ours.
+# Actions of Spark that Ctrl-C cancels, with translated errors.
 
 Value = TypeVar("Value")
 
 
 def run_spark(action: Callable[[], Value], description: str, location: str | None = None) -> Value:
-    """Run a Spark action, which may write to a location, so that Ctrl-C cancels it and its errors are ours."""
+    """Run a Spark action, which may write to ``location``; Ctrl-C cancels it, and its errors are translated by :func:`translated_errors`."""
     with translated_errors(description, location):
         return run_cancellable(action, description)
 
 
 @contextmanager
 def translated_errors(description: str, location: str | None = None) -> Iterator[None]:
-    """Raise errors of users' functions as they were raised in the worker, and Spark's own as one readable line."""
+    """Raise an error that a worker sent as it was raised there, and any other error of Spark as an SFrameError with one readable line."""
     try:
         yield
     except SFrameError:

@@ -1,4 +1,4 @@
-"""Checks of Spark's executors: probe tasks, which need no installed package, report versions and visible files; a missing package is sent."""
+"""Checks of Spark's executors by small tasks that report versions and visible files; executors without this package are sent it."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from sframe_spark.session.session import get_packages, ship
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 
-# A task stays long enough for the others of its wave to be given to other executors.
+# Each task sleeps so long that the other tasks of its wave are given to other executors.
 SECONDS_OF_A_TASK = 0.3
 LARGEST_PART_READ = 65_536
 
 
 @attrs.frozen
 class Answer:
-    """What one task found.
+    """The report of one task.
 
     Parameters
     ----------
     host
-        Name of its machine.
+        Host name of the task's machine.
     place
-        Its working directory: one for each executor of a machine.
+        The task's working directory; each executor of a machine has its own.
     python, pyarrow, package
-        Versions that it runs; of the package None where it cannot be imported.
+        Versions that the task runs. ``package`` is None where this package cannot be imported.
     trouble
-        What went wrong with the files, or with the import; empty: nothing.
+        What failed when files were read or written, or at the import; empty if nothing did.
     content
-        What it read.
+        What the given function read; empty if none was given, or if it failed.
     written
-        Name of the file that it wrote, which holds what it read; empty: none.
+        Name of the file that the task wrote, with ``content`` in it; empty if none was written.
     missing
-        Name of the module that is not installed, where the package cannot be imported for want of it; empty: none.
+        Name of the module whose absence makes the import of this package fail; empty if there is no such module.
     """
 
     host: str
@@ -67,24 +67,26 @@ class Answer:
 
     @classmethod
     def of_text(cls, text: str) -> Answer:
-        """The answer as a task sent it."""
+        """Return the answer that a task sent as JSON."""
         return cls(**json.loads(text))
 
     @property
     def executor(self) -> str:
-        """Which executor answered, for a message."""
+        """The executor that answered, for a message."""
         return f"{self.host} (working in {self.place})"
 
 
 def versions() -> dict[str, str]:
-    """What this process runs, by the names of an answer; of Python's version what Spark compares."""
-    # Complete by now, although this module is one of its lower layers.
+    """Return the versions that this process runs, by the field names of :class:`Answer`; of Python only the major and minor version, which Spark
+    compares.
+    """
+    # The package is fully imported by now, although this module is imported while it is.
     package = importlib.import_module("sframe_spark").__version__
     return {"python": ".".join(map(str, sys.version_info[:2])), "pyarrow": pa.__version__, "package": package}
 
 
 def reading(file: str) -> Callable[[], str]:
-    """A function that tells what a process sees of a file: its size and a checksum of its end, where Parquet keeps what it is."""
+    """Return a function that reads a file's size and a checksum of its last bytes, where Parquet files have their footer."""
     part = LARGEST_PART_READ
 
     def read() -> str:
@@ -100,7 +102,9 @@ def reading(file: str) -> Callable[[], str]:
 
 
 def file_states_of(files: Sequence[str]) -> Callable[[], str]:
-    """A function that tells which file a process sees at each path, by what tells one content from another (:class:`FileState`), or why none."""
+    """Return a function that reports, as JSON, the size, modification time and inode (see :class:`FileState`) of the file at each path, or why it
+    cannot be read.
+    """
     paths = list(files)
 
     def read_states() -> str:
@@ -120,7 +124,7 @@ def file_states_of(files: Sequence[str]) -> Callable[[], str]:
 
 
 def writing(directory: str) -> Callable[[str], str]:
-    """A function that writes a text into a new file of a directory, and gives the file's name."""
+    """Return a function that writes a string to a new file of a directory, and returns the file's name."""
 
     def write(content: str) -> str:
         import os
@@ -135,9 +139,9 @@ def writing(directory: str) -> Callable[[str], str]:
 
 
 def answering(read: Callable[[], str] | None, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function of tasks that looks at files, writes what it read into a file of a directory, and answers.
+    """Return a function for Spark tasks that calls ``read``, writes what it returned to a file of a directory, and yields its report.
 
-    It travels as a whole, where a function of a module would be imported: a worker without this package answers too.
+    The function is pickled by value, where a function of a module would be imported: so workers without this package can run it.
     """
     write = None if directory is None else writing(directory)
     seconds = SECONDS_OF_A_TASK
@@ -177,26 +181,26 @@ def answering(read: Callable[[], str] | None, directory: str | None) -> Callable
 
 
 def this_host() -> str:
-    """The name of this machine, for a message."""
+    """Return this machine's host name, for a message."""
     return platform.node()
 
 
-# This package, and what of others its import needs and is only Python, as an archive that Spark sends to executors without it.
+# The archive that is sent to executors without this package: the package, and the pure Python packages that its import needs.
 
-# What is sent: other packages that we need are compiled, and cannot be imported from an archive.
+# The packages in the archive. Other packages that we need are compiled, and cannot be imported from an archive.
 SENT_MODULES = ("sframe_spark", "attr", "attrs")
 _SUFFIXES = (".py", ".properties")
-# The least that an archive can say.
+# The earliest time that a zip archive can store.
 _TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def archive_bytes() -> bytes:
-    """The archive: of the same files always the same bytes.
+    """Return the archive's bytes, which are always the same for the same files.
 
     Raises
     ------
     StorageError
-        If a package is not in a directory, where its files could be read.
+        If a package is not installed as a directory of files.
     """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -212,12 +216,12 @@ def archive_bytes() -> bytes:
 
 
 def _places() -> tuple[Path, ...]:
-    """Where the packages are, in the order of their names."""
+    """Return the directories of the packages, in the order of SENT_MODULES."""
     return Path(__file__).parents[2], Path(attr.__file__).parent, Path(attrs.__file__).parent
 
 
 def write_archive(directory: str) -> str:
-    """Write the archive into a directory, under a name that tells its content, and return its path."""
+    """Write the archive into a directory, under a name with a checksum of its content, and return its path."""
     content = archive_bytes()
     path = os.path.join(directory, f"sframe_spark-{hashlib.sha256(content).hexdigest()[:16]}.zip")
     with open(path, "wb") as file:
@@ -225,22 +229,23 @@ def write_archive(directory: str) -> str:
     return path
 
 
-# Before functions go to Spark's executors: their Python runs the versions that ours does, and is sent this package where only that is missing.
+# Checks before functions are sent to executors: their Python must have the same versions as ours; where only this package is missing, they are sent
+# it.
 
 SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
-# What Python, and Spark's worker, say where packages are not as they should be.
+# Parts of the errors that Python and Spark's workers raise where packages are missing or have other versions.
 _OF_IMPORTS = ("ModuleNotFoundError", "ImportError", "No module named", "Python in worker", "Cannot run program")
 _OWN_PACKAGES = re.compile(rf"No module named '({'|'.join(('pyarrow', 'numpy', 'networkx', *SENT_MODULES))})\b")
 NAMES_OF_VERSIONS = {"python": "Python", "pyarrow": "pyarrow", "package": "sframe_spark"}
 
 
 def require_python() -> None:
-    """Make sure that executors can run functions of ours; they are asked once in a session.
+    """Make sure that executors can run functions of this package. They are asked once in a session.
 
     Raises
     ------
     NotSharedError
-        If they cannot, naming a machine and what differs.
+        If they cannot; the message names a machine and what differs.
     """
     require_python_of_tasks()
     check_python_once()
@@ -249,7 +254,10 @@ def require_python() -> None:
 
 
 def check_python_once() -> None:
-    """Ask executors, once in a session, what Python they run, and send them what is missing; a query may need no Python."""
+    """Ask executors once in a session for their versions, and send them this package if they lack it.
+
+    A mismatch is recorded, not raised, as a query may need no Python.
+    """
     if not get_packages().checked and not is_one_process(get_session()):
         _ask_python()
 
@@ -257,7 +265,7 @@ def check_python_once() -> None:
 def _ask_python() -> None:
     packages = get_packages()
     try:
-        # What differs is told before what is not there.
+        # Answers with a version mismatch come first, as that is to be reported rather than a missing package.
         for answer in sorted(answers(None, None), key=lambda answer: not difference(answer)):
             require_same_versions(answer)
     except NotSharedError as error:
@@ -266,9 +274,10 @@ def _ask_python() -> None:
 
 
 def check_python_again(failure: str) -> None:
-    """Ask executors once more after a failure that Python tells of: one may have come that is not like the others.
+    """Ask executors for their versions once more after a failure that may be due to missing packages: an executor with other packages may have
+    joined.
 
-    Those of one process were not asked before: what runs their Python is mostly what runs the user's, but another one where it is not on the path.
+    Executors in this process's JVM were not asked before. Their Python is mostly the user's, but another one if that is not on the path.
 
     Raises
     ------
@@ -279,28 +288,28 @@ def check_python_again(failure: str) -> None:
         get_packages().trouble = ""
         _ask_python()
         require_python()
-        # A user's DataFrame may name a Python that is not that of our sessions, which answers well.
+        # A user's DataFrame may use another Python than our sessions do, and that of our sessions answers without a mismatch.
         if lacking := _OWN_PACKAGES.search(failure):
             raise NotSharedError(f"{failure}; functions of ours need {lacking[1]} in the Python of Spark's workers: {SAME_VERSIONS}")
 
 
 def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
-    """What executors find; those that lack nothing but this package are sent it, and asked again.
+    """Return the answers of executors. Where only this package is missing, they are sent it and asked again.
 
     Parameters
     ----------
     read, directory
-        What tasks look at, and where they write; None: nothing.
+        The function that tasks call to read files, and the directory to write to; None reads or writes nothing.
 
     Raises
     ------
     NotSharedError
-        If they cannot answer.
+        If they cannot be asked.
     """
     found = _ask(read, directory)
     if get_packages().archive is None and any(is_without_package(answer) for answer in found) and not any(map(difference, found)):
         handle = temporary_store().new_dataset()
-        # Executors that come later fetch it too.
+        # Executors that join later fetch the archive, too.
         temporary_store().keep(handle)
         with translate_os_errors("write the package into", handle.directory):
             archive = write_archive(handle.directory)
@@ -310,8 +319,8 @@ def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answe
 
 
 def _ask(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
-    """What executors find: as many tasks as run at a time, each of which lasts until the others have started."""
-    # Credentials, for one, that the user has just set.
+    """Return the answers of as many tasks as run at a time; each lasts until the others have started."""
+    # The user may have changed settings, for instance credentials.
     follow_user()
     session = get_session()
     tasks = default_parallelism(session)
@@ -328,12 +337,14 @@ def _ask(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
 
 
 def is_without_package(answer: Answer) -> bool:
-    """True where this package, or one that goes along with it, is not installed."""
+    """Return whether the executor lacks only this package, or one that is sent along with it."""
     return answer.package is None and answer.missing.split(".")[0] in SENT_MODULES
 
 
 def difference(answer: Answer) -> str:
-    """What an executor has in another version, or why it has none; empty where it is the same, or not installed at all."""
+    """Return how an executor's versions differ from ours, or why this package fails to import there; empty if nothing differs or only this package is
+    missing.
+    """
     for name, own_package in versions().items():
         theirs = getattr(answer, name)
         if theirs is None and not is_without_package(answer):
@@ -344,12 +355,12 @@ def difference(answer: Answer) -> str:
 
 
 def require_same_versions(answer: Answer) -> None:
-    """Let an executor pass that runs the same packages.
+    """Require that an executor runs the same versions as this process, and has this package.
 
     Raises
     ------
     NotSharedError
-        If it does not, naming it and what differs.
+        If it does not; the message names the executor and what differs.
     """
     found = difference(answer) or ("" if answer.package is not None else f"{answer.trouble}, where {this_host()} has {versions()['package']}")
     if found:

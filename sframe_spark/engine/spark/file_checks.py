@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# Rows that Spark says it wrote against rows that are found: files that only an executor sees are rows lost, and nobody else would say so.
+# Comparison of the rows that Spark counted while writing with the rows in the files found: files that only an executor sees would be lost rows, and
+# no other check finds them.
 
 ROWS = "rows"
 
@@ -67,12 +68,12 @@ SHARED_DIRECTORY = (
 
 @attrs.frozen(eq=False)
 class ObservedRows:
-    """Rows that pass through a DataFrame while an action runs on it.
+    """A DataFrame that counts its rows while an action runs on it.
 
     Parameters
     ----------
     df
-        The DataFrame to run the action on, once.
+        The DataFrame to run the action on, only once.
     """
 
     df: DataFrame
@@ -80,15 +81,15 @@ class ObservedRows:
 
     @property
     def count(self) -> int | None:
-        """How many rows passed, after the action; None when Spark did not tell.
+        """The number of rows, after the action; None when Spark did not report it.
 
-        Spark adds what the first attempt of each task that succeeds has counted: failed and speculative ones do not count.
+        Spark adds up the counts of the first successful attempt of each task; failed and speculative attempts do not count.
         """
         return self._metrics().get(ROWS)
 
 
 def observed_rows(df: DataFrame) -> ObservedRows:
-    """A DataFrame of the same rows that counts them."""
+    """Return a DataFrame of the same rows that counts them."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
@@ -97,23 +98,23 @@ def observed_rows(df: DataFrame) -> ObservedRows:
 
 
 def require_all_rows(entries: Sequence[SegmentEntry], counted: int | None, expected: int | None, directory: str) -> None:
-    """Let files pass that hold every row that Spark wrote.
+    """Require that the files found hold every row that Spark wrote.
 
     Parameters
     ----------
     entries
-        What this process finds in the directory.
+        The files that this process finds in the directory.
     counted
-        Rows that Spark counted while it wrote; None when it did not tell.
+        The number of rows that Spark counted while it wrote; None when it did not report one.
     expected
-        Rows that there must be; None where that was not known before.
+        The number of rows that there must be; None if it was not known before.
     directory
-        Where Spark wrote.
+        The directory that Spark wrote to.
 
     Raises
     ------
     StorageError
-        If rows are missing, or nobody knows whether any are.
+        If rows are missing, or if Spark reported no count.
     """
     found = sum(entry.rows for entry in entries)
     host = platform.node()
@@ -128,23 +129,23 @@ def require_all_rows(entries: Sequence[SegmentEntry], counted: int | None, expec
 
 
 def require_known_rows(found: int, expected: int | None, done: str, outcome: str = "") -> None:
-    """Let as many rows pass as were known to be there before Spark read them.
+    """Require that Spark read or wrote as many rows as were known beforehand.
 
     Parameters
     ----------
     found
-        How many rows there are now.
+        The number of rows now.
     expected
-        How many there must be; None where that was not known before.
+        The number that there must be; None if it was not known before.
     done
-        What Spark has done.
+        What Spark has done, for the message.
     outcome
-        What the error says has become of it.
+        What became of the result, for the message.
 
     Raises
     ------
     StorageError
-        If there are others.
+        If the numbers differ.
     """
     if expected is not None and found != expected:
         raise StorageError(
@@ -154,26 +155,26 @@ def require_known_rows(found: int, expected: int | None, done: str, outcome: str
 
 
 def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:
-    """Make sure that Spark's processes and this one see each other's files in a directory, and run the same packages.
+    """Require that Spark's processes and this one see each other's files in a directory, and run the same packages.
 
     Parameters
     ----------
     directory
-        A directory of ours, about to be written; its neighbours, in the directory above it, are then taken to be shared too.
+        A directory of this package, about to be written. On success, other directories in the same parent directory count as shared, too.
     advice
-        What to do where they do not.
+        The end of the message if they do not: what the user can do.
 
     Raises
     ------
     NotSharedError
-        If they do not, naming a machine, the directory and the option to set.
+        If they do not; the message names a machine, the directory and the option to set.
     """
     above = os.path.dirname(directory)
     if is_remote_location(directory) or is_one_process(get_session()) or (above, "written") in get_reached():
         return
     holder = Holder()
     with translate_os_errors("create a directory in", above):
-        # Beside the dataset, so that what cannot be removed is never published; its name says whose it is.
+        # In the parent directory, so that this test's files can never be published with the dataset; the name says which process owns it.
         place = own_hidden_directory(above, holder)
     try:
         _exchange(place, above, advice)
@@ -184,12 +185,12 @@ def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:
 
 
 def require_readable(root: PlannerNode) -> None:
-    """Make sure that Spark's processes see the files of all sources of a plan, and run the same packages.
+    """Require that Spark's processes see the files of all sources of a plan, and run the same packages.
 
     Raises
     ------
     NotSharedError
-        If they do not, naming a machine, the directory and the option to set.
+        If they do not; the message names a machine, the directory and the option to set.
     StorageError
         If rows are in the memory of this process.
     """
@@ -200,7 +201,8 @@ def require_readable(root: PlannerNode) -> None:
         if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.rows and not is_remote_location(node.operator.manifest.directory):
             manifest = node.operator.manifest
             file = join(manifest.directory, next(entry.file for entry in manifest.segments if entry.rows))
-            # Files of others are not in a directory of ours, whose neighbours are shared too.
+            # Datasets of this package share a parent directory, so one check covers its other datasets; of external files only their own directory is
+            # covered.
             _require_seen(file, os.path.dirname(manifest.directory) if manifest.has_key else os.path.dirname(file))
         elif isinstance(node.operator, Source) and node.operator.shared_file is not None:
             _require_seen(node.operator.shared_file, os.path.dirname(os.path.dirname(node.operator.shared_file)))
@@ -226,14 +228,14 @@ def _require_seen(file: str, above: str) -> None:
 
 
 def why_not_in_tasks(files: Mapping[str, str]) -> str:
-    """Return why tasks cannot do what this process can: read files of others, and write rows that it sees; empty: they can.
+    """Return why Spark's tasks could not read some external files, or write files that this process sees; empty if they can.
 
-    A directory that one of Spark's processes does not see as this one does is not asked about again. What else is amiss may be mended.
+    A directory that is known to look different to an executor is not checked again. Other failures are, as they may have been repaired.
 
     Parameters
     ----------
     files
-        One file of each directory; others in it are taken to be there too, and compared by whoever reads them.
+        One file of each directory. The directory's other files are assumed to be visible, too; they are compared when they are read.
     """
     reached = get_reached()
     others = [directory for directory in files if (directory, "not seen") in reached]
@@ -253,12 +255,12 @@ def why_not_in_tasks(files: Mapping[str, str]) -> str:
 
 
 def _seen_otherwise(files: Mapping[str, str]) -> dict[str, str]:
-    """Return the directories in which an executor does not see the file that this process sees, with what it sees, in words.
+    """Return the directories where an executor sees no file, or another one, at the given path; each with a description for a message.
 
     Raises
     ------
     StorageError
-        If an executor runs other packages, or a file is no longer there.
+        If an executor runs other packages, or a file no longer exists.
     """
     for file in files.values():
         with translate_os_errors("read", file):
@@ -277,7 +279,9 @@ def _seen_otherwise(files: Mapping[str, str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def rechecking_after_failure(root: PlannerNode, directory: str | None) -> Iterator[None]:
-    """Let a failure in the block be told by the executor that is its cause, where one now says that it sees no files of ours."""
+    """When the block fails, check executors again, and raise an error that names the cause if one of them lacks packages or does not see this
+    process's files.
+    """
     try:
         yield
     except ExecutionError as error:
@@ -293,7 +297,7 @@ def rechecking_after_failure(root: PlannerNode, directory: str | None) -> Iterat
 
 
 def _ask_again(root: PlannerNode, directory: str | None) -> None:
-    """Ask anew, if anything was asked before."""
+    """Repeat the check of shared directories, if one was made in this session."""
     if not get_reached():
         return
     get_reached().clear()
@@ -307,7 +311,7 @@ def _ask_again(root: PlannerNode, directory: str | None) -> None:
 
 
 def _exchange(place: str, above: str, advice: str) -> None:
-    """Write a file, let tasks and a query read it and write others, and read those."""
+    """Let executors and a Spark query read a file of the driver, and let the driver read files of theirs."""
     token, file = uuid.uuid4().hex, join(place, "driver.parquet")
     with translate_os_errors("write", file):
         pq.write_table(pa.table({"token": [token]}), file)
@@ -324,7 +328,7 @@ def _exchange(place: str, above: str, advice: str) -> None:
 
 
 def _copy_by_query(file: str, copied: str, above: str, advice: str) -> None:
-    """Let Spark itself read and write: its file systems are others than those of Python."""
+    """Copy a file by a Spark query, as Spark reads and writes through other file systems than Python does."""
     reader = get_session().read.schema("token string")
     try:
         with interrupts_deferred():
@@ -337,7 +341,7 @@ def _copy_by_query(file: str, copied: str, above: str, advice: str) -> None:
 
 
 def _check(answer: Answer, expected: str, above: str, advice: str = SHARED_DIRECTORY) -> None:
-    """Let an answer pass that comes of the same file and the same packages."""
+    """Require that an executor read the same content and runs the same packages."""
     if answer.content and answer.content != expected:
         raise _not_shared(f"Spark's executor on {answer.executor} sees another file there than {this_host()}", above, advice)
     if not answer.content or (answer.trouble and answer.package is not None):
@@ -356,25 +360,26 @@ def _holds(file: str, content: str) -> bool:
 
 
 def _tokens(directory: str) -> list[str]:
-    """What Parquet files in a directory hold; nothing where there is none."""
+    """Return the tokens in the Parquet files of a directory; empty if it does not exist."""
     if not os.path.isdir(directory):
         return []
     files = [join(directory, name) for name in sorted(os.listdir(directory)) if name.endswith(".parquet")]
     return [token for file in files for token in pq.read_table(file).column("token").to_pylist()]
 
 
-# The files that a user's DataFrame reads, as Spark names them: found in its plan, without a job.
+# The files that a user's DataFrame reads, as Spark names them. They are found in its plan, without a job.
 
 
 def files_with_columns(df: DataFrame, first: str, other: str) -> list[str]:
-    """Return the files of others that a DataFrame reads, and whose first column, and another one, have these names; ours read none by these.
+    """Return the files that a DataFrame reads whose columns include ``other`` and one named ``first``, except files that this package's own frames
+    read.
 
-    A server tells of files only, so a DataFrame over Connect is asked where its own columns have the names.
+    A Spark Connect server lists files only, so there the DataFrame's own columns must have these names.
     """
     if is_remote(df.sparkSession):
         return _files_named_by_server(df) if {first, other} <= set(df.columns) else []
     leaves = df._jdf.queryExecution().analyzed().collectLeaves()
-    # One call of the JVM tells of most plans that they read nothing of the kind.
+    # One call of the JVM rules out most plans.
     if f"[{first}#" not in leaves.mkString("\n"):
         return []
     gateway = df.sparkSession.sparkContext._gateway
@@ -386,10 +391,10 @@ def files_with_columns(df: DataFrame, first: str, other: str) -> list[str]:
 def _files_named_by_server(df: DataFrame) -> list[str]:
     from pyspark.errors import PySparkException
 
-    # What frames of ours became is read by options of ours.
+    # Frames of this package are read with options of their own.
     if next(iter(FRAME_SCAN)) in str(df._plan.to_proto(df.sparkSession.client)):
         return []
-    # Spark optimizes the query to tell, and whatever is wrong with it is told where its rows are looked at.
+    # Spark optimizes the query to list its files; an error in it is raised when its rows are computed.
     with contextlib.suppress(PySparkException):
         return list(df.inputFiles())
     return []
@@ -412,30 +417,31 @@ def _each(found: Any) -> Iterator[Any]:
 
 
 def _texts(gateway: Any, array: Any) -> list[str]:
-    """The URIs in an array of the JVM, in one call: each item would be another."""
-    # By its whole name: each part would be a question to the JVM.
+    """Return the URIs in a JVM array by one call, as each item would take a call."""
+    # Looked up by its full name, as each part would take a call of the JVM.
     wrapped = getattr(gateway.jvm, "scala.collection.immutable.ArraySeq").unsafeWrapArray(array)
     return list(filter(None, wrapped.mkString("\n").split("\n")))
 
 
-# Before Spark reads files of ours: their page headers, which no check sum that Spark knows covers, are compared with those of the manifest.
+# Checks of this package's files before Spark reads them: Spark verifies no checksums of page headers, so they are compared with those in the
+# manifest.
 
-# Files that take more than this are checked by tasks: for fewer, starting these takes longer.
+# Limit in bytes for checking files on the driver; more are checked by tasks, which take a while to start.
 MAX_BYTES_CHECKED_LOCALLY = 128 << 20
-# More works than this have no more to share out, and each is sent by itself.
+# The largest number of check tasks; each may check several files.
 MAX_CHECK_TASKS = 4_096
 
 
 def require_valid_pages(root: PlannerNode) -> None:
-    """Check what the driver does not know to be sound of the files of all sources of a plan, if that is much.
+    """Check those page headers of a plan's source files that are not known to be valid, if the files are large.
 
     Raises
     ------
     StorageError
-        If a file is missing, damaged or another one.
+        If a file is missing, damaged or replaced by another one.
     """
     stored = [scanned(node.operator) for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
-    # What tasks of ours read they check as they read it.
+    # Files in remote locations are read by tasks of this package, which check them as they read.
     checks = [check for source in stored if not is_remote_location(source.manifest.directory) for check in page_checks(source)]
     if not are_much(checks):
         return
@@ -448,19 +454,19 @@ def require_valid_pages(root: PlannerNode) -> None:
 
 
 def check_tasks(checks: Sequence[PageCheck]) -> list[Callable[[], None]]:
-    """Checks as works: one for each file, or for some where there are very many."""
+    """Return functions that run the checks: one for each file, or one for several files where there are very many."""
     count = min(len(checks), MAX_CHECK_TASKS)
     edges = [len(checks) * number // count for number in range(count + 1)]
     return [PageChecks(tuple(check.sent() for check in checks[start:stop])).run for start, stop in itertools.pairwise(edges)]
 
 
 def are_much(checks: list[PageCheck]) -> bool:
-    """True when the files of some checks have more bytes than are checked here, or nobody knows how many."""
+    """Return whether the files of some checks are too large to be checked on the driver, or of unknown size."""
     known = [check.entry.size for check in checks if check.entry.size is not None]
     return len(known) < len(checks) or sum(known) > MAX_BYTES_CHECKED_LOCALLY
 
 
 def due_checks(checks: list[PageCheck]) -> list[tuple[Identity, PageCheck]]:
-    """Checks of which the driver does not know that they pass, with the files as they are now."""
+    """Return the checks that are not known to pass, each with the current identity of its file."""
     found = [(check.file(), check) for check in checks]
     return [(file, check) for file, check in found if file is not None and check.is_due(file)]

@@ -1,4 +1,4 @@
-"""Independent tasks run as one Spark job."""
+"""Running independent tasks as one Spark job."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
 TaskWork = Callable[[], Any]
 
 TASKS_FOR_A_CORE = 4
-# Rows of so many bytes take a third of a second or more, and to start a task on a cluster some ten milliseconds.
+# To read so many bytes of rows takes a third of a second or more; to start a task on a cluster takes some ten milliseconds.
 BYTES_OF_A_TASK = 256 << 20
 
-# Number of the work, whether it failed, and its pickled result or its error's text.
+# The index of a callable, whether it failed, and its pickled result or its error as bytes.
 TaskOutcome = tuple[int, bool, bytes]
 
 
 def run_tasks(callables: Sequence[TaskWork], description: str, size: int | None = None) -> list[Any]:
     """Run independent tasks as one Spark job and return their results in order.
 
-    Starting a task costs more than a range of rows, so a core takes several pieces, one after the other. ``size`` is of the rows that all go through,
-    in bytes; None where nobody knows how long these take.
+    Starting a Spark task costs more than a row range does, so a task runs several callables one after the other. ``size`` is the number of bytes of
+    all rows that they read; None where it is unknown.
 
     Raises
     ------
     SFrameError
-        The first error of ours that a task met, as it was raised there.
+        The first error of this package's types that a task raised.
     ExecutionError
-        If what tasks are sent, or give, cannot be pickled.
+        If the callables or a result cannot be pickled, or if results are missing.
     """
     follow_user()
     require_python()
@@ -65,11 +65,12 @@ def run_tasks(callables: Sequence[TaskWork], description: str, size: int | None 
 
 
 def tasks_for(spark: SparkSession, callables: int, size: int | None) -> int:
-    """How many tasks do so many works.
+    """Return how many Spark tasks to start for a number of callables.
 
-    On this machine as many as there are cores: starting one takes about as long as a short work. On a cluster several for each core, as some take
-    longer than others, and one that fails is done again, but no more than are worth starting, and as many for each core, as ranges are equal: a third
-    task would take two cores as long as a fourth. One for each work where executors may yet come.
+    On one machine or a remote server: one for each core, as starting a task takes about as long as a short callable. With dynamic allocation: one for
+    each callable, as executors may yet join. On other clusters: several for each core, as some callables take longer than others and failed tasks are
+    repeated, but only as many as their size is worth. Unless there are fewer callables, the number is a multiple of the cores, so that no core runs
+    one task more than the others.
     """
     cores = default_parallelism(spark)
     if is_remote(spark) or is_one_process(spark):
@@ -81,10 +82,10 @@ def tasks_for(spark: SparkSession, callables: int, size: int | None) -> int:
 
 
 def shares_of(callables: int, tasks: int) -> list[range]:
-    """The numbers of the works of each task: neighbours, as many for each as for the next or one more.
+    """Return the indices of the callables of each task: consecutive ones, in shares whose sizes differ by one at most.
 
-    The longer shares are first, as Spark starts tasks in their order: ten works are five for each of two cores then in eight tasks as in two, where
-    a long one at the end would leave a core without work.
+    The longer shares are first, as Spark starts tasks in order. For example, two cores run ten callables of equal length, five each, as fast in eight
+    tasks as in two; with a longer share at the end, one core would be idle while it runs.
 
     Source: R. L. Graham, Bounds on multiprocessing timing anomalies (1969), longest processing time first.
 
@@ -99,7 +100,9 @@ def shares_of(callables: int, tasks: int) -> list[range]:
 
 
 def from_job(spark: SparkSession, packed_tasks: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
-    """Outcomes from a job without a query: nothing is planned or compiled, which takes half as long; a task is sent its own works."""
+    """Return the outcomes from a job without a query: nothing is planned or compiled, so it takes half as long, and each task is sent only its own
+    callables.
+    """
     transport, options = error_transport(), config.storage_options
 
     def run(of_task: Iterable[Sequence[tuple[int, TaskPayload]]]) -> Iterator[TaskOutcome]:
@@ -112,7 +115,7 @@ def from_job(spark: SparkSession, packed_tasks: Sequence[TaskPayload], shared: S
 
 
 def from_query(spark: SparkSession, packed_tasks: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
-    """Outcomes as rows of a query, for sessions that have no jobs of their own: those of a remote server; a task is sent all works."""
+    """Return the outcomes from a query, for sessions that cannot run jobs: those of a remote server. Every task is sent all callables."""
     transport, options, shares = error_transport(), config.storage_options, shares_of(len(packed_tasks), tasks)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -135,7 +138,7 @@ def outcomes_of(
     transport: ErrorTransport,
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[TaskOutcome]:
-    """Outcomes of some works, in a worker; ``options`` are those of file systems elsewhere, which it does not know."""
+    """Run some callables in a worker and yield their outcomes; ``options`` are those of remote file systems, which a worker does not know."""
     for number, packed_task in numbered:
         with config.using(storage_options=options or {}):
             outcome = outcome_of(number, packed_task.unpack(shared), transport)
@@ -145,16 +148,20 @@ def outcomes_of(
 
 @functools.lru_cache(maxsize=1)
 def set_modules_aside(modules: int) -> None:
-    """Leave what a worker has imported out of its collections of garbage, of which one follows each task: it would take 50 ms.
+    """Exclude a worker's imported modules from garbage collection, which follows each task and would take 50 ms.
 
-    Only when the number of modules is another one: what tasks bring is garbage when they end. What is garbage already would stay for ever.
+    Cached by the number of modules, so it runs again only when that number has changed: what tasks bring is garbage when they end. Existing garbage
+    is collected first, as it would stay forever.
     """
     gc.collect()
     gc.freeze()
 
 
 def outcome_of(number: int, work: TaskWork, transport: ErrorTransport) -> TaskOutcome:
-    """A work's pickled result, or its error when it is one of ours (others fail the task, so Spark retries it)."""
+    """Run a callable and return its pickled result, or its error if it is one of this package's types.
+
+    Other errors, and storage errors, fail the task, so that Spark retries it.
+    """
     try:
         result = work()
         try:
@@ -163,10 +170,10 @@ def outcome_of(number: int, work: TaskWork, transport: ErrorTransport) -> TaskOu
             message = f"what a task gives cannot be pickled ({type(error).__name__}: {error}): states and parts that operators make must be"
             raise ExecutionError(message) from error
     except StorageError as error:
-        # The task fails, so that Spark tries again on another machine; the last failure is told as what it is.
+        # The task fails, so that Spark tries again, perhaps on another machine; the driver then raises the last of these errors.
         raise CarriedError(transport.packed(error)) from None
     except SFrameError as error:
         return number, True, error_text(error).encode("ascii")
     except SystemExit as error:
-        # Spark would take it for a failure of the machine, and call the function three times more.
+        # Spark would take this for a failure of the machine, and call the function three more times.
         return number, True, error_text(process_ended(error)).encode("ascii")

@@ -1,4 +1,4 @@
-"""Spark queries: lowering a relational section, choosing the number of shuffle partitions, and fetching or writing its ordered rows."""
+"""Spark queries: lowering a section to a DataFrame, choosing the number of shuffle partitions, and fetching or writing its rows in order."""
 
 from __future__ import annotations
 
@@ -47,20 +47,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# Into how many partitions the exchanges of a query go: by the bytes that go into one, as far as these are known.
+# The number of shuffle partitions, chosen by how many bytes are exchanged, as far as that is known.
 
-# The most bytes that a partition of an exchange is to have, before compression. A sort merges what it spilled, with buffers for every spill, so a
-# partition of many times a task's memory does not fit a small heap.
+# The bytes that a shuffle partition should have at most, before compression. A sort merges its spilled runs with a buffer for each, so a partition of
+# many times a task's memory does not fit a small heap.
 PARTITION_BYTES = 128 << 20
 
-# No exchange has more. What a task writes for one partition takes 40 microseconds of a core to read (benchmarks/results/growth.md), the driver adds
-# up its bytes, and its index has eight of them, empty or not: of 8 TB, which 65,536 tasks write, that is a thousand million pieces of 8 kB.
+# The largest number of shuffle partitions. To read what one task wrote for one partition takes 40 microseconds of a core
+# (benchmarks/results/growth.md), the driver sums its bytes, and its index entry has eight bytes, empty or not: 8 TB written by 65,536 tasks are a
+# thousand million blocks of 8 kB.
 MAX_PARTITIONS = 1 << 14
 
-# How many times as many partitions as usual an exchange has of which nobody knows how much it is. Spark joins those that turn out small.
+# Factor for the default number of shuffle partitions where the exchanged bytes are unknown. Spark coalesces partitions that turn out to be small.
 UNKNOWN_TIMES = 16
 
-# Number of the row, and what Spark adds to each.
+# Bytes of a row's hidden key, and what Spark adds to each row.
 BYTES_OF_KEY = 24
 
 
@@ -71,11 +72,11 @@ class Flow:
     Parameters
     ----------
     most
-        The most bytes that are known to go into one, in Spark's memory.
+        The largest known size of the input of an exchange, in bytes of Spark's memory.
     is_complete
-        False where more may go into one, of which nobody knows how much.
+        False if some exchange may have more, unknown input.
     read
-        How many bytes the sources of the query have; None: unknown.
+        Bytes of all sources of the query; None if unknown.
     """
 
     most: float
@@ -83,7 +84,7 @@ class Flow:
     read: float | None
 
     def needs(self, usual: int) -> int:
-        """How many partitions the bytes need, where exchanges usually have so many.
+        """Return how many partitions are needed, where ``usual`` is the session's default.
 
         Examples
         --------
@@ -96,7 +97,7 @@ class Flow:
 
     @property
     def known_partitions(self) -> int:
-        """How many partitions the bytes need that are known."""
+        """The number of partitions that the known bytes need."""
         return math.ceil(min(self.most / PARTITION_BYTES, MAX_PARTITIONS))
 
     def __str__(self) -> str:
@@ -112,16 +113,16 @@ class Flow:
 
 
 def partitions_for(flow: Flow, usual: int, cores: int) -> int:
-    """How many partitions the exchanges of a query start with.
+    """Return the number of shuffle partitions of a query, before Spark coalesces any.
 
     Parameters
     ----------
     flow
-        The bytes.
+        The bytes that are exchanged.
     usual
-        How many they have by the setting of the session; never fewer are taken.
+        The default by the session's settings, which is the least number returned.
     cores
-        How many tasks run at a time. Much data gives each one a partition.
+        How many tasks run at a time. If more partitions than the default are needed, there is at least one for each.
 
     Examples
     --------
@@ -129,12 +130,12 @@ def partitions_for(flow: Flow, usual: int, cores: int) -> int:
     [200, 200, 2048, 8192, 16384]
     """
     needed = flow.needs(usual)
-    # A power of two: there is a session for each number.
+    # A power of two, as there is a session for each number.
     return usual if needed <= usual else max(usual, min(next_power(max(needed, cores)), MAX_PARTITIONS))
 
 
 def next_power(number: int) -> int:
-    """The smallest power of two that is not less.
+    """Return the smallest power of two that is at least ``number``, 1 for 0.
 
     Examples
     --------
@@ -145,14 +146,14 @@ def next_power(number: int) -> int:
 
 
 def flow_of(root: PlannerNode, root_observed: bool = True) -> Flow:
-    """What is known of the bytes that go into the exchanges of a plan as one query.
+    """Return what is known of the bytes that a plan exchanges if it runs as one query.
 
     Parameters
     ----------
     root
         The plan.
     root_observed
-        False when nobody observes the order of its rows, which are then not exchanged by it.
+        False if the order of the resulting rows is not observed, so that no exchange is needed for it.
     """
     sizes = sizes_of(root)
     rows = fold([root], max_rows)
@@ -169,15 +170,15 @@ def flow_of(root: PlannerNode, root_observed: bool = True) -> Flow:
 
 
 def exchanges(node: PlannerNode) -> bool:
-    """True of an operator that may exchange the rows of its inputs: it says that it does, or nothing."""
+    """Return whether an operator may exchange the rows of its inputs: it declares exchanges, or declares nothing."""
     work = node.operator.query_work
     return bool(node.inputs) and (work is None or work.exchanges > 0)
 
 
 def max_rows(node: PlannerNode, inputs: Sequence[int | None]) -> int | None:
-    """The most rows that a node has where that says something of how many there are, given those of its inputs, else None.
+    """Return a useful bound for the rows of a node, given those of its inputs; None if there is none.
 
-    That a join has no more rows than there are pairs does not: as if there were so many, all sorts of joins would have the most partitions.
+    The number of pairs is not a useful bound for a join: with it, all sorts of joins would get the most partitions.
     """
     known, most = node.length.rows, node.length.at_most
     if known is not None or most is None or all(child.length.at_most is None or most < child.length.at_most for child in node.inputs):
@@ -187,7 +188,7 @@ def max_rows(node: PlannerNode, inputs: Sequence[int | None]) -> int | None:
 
 
 def bytes_read(root: PlannerNode, sizes: Mapping[int, Sizes]) -> float | None:
-    """About what the rows of all sources take in Spark's memory; None where some have not been counted, which may be many."""
+    """Estimate the bytes of the rows of all sources in Spark's memory; None if the number of rows of a source has no known bound."""
     total = 0.0
     for node in postorder([root]):
         if not node.inputs:
@@ -198,36 +199,36 @@ def bytes_read(root: PlannerNode, sizes: Mapping[int, Sizes]) -> float | None:
 
 
 def row_bytes_in_spark(source: PlannerNode) -> float:
-    """About what a row of a source takes in Spark's memory, with its hidden key."""
+    """Estimate the bytes of a row of a source in Spark's memory, with its hidden key."""
     return row_bytes(sizes_of(source)[id(source)], UNKNOWN_BYTES) + BYTES_OF_KEY
 
 
 Value = TypeVar("Value")
 
-# Few rows that take more than this are not few.
+# A query whose sources have more bytes than this does not run in one task, however few its rows.
 ONE_TASK_BYTES = 32 << 20
 
-# What messages tell of users' DataFrames.
+# Limits for users' DataFrames in messages: frames, columns of a frame, and characters of a column's name.
 MAX_FRAMES_SHOWN, MAX_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
 
-# Every running task holds a row group, which Spark does not count, until it is full: Parquet's default of 128 MiB is half
-# a small heap. Whoever reads from the middle of one decodes it from its start, so it has no more rows than one of ours.
+# Every running task buffers a row group, which Spark does not account for, until it is full: Parquet's default of 128 MiB is half a small heap.
+# Reading from the middle of a row group decodes it from its start, so it has no more rows than one that this package writes.
 ROW_GROUP_BYTES = 32 << 20
 
 
 def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | None = None, summed: SummedFloats = SummedFloats.EVERY) -> Relation:
-    """The plan as one Spark query; row keys are carried only where someone observes the order.
+    """Return the plan lowered to one Spark query; row keys are carried only where the order is observed.
 
     Parameters
     ----------
     root
         The plan.
     root_observed
-        False when nobody observes the order of its rows.
+        False if the order of the resulting rows is not observed.
     within
-        A user's session in which a source is read; None for one of ours, as expressions of ours need.
+        A user's session in which a source is read; None for a session of this package, which its expressions need.
     summed
-        Which floats have a part in sums; not every one where the plan is lowered anew should others be met, as :func:`made_of` does.
+        Which floats sums include. If it is not every float, the caller lowers the plan again when others occur, as :func:`made_of` does.
     """
     follow_user()
     size = size_of(root, root_observed)
@@ -247,7 +248,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
 
     def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:
         relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, summed, open_source))
-        # Spark does not know of a union, nor of a full outer join, that it is in one partition when its inputs are.
+        # Spark does not infer that a union or a full outer join has one partition if its inputs have one.
         return in_one_task(relation) if single and node.operator.forgets_one_partition else relation
 
     with interrupts_deferred(), keeping_active(spark), _python_for(root), translated_errors(work_on(root, "planning")):
@@ -256,7 +257,9 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
 
 
 def run_by_user(root: PlannerNode, relation: Relation) -> Relation:
-    """The relation in the session of a user's DataFrame that it reads: what is ours has its meaning already, what is theirs goes by its settings."""
+    """Return the relation in the session of a user's DataFrame that it reads, if any: the DataFrame's expressions depend on that session's settings,
+    those of this package no longer do.
+    """
     sessions = _sessions_of_users(root)
     if not sessions or is_remote(sessions[0]) or is_remote(relation.df.sparkSession):
         return relation
@@ -268,18 +271,20 @@ def _sessions_of_users(root: PlannerNode) -> list[SparkSession]:
 
 
 def _python_for(root: PlannerNode) -> AbstractContextManager[None]:
-    """A block in which functions are made that start our Python, also in the session of a user's DataFrame that is read."""
+    """Return a context in which Python functions are made that run this process's Python, also in the session of a user's DataFrame that the plan
+    reads.
+    """
     sessions = _sessions_of_users(root)
     return naming_our_python(sessions[0]) if sessions else importing_safely(get_session())
 
 
 def in_one_task(relation: Relation) -> Relation:
-    """The relation in one partition: that satisfies every distribution, so Spark plans no exchange above it."""
+    """Return the relation in one partition. As that satisfies every distribution, Spark plans no exchange above it."""
     return attrs.evolve(relation, df=relation.df.coalesce(1))
 
 
 def size_of(root: PlannerNode, root_observed: bool = True) -> QuerySize:
-    """How much data a query has, and so into how many partitions its exchanges go; rows that nobody has counted may be many."""
+    """Return how much data a query has, which decides its number of shuffle partitions; rows that were not counted may be many."""
     if fits_one_task(root):
         return QuerySize.SMALL
     flow = flow_of(root, root_observed)
@@ -291,7 +296,9 @@ def size_of(root: PlannerNode, root_observed: bool = True) -> QuerySize:
 
 
 def said_of_exchanges(root: PlannerNode) -> str | None:
-    """Into how many partitions the exchanges of a query go, and why, as far as that is known without a session; None where it has none."""
+    """Return, for explain(), the number of shuffle partitions of a query and the reason, as far as known without a session; None if the query fits
+    one task.
+    """
     if fits_one_task(root):
         return None
     if any(isinstance(node.operator, SparkSource) and not is_remote(node.operator.df.sparkSession) for node in postorder([root])):
@@ -300,7 +307,7 @@ def said_of_exchanges(root: PlannerNode) -> str | None:
 
 
 def fits_one_task(root: PlannerNode) -> bool:
-    """True when every source is known to have few rows: one task then costs less than an exchange."""
+    """Return whether every source is known to have few rows, so that one task costs less than an exchange."""
     nodes = list(postorder([root]))
     if any(isinstance(node.operator, SparkSource) for node in nodes):
         return False
@@ -323,7 +330,7 @@ _COUNTED: ContextVar[CountedQueries | None] = ContextVar("sframe_spark_counted_q
 
 @contextmanager
 def counting_queries() -> Iterator[CountedQueries]:
-    """A block of which it is told afterwards how many queries were made of its plan, one after the other."""
+    """Return a context that yields how many queries were made, one after the other, of the last plan run in the block."""
     counted = CountedQueries()
     token = _COUNTED.set(counted)
     try:
@@ -339,10 +346,10 @@ def _count_query(number: int) -> None:
 
 
 def made_of(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
-    """What an action makes of the plan as a query; where its sums left out floats that are not usual ones, of another with more of them."""
-    # Functions of users are called once for each row, so a query that calls some leaves out no float from the start.
+    """Return what an action returns for the plan as a query. If its sums left out uncommon floats, the plan is lowered again with more of them."""
+    # Users' functions are called once for each row, so a query that calls some includes every float from the start.
     tried = () if calls_user_functions(root) else (SummedFloats.COMMON, SummedFloats.MORE)
-    # Outside of the block, so that errors of the next query do not show the one before, nor keep its frames.
+    # Not within an except block, so that errors of the next query neither show the error before nor keep its frames alive.
     for number, summed in enumerate(tried, start=1):
         _count_query(number)
         with suppress(NumbersLeftOutError):
@@ -352,14 +359,14 @@ def made_of(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
 
 
 def collect(root: PlannerNode) -> Chunk:
-    """All rows of a relational section in row order, as Arrow in the driver's memory."""
+    """Return all rows of a section in row order, computed by a Spark query and fetched into the driver's memory."""
     table = made_of(root, lambda relation: run_spark(lambda: counted(relation.sorted(), root.schema).toArrow(), work_on(root, "computing")))
     require_known_rows(table.num_rows, root.length.rows, f"sent {table.num_rows} rows of {root.operator.called()}")
     return from_spark_table(table, root.schema)
 
 
 def collect_few(root: PlannerNode, most: int) -> Chunk | None:
-    """All rows of a relational section in row order if there are at most ``most``, otherwise None."""
+    """Return all rows of a section in row order if there are at most ``most``; None if there are more."""
 
     def first_of(relation: Relation) -> pa.Table:
         first = counted(relation.df.orderBy(*relation.order()).limit(most + 1).select(*relation.columns), root.schema)
@@ -370,19 +377,19 @@ def collect_few(root: PlannerNode, most: int) -> Chunk | None:
 
 
 def counted(df: DataFrame, schema: Schema) -> DataFrame:
-    """Rows with a column at least: Arrow batches without columns, as Spark sends them, have no rows either."""
+    """Return a DataFrame with at least one column, as Arrow batches without columns lose their number of rows when Spark sends them."""
     from pyspark.sql import functions as F
 
     return df if schema else df.select(F.lit(0).alias("row"))
 
 
 def from_spark_table(table: pa.Table, schema: Schema) -> Chunk:
-    """A table as Spark returns it, in the physical types of the schema.
+    """Return a table that Spark computed as a chunk in the physical types of the schema.
 
     Raises
     ------
     PlanInvariantError
-        If Spark computed values of other types than operators and functions infer.
+        If the types that Spark computed are not those that operators and functions infer.
     """
     for place, (column, column_type) in enumerate(zip(table.columns, schema, strict=False)):
         require_computed_as(column.type, place, column_type)
@@ -391,12 +398,12 @@ def from_spark_table(table: pa.Table, schema: Schema) -> Chunk:
 
 
 def write_parquet(root: PlannerNode, directory: str) -> int | None:
-    """Write all rows of a relational section in row order as Parquet files with the hidden key; the caller adopts the files.
+    """Write all rows of a section in row order as Parquet files with the hidden key; the caller adds the files to a dataset.
 
     Returns
     -------
     int or None
-        How many rows Spark wrote by its own count; None when it does not tell.
+        How many rows Spark counted while writing; None when it did not report them.
     """
     from pyspark.sql import functions as F
 
@@ -404,7 +411,7 @@ def write_parquet(root: PlannerNode, directory: str) -> int | None:
     present = set(os.listdir(directory))
 
     def written(relation: Relation) -> int | None:
-        # Of a query that is made anew, tasks may have left files: the user's settings say when Spark takes them away.
+        # If this is a second query, tasks of the first one may have left files; it depends on the user's settings whether Spark removes them.
         remove_all_except(directory, present)
         with interrupts_deferred():
             rows = relation.sorted().select(*relation.columns, F.monotonically_increasing_id().alias("_key"))
@@ -421,7 +428,7 @@ def write_parquet(root: PlannerNode, directory: str) -> int | None:
 
 
 def work_on(root: PlannerNode, doing: str) -> str:
-    """What is done, for messages and Spark's list of jobs: of the rows of users' DataFrames, by their columns, as these have no names."""
+    """Return what is done, for messages and Spark's list of jobs. Users' DataFrames have no names, so their columns are listed."""
     found = {node.operator.names: None for node in postorder([root]) if isinstance(node.operator, SparkSource)}
     if not found:
         return f"{doing} {root.operator.called()}"
@@ -430,31 +437,32 @@ def work_on(root: PlannerNode, doing: str) -> str:
 
 
 def _shown(names: Sequence[str]) -> str:
-    """The first names of columns."""
+    """Return the first names of columns, shortened, and how many more there are."""
     first = [visible(repr(name[:LONGEST_NAME_SHOWN])) for name in names[:MAX_COLUMNS_SHOWN]]
     more = f" and {len(names) - MAX_COLUMNS_SHOWN} more" if len(names) > MAX_COLUMNS_SHOWN else ""
     return f"the columns {', '.join(first)}{more}" if first else "no columns"
 
 
-# Rows of a query that go elsewhere: each partition is written as a segment and uploaded by the task that has it, so no directory is shared.
+# Rows of a query that are stored in a remote location: the task that computes a partition writes it as a segment and uploads it, so no directory is
+# shared.
 
 ENTRY = "entry"
 
 
 @attrs.frozen
 class Uploads:
-    """What tasks that write partitions are sent.
+    """The function, with its parameters, by which tasks write their partitions.
 
     Parameters
     ----------
     directory
-        Where the files go.
+        The directory to write to.
     types
-        Types of the columns.
+        The types of the columns.
     transport
-        How errors come back.
+        How errors are sent to the driver.
     options
-        Of file systems elsewhere.
+        Options of remote file systems.
     """
 
     directory: str
@@ -463,7 +471,7 @@ class Uploads:
     options: Mapping[str, Mapping[str, Any]] = attrs.field(repr=False)
 
     def written(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the rows of a partition and yield the entry of their file; partitions are in the order of their numbers."""
+        """Write the rows of a partition and yield the entry of its file; segments are numbered by partition."""
         from pyspark import TaskContext
 
         acknowledge_at_once()
@@ -477,7 +485,7 @@ class Uploads:
         yield pa.RecordBatch.from_pydict({ENTRY: [json.dumps(entry.to_json())]})
 
     def _rows(self, batch: pa.RecordBatch) -> Sequence[pa.Array] | pa.RecordBatch:
-        # Rows without columns have one that stands for them.
+        # Rows without columns were sent with a placeholder column.
         if not self.types:
             return batch.select([])
         chunk = from_spark_table(pa.Table.from_batches([batch]), self.types)
@@ -485,9 +493,9 @@ class Uploads:
 
 
 def upload_rows(root: PlannerNode, directory: str) -> list[SegmentEntry]:
-    """Write all rows of a relational section in row order into a directory elsewhere, and return the entries of the files.
+    """Write all rows of a section in row order to a directory in a remote location, and return the entries of the files.
 
-    Of attempts of one task the entries of one come back; what others have written is named by nobody.
+    If a task is attempted several times, the entries of one attempt are returned; no manifest lists the files of the others.
     """
     uploads = Uploads(directory, root.schema, error_transport(), config.storage_options)
 
