@@ -288,6 +288,9 @@ _PLAIN = frozenset({
     "boolean", "byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint", "float", "double", "decimal", "string", "char", "varchar",
     "binary", "date", "timestamp", "timestamp_ntz", "timestamp_ltz", "time", "interval", "void", "null", "variant", "array", "map", "struct",
 })  # fmt: skip
+# The first word of each type that an annotation names, and those words of which no type needs a conversion or is refused.
+_NAMED_TYPE = re.compile(rb'"(?:type|sqlType|elementType|keyType|valueType)" ?: ?"([^" (]*)')
+_NO_CONVERSION = {word.encode() for word in _PLAIN - {"interval"}} | {b"udt"}
 
 
 def type_by_note(stored: pa.DataType, note: Any, depth: int = 0) -> pa.DataType:
@@ -349,8 +352,8 @@ def types_by_notes(metadata: Mapping[bytes, bytes] | None, schema: pa.Schema) ->
     text = (metadata or {}).get(PARQUET_NOTE, b"")
     types: dict[str, pa.DataType] = {}
     refused: dict[str, str] = {}
-    # A quick test: most files have no such type, and some have thousands of columns.
-    if b'"interval' not in text:
+    # Most files have no such type, and some have thousands of columns: their JSON is parsed only if it names one.
+    if _NO_CONVERSION.issuperset(_NAMED_TYPE.findall(text)):
         return types, refused
     try:
         notes = notes_of_fields(json.loads(text))
