@@ -1,1 +1,1 @@
-"""Archives of Turi Create, the reference: indexes, segment files and blocks, read in Python as its format says; nothing here writes any."""
+"""Reads archives that Turi Create saved: their index files, segment files and blocks. Nothing in this package writes archives."""

@@ -1,4 +1,4 @@
-"""Opens archives of Turi Create: columns and rows from the index files, and a reader of rows by number."""
+"""Opens archives of Turi Create: reads their columns and row counts from the index files, and reads ranges of their rows."""
 
 from __future__ import annotations
 
@@ -56,14 +56,15 @@ from sframe_spark.values.infer import encoding_for
 
 
 def named(found: Sequence[bytes], decode: Callable[[bytes], str], location: str) -> list[str]:
-    """Return unique column names, stripped of surrounding blanks where that keeps them unique, as Turi Create does.
+    """Return the stored column names as unique strings, as Turi Create makes them.
 
-    Names that are equal when stripped keep their blanks; equal ones get numbers.
+    Leading and trailing blanks are removed, except from names that would then be equal. Names that are still equal get
+    a numbered suffix such as ``.1``.
 
     Raises
     ------
     StorageError
-        If one is no text.
+        If a name cannot be decoded.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def named(found: Sequence[bytes], decode: Callable[[bytes], str], location: str)
         raise StorageError(f"{broken}: encoding_errors='latin-1' or 'replace' (--encoding-errors) reads it all the same") from None
     blanks = BLANKS.decode()
     counts = Counter(text.strip(blanks) for text in texts)
-    # The next suffix to try for each used name.
+    # For each name in use, the number of the next suffix to try.
     used: dict[str, int] = {}
     for text in texts:
         stripped = text.strip(blanks)
@@ -97,27 +98,27 @@ def _free(name: str, used: dict[str, int]) -> str:
 # --- Archives
 
 
-# The name of a single column that is opened as a frame.
+# The name that a saved column gets when it is opened as a frame with one column.
 COLUMN_NAME = b"X1"
-# Even a constant column has fewer rows per byte than this.
+# Segment files have fewer rows per byte than this, even if all values are equal; larger row counts in an index are checked.
 ROWS_OF_A_BYTE = 64
 STRICT, LATIN = "strict", "latin-1"
-# Handling of strings that are not UTF-8: an error handler of Python, or another encoding.
+# How strings that are not valid UTF-8 are decoded: by an error handler of Python, or as Latin-1.
 ENCODING_ERRORS = (STRICT, "replace", "backslashreplace", "ignore", LATIN)
 
 
 @attrs.frozen
 class ColumnPart:
-    """The rows of a column in one segment file.
+    """The part of a column that one segment file holds.
 
     Parameters
     ----------
     file
-        Number of the file, among those of the archive.
+        Index of the segment file in :attr:`Contents.files`.
     column
-        Number of the column in the file.
+        Index of the column in the segment file.
     rows
-        How many rows it has there, one at least.
+        Number of rows in the segment file, at least one.
     """
 
     file: int
@@ -132,9 +133,9 @@ class ArchiveColumn:
     Parameters
     ----------
     name, column_type
-        What it is called, and what it becomes.
+        The name of the column, and the type of the frame column that it is read as.
     parts
-        Where its rows are, in their order.
+        The parts of the column in the segment files, in row order.
     """
 
     name: str
@@ -143,11 +144,11 @@ class ArchiveColumn:
 
     @functools.cached_property
     def starts(self) -> tuple[int, ...]:
-        """Number of the first row of each part, and at the end the number of rows."""
+        """Row number of the first row of each part, followed by the number of all rows."""
         return tuple(itertools.accumulate((part.rows for part in self.parts), initial=0))
 
     def between(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-        """Yield each part that intersects a range of rows, with the range inside the part.
+        """Yield the index of each part that has rows of a range, with the first and the end row within the part.
 
         Examples
         --------
@@ -175,13 +176,13 @@ class Contents:
     columns
         The columns.
     files
-        The segment files that hold rows of them.
+        The segment files that hold rows of the columns.
     rows
-        How many rows there are.
+        The number of rows.
     version
-        Identifies the state of the index and segment files.
+        A hash of the paths and file states of the index and segment files; it changes when one of the files changes.
     narrowed
-        Columns that are read as narrower types than the index declares.
+        Positions and types of the columns that are read as narrower types than :data:`COLUMN_TYPES` has for their archive types.
     """
 
     kind: str
@@ -197,18 +198,18 @@ NOT_OPENED = Contents(SFRAME, (), (), 0, "")
 
 @attrs.frozen
 class Archive:
-    """A frame or a column that Turi Create saved; it is never written.
+    """An archive: a frame or a column that Turi Create saved. Archives are only read, never written.
 
     Parameters
     ----------
     location
-        Its directory, or one of its index files.
+        The directory of the archive, or the path of its ``.frame_idx`` or ``.sidx`` file.
     references
-        Directories in which files that it names may be, besides its own.
+        Directories outside the archive in which files that the archive names may be, too.
     encoding_errors
-        What is done about texts that are not UTF-8: one of :data:`ENCODING_ERRORS`.
+        How strings that are not valid UTF-8 are decoded: one of :data:`ENCODING_ERRORS`.
     contents
-        Its contents when it was opened.
+        The columns, rows and files of the archive when it was opened.
     """
 
     location: str
@@ -218,55 +219,63 @@ class Archive:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Identifies its rows, also among later archives in the same place."""
+        """A key that is equal only for archives with the same rows, even if the archive at the location is replaced."""
         return (self.location, self.references, self.encoding_errors, self.contents.version, self.contents.narrowed)
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.contents.rows
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns."""
+        """The names of the columns."""
         return [column.name for column in self.contents.columns]
 
     @property
     def size(self) -> int:
-        """How many bytes the segment files have."""
+        """The total size of the segment files in bytes."""
         return sum(file.state.size for file in self.contents.files)
 
     def with_types(self, types: Mapping[int, ColumnType]) -> Archive:
-        """Return the archive with other types, of the same kinds, of some columns."""
+        """Return a copy of the archive in which the columns at the given positions have the given types, which must be of the same kinds."""
         columns = enumerate(self.contents.columns)
         changed = tuple(attrs.evolve(column, column_type=types.get(position, column.column_type)) for position, column in columns)
         narrowed = tuple(sorted(types.items(), key=itemgetter(0)))
         return attrs.evolve(self, contents=attrs.evolve(self.contents, columns=changed, narrowed=narrowed))
 
     def require_unchanged(self) -> None:
-        """Make sure that the files are as they were when it was opened; costs one call of the system for each.
+        """Check that no segment file has changed since the archive was opened; makes one system call for each file.
 
         Raises
         ------
         StorageError
-            If one is not.
+            If a segment file is missing or was changed.
         """
         for file in self.contents.files:
             require_unchanged(file)
 
     def form(self, position: int) -> BlockForm:
-        """Return how the blocks of a column are decoded."""
+        """Return the column type and the string decoder with which the blocks of a column are decoded."""
         return BlockForm(self.contents.columns[position].column_type, functools.partial(decoded, errors=self.encoding_errors))
 
     def as_read(self) -> Archive:
-        """Open the archive again, for a plan that was read from text."""
+        """Open the archive at this location anew, for a plan that was deserialised.
+
+        Raises
+        ------
+        StorageError
+            If the location is not an absolute path, or the archive cannot be opened.
+        """
         if normalised(self.location) != self.location:
             raise StorageError(f"the plan reads from {visible(self.location)!r:.200}, which is not an absolute path: write it out")
         return open_archive(self.location, self.references, self.encoding_errors)
 
 
 def decoded(content: bytes, errors: str = STRICT) -> str:
-    """Decode UTF-8 bytes, with the given error handling.
+    """Return UTF-8 bytes as a string; ``errors`` is one of :data:`ENCODING_ERRORS`.
+
+    With ``latin-1``, strings that are not valid UTF-8 are decoded as Latin-1.
 
     Examples
     --------
@@ -282,12 +291,14 @@ def decoded(content: bytes, errors: str = STRICT) -> str:
 
 
 def archive_kind(location: str) -> str:
-    """Return ``sframe`` or ``sarray``, reading only the first index file.
+    """Return whether an archive is an ``sframe`` or an ``sarray``.
+
+    For the path of an index file the file extension decides, and nothing is read. In a directory only ``dir_archive.ini`` is read.
 
     Raises
     ------
     StorageError
-        If it holds neither, or is damaged.
+        If the archive holds neither of the two, or ``dir_archive.ini`` is damaged.
     """
     if location.endswith(ARCHIVE_INDEXES):
         return SFRAME if location.endswith(FRAME_INDEX) else SARRAY
@@ -296,23 +307,26 @@ def archive_kind(location: str) -> str:
 
 
 def open_archive(location: str, references: Sequence[str] = (), encoding_errors: str = STRICT) -> Archive:
-    """Open an archive; only its index files are read, and its segment files must exist.
+    """Open an archive.
+
+    The index files are read, and the segment files must exist. Segment files are read only where an index declares no type for a column,
+    or an implausible number of rows.
 
     Parameters
     ----------
     location
-        Its directory, or its ``.frame_idx`` or ``.sidx`` file, of which the first column is taken.
+        The directory of the archive, or the path of a ``.frame_idx`` or ``.sidx`` file. Of a ``.sidx`` file the first column is opened.
     references
-        Directories in which files that it names may be, besides its own.
+        Directories outside the archive in which files that the archive names may be, too.
     encoding_errors
-        What is done about texts that are not UTF-8: one of :data:`ENCODING_ERRORS`.
+        How strings that are not valid UTF-8 are decoded: one of :data:`ENCODING_ERRORS`.
 
     Raises
     ------
     StorageError
-        If an index file is damaged, or something is missing or outside the archive.
+        If an index file is damaged, a file is missing, or the archive names a file outside its directory and ``references``.
     InvalidArgumentError
-        If ``encoding_errors`` is none of those.
+        If ``encoding_errors`` is not one of :data:`ENCODING_ERRORS`.
     """
     if encoding_errors not in ENCODING_ERRORS:
         raise InvalidArgumentError(f"encoding_errors is one of {', '.join(map(repr, ENCODING_ERRORS))}, got {encoding_errors!r:.80}")
@@ -332,7 +346,7 @@ def _indexes_in(location: str, reader: IndexReader) -> tuple[str, IndexedFrame]:
 
 
 def _first_index(location: str, reader: IndexReader) -> tuple[str, bytes, str]:
-    """Read from a directory its kind, the prefix of its file names, and the file that says so."""
+    """Return the kind of the archive in a directory, the prefix of its file names, and the path of the index file that states both."""
     file = reader.allowed.file(ARCHIVE_FILE, join(location, ARCHIVE_FILE))
     return *archive_index(reader.content(file), file.name), file.name
 
@@ -362,12 +376,12 @@ def _contents(archive: Archive, kind: str, frame: IndexedFrame, reader: IndexRea
 def _column(name: str, indexed: IndexedColumn, files: Sequence[ArchiveFile], numbers: dict[str, int]) -> ArchiveColumn:
     parts = tuple(ColumnPart(numbers[path], column, rows) for path, column, rows in indexed.parts)
     kind = indexed.kind if indexed.kind != MISSING else _kind_of_rows(name, parts, files)
-    # A column without any value.
+    # A column whose values are all missing is read as floats.
     return ArchiveColumn(name, COLUMN_TYPES.get(kind, FLOAT), parts)
 
 
 def _require_plausible(column: ArchiveColumn, files: Sequence[ArchiveFile]) -> None:
-    """Check implausible row counts of the index against the footers."""
+    """Raise if the index has an implausibly large row count for a segment file, and the footer of the file has another one."""
     for part in column.parts:
         file = files[part.file]
         if part.rows > ROWS_OF_A_BYTE * file.state.size:
@@ -375,7 +389,10 @@ def _require_plausible(column: ArchiveColumn, files: Sequence[ArchiveFile]) -> N
 
 
 def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[ArchiveFile]) -> int:
-    """The type of a column whose index has none, from its first values; the only place where opening reads rows."""
+    """Return the archive type of a column for which the index has none: the type of its first block with a value.
+
+    Return ``MISSING`` if all values are missing. This is the only case in which opening an archive reads blocks.
+    """
     for part in parts:
         file = files[part.file]
         blocks = footer_of(file).blocks(part.column, part.rows, name)
@@ -392,54 +409,60 @@ def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[Archiv
     return MISSING
 
 
-# --- Rows by number: a block that holds some of them is read once and cached
+# --- Reading ranges of rows, with a cache of the blocks that hold them
 
 
-# Open files.
+# How many segment files are open at the same time.
 MAX_OPEN = 32
-# A cached block may take this many times its size in the file, as written by Turi Create.
+# While rows are read, the cache may exceed its limit up to this many times the size of the decompressed blocks.
 MAX_GROWTH = 8
-# The column, its part and the block.
+# Position of the column in the archive, index of its part, and index of the block in the part.
 BlockKey = tuple[int, int, int]
 CountedColumns = tuple[int, list[pa.ChunkedArray]]
 
 
 class ArchiveReader:
-    """Reads rows of an archive; the blocks used last are cached.
+    """Reads ranges of rows of an archive, and keeps the most recently used blocks in a cache.
 
     Parameters
     ----------
     archive
         The archive.
     max_bytes
-        Size of the cache besides the blocks of the last read.
+        Limit of the cache in bytes, ``config.batch_bytes`` if None. The blocks of the latest call are kept even if they exceed it.
     """
 
     def __init__(self, archive: Archive, max_bytes: int | None = None) -> None:
         self.archive = archive
         self._max_bytes = config.batch_bytes if max_bytes is None else max_bytes
-        # In order of last use.
+        # The least recently used block comes first.
         self._cached: dict[BlockKey, Block] = {}
         self._size = self._payloads = 0
 
     def read(self, positions: Sequence[int], first: int, last: int) -> list[pa.ChunkedArray]:
-        """Return rows ``first`` to ``last`` of some columns.
+        """Return the rows from ``first`` up to, but without, ``last`` of the columns at the given positions.
 
         Raises
         ------
         StorageError
-            If a file is damaged, gone or another one, or a value is nothing that a column holds; the message names file, column and block.
+            If a file is damaged, missing or was changed, or a string cannot be decoded, or a datetime is outside the years 1 to 9999.
+            Errors about damaged blocks and invalid values name the file and the column, and the block or the row.
+        NarrowTypeError
+            If a value does not fit the narrower type with which a column is read (see :meth:`Archive.with_types`).
         """
         with self._keeping() as requested, _OpenFiles(self.archive) as files:
             return [self._column(position, first, last, files, requested) for position in positions]
 
     def bytes_between(self, positions: Sequence[int], first: int, last: int) -> list[float]:
-        """Estimate the bytes in memory of rows of each column; their blocks are read and cached."""
+        """Return an estimate, for each column, of the bytes that a range of rows takes in memory; the blocks of the range are read and cached."""
         with self._keeping() as requested, _OpenFiles(self.archive) as files:
             return [self._bytes(position, first, last, files, requested) for position in positions]
 
     def batches(self, positions: Sequence[int], first: int, last: int, max_rows: int, max_bytes: float) -> Iterator[CountedColumns]:
-        """Yield batches of rows with their lengths, bounded in rows and, for long rows, in bytes."""
+        """Yield consecutive batches of a range of rows, each as its number of rows and its columns.
+
+        Batches have at most ``max_rows`` rows, and about ``max_bytes`` bytes unless a single row is larger.
+        """
         while first < last:
             stop = min(first + max_rows, last)
             while stop - first > 1 and sum(self.bytes_between(positions, first, stop)) > max_bytes:
@@ -469,7 +492,7 @@ class ArchiveReader:
         return found
 
     def _blocks(self, column: ArchiveColumn, position: int, first: int, last: int) -> Iterator[tuple[BlockKey, ColumnBlocks, int, int]]:
-        """Yield each block that intersects a range of rows, with the range inside the block."""
+        """Yield each block that has rows of a range: its key, the blocks of its part, and the first and the end row within the block."""
         for number, low, high in column.between(first, last):
             part = column.parts[number]
             blocks = footer_of(self.archive.contents.files[part.file]).blocks(part.column, part.rows, column.name)
@@ -492,7 +515,10 @@ class ArchiveReader:
 
     @contextlib.contextmanager
     def _keeping(self) -> Iterator[set[BlockKey]]:
-        """Evict the blocks used longest ago; those of the current read stay."""
+        """Collect the keys of the blocks that are read in the ``with`` block, then evict other blocks, the least recently used first.
+
+        Nothing is evicted if the ``with`` block raises.
+        """
         requested: set[BlockKey] = set()
         yield requested
         left = self._size - max(self._max_bytes, sum(self._cached[key].size for key in requested if key in self._cached))
@@ -504,7 +530,7 @@ class ArchiveReader:
                 self._let_go(key)
 
     def _keep(self, key: BlockKey, block: Block) -> None:
-        """Cache a block, and evict others if they are implausibly large for their payloads."""
+        """Cache a block; evict the least recently used others while the cache exceeds both its limit and ``MAX_GROWTH`` times the payloads."""
         self._cached[key] = block
         self._size += block.size
         self._payloads += block.payload_size
@@ -520,7 +546,7 @@ class ArchiveReader:
 
 
 class _OpenFiles:
-    """Segment files, opened on demand and closed at the end of the block."""
+    """Opens segment files of an archive on demand, and closes them at the end of the ``with`` block."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -528,7 +554,7 @@ class _OpenFiles:
         self._stack = contextlib.ExitStack()
 
     def descriptor(self, number: int) -> int:
-        """Return the descriptor of a file."""
+        """Return the file descriptor of the segment file with an index; opens the file if it is not open."""
         if number not in self._open:
             if len(self._open) >= MAX_OPEN:
                 self._stack.close()
@@ -545,7 +571,10 @@ class _OpenFiles:
 
 @contextlib.contextmanager
 def _name_block_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks) -> Iterator[None]:
-    """Name the damaged block in errors."""
+    """Turn errors about the content of a block into errors that name the file, the column, the block and its rows.
+
+    A value that does not fit a narrower type becomes a NarrowTypeError with the position of the column.
+    """
     try:
         yield
     except MisfitError:
@@ -561,7 +590,7 @@ def _name_block_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBl
 
 @contextlib.contextmanager
 def _name_row_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBlocks, block: Block, low: int, high: int) -> Iterator[None]:
-    """Name the row of an invalid value in errors."""
+    """Turn the error of an invalid string or datetime into one that names the file, the column and the row."""
     try:
         yield
     except (UnicodeDecodeError, OverflowError) as error:
@@ -575,19 +604,19 @@ def _name_row_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBloc
         raise ArchiveDateError(f"{where}: {OUT_OF_YEARS}") from None
 
 
-# --- Narrow column types, which depend on all values and are settled when these are written
+# --- Narrower column types: sampled values suggest them, and they are confirmed when all values are written
 
 
 Result = TypeVar("Result")
 
-# Types that can be narrowed.
+# Column types for which a narrower type of the same kind may fit all values.
 WIDE = (ENCODED_LIST, ENCODED_DICT, ZONED_DATETIME)
-# Samples that suggest a type.
+# How many samples are taken of a column, and how many rows each of them has.
 PLACES, SAMPLE_ROWS = 8, 100
 
 
 def suggested_types(archive: Archive, positions: Sequence[int]) -> dict[int, ColumnType]:
-    """Return narrower types that samples of columns suggest."""
+    """Return, by position, the narrower types that fit sampled values of the given columns; columns without such a type are left out."""
     found = {}
     for position in positions:
         column_type = archive.contents.columns[position].column_type
@@ -607,12 +636,16 @@ def _samples(archive: Archive, position: int) -> Iterator[list[object]]:
             (values,) = reader.read([position], first, min(first + SAMPLE_ROWS, archive.rows))
             yield decode(values, column_type)
     except StorageError:
-        # Damage is reported when all rows are read.
+        # Damaged rows are reported when all rows are read.
         return
 
 
 def with_narrow_types(archive: Archive, positions: Sequence[int], write: Callable[[Archive], Result]) -> Result:
-    """Write an archive with narrow types: start with the suggested ones, and retry without those that do not fit."""
+    """Return the result of ``write``, called with the archive as read with narrower column types.
+
+    The first call gets the types that samples suggest. After each NarrowTypeError ``write`` is called again, with the archive's own type for
+    the column whose values do not fit.
+    """
     types: Mapping[int, ColumnType] = suggested_types(archive, positions)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Decodes one block of a column: rows of one type or of mixed types, some of them missing."""
+"""Decodes one block of an archive column, whose values are of one type or of mixed types; values may be missing."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, ST
 
 # Flags in the record of a block.
 COMPRESSED, TYPED, MIXED, EXTENDED = 1, 2, 4, 8
-# The number of types in a block.
+# The byte with which a block begins: no values, values of one type, or values of one type and missing values.
 NONE, ONE_KIND, ONE_KIND_OR_MISSING = 0, 1, 2
-# The column type for each archive type. Tensors become nested lists, images records of their bytes.
+# The column type for each archive type. Tensors become nested lists, and images become dicts with their bytes in Base64.
 COLUMN_TYPES: dict[int, ColumnType] = {
     INTEGER: INT,
     REAL: FLOAT,
@@ -54,21 +54,21 @@ _WIDENED: dict[tuple[str, str], tuple[Callable[[pa.Array, ColumnType], pa.Array]
     (INT.kind, FLOAT.kind): (floats_of_ints, 1.0),
     (ARRAY.kind, ENCODED_LIST.kind): (lists_of_vectors, 3.0),
 }
-# Memory of a missing value.
+# Estimated memory of a missing value.
 BYTES_OF_MISSING = 8.0
 _COUNT = struct.Struct("<Q")
 
 
 @attrs.frozen
 class BlockForm:
-    """How blocks of a column are decoded.
+    """The column type and the string decoder with which the blocks of a column are decoded.
 
     Parameters
     ----------
     column_type
-        The column.
+        The type of the column that the values are returned in.
     decode
-        Makes texts of bytes.
+        Returns the string of encoded bytes, or raises UnicodeDecodeError.
     """
 
     column_type: ColumnType
@@ -76,27 +76,30 @@ class BlockForm:
 
 
 class Block:
-    """The rows of a block, checked when it is created and decoded on access.
+    """The rows of a block.
+
+    The structure of the block is checked when it is created. Most values are decoded when rows are requested; lists, dicts, images, mixed
+    values and datetimes of unequal length are decoded at once.
 
     Parameters
     ----------
     content
-        What the block holds, not compressed.
+        The decompressed bytes of the block.
     stored
-        How many bytes it has in its file.
+        The size of the block in its file, in bytes.
     rows
-        How many rows it has.
+        The number of rows.
     flags
-        What its record says.
+        The flags in the block's record.
     form
-        What it is read as.
+        The column type and the string decoder.
 
     Raises
     ------
     BrokenPayload
-        If it is damaged, or holds values that its column cannot.
+        If the block is damaged, or has values of a type that the column cannot hold.
     MisfitError
-        If the column is narrower than those of archives are, and one of its values needs more.
+        If the column was given a narrower type, and a value does not fit it.
 
     Examples
     --------
@@ -120,7 +123,7 @@ class Block:
         if not (isinstance(self._cells, WrittenCells) and self._cells.is_cut):
             payload.end()
         self.payload_size = len(content)
-        # Lists and dicts are held as JSON text, which most of their items do not take.
+        # For values that are already decoded, the memory of the decoded array counts; for others, the memory that was reserved while reading.
         decoded_bytes = self._cells.used_bytes if isinstance(self._cells, WrittenCells) else payload.allowance.used
         self.size += decoded_bytes
 
@@ -139,14 +142,16 @@ class Block:
             self._cells = cells_of(payload, kind, count, flags, self.form)
 
     def values(self, first: int, last: int) -> pa.Array:
-        """Return some rows, counted within the block.
+        """Return a range of rows; row 0 is the first row of the block.
 
         Raises
         ------
         BrokenPayload
-            If the block is damaged there.
+            If the block is damaged in these rows.
+        MisfitError
+            If a value does not fit the narrower type of the column.
         UnicodeDecodeError, OverflowError
-            If one is nothing that a column holds (see :meth:`first_refused`).
+            If a string cannot be decoded, or a datetime is outside the years 1 to 9999 (see :meth:`first_refused`).
         """
         if self._cells is None:
             return pa.nulls(last - first, self.form.column_type.physical)
@@ -164,11 +169,11 @@ class Block:
         return self._cells.rows(low, high).take(pa.array(places, mask=missing))
 
     def _present(self, row: int) -> int:
-        """The number of present values before a row."""
+        """Return how many values before a row are not missing."""
         return row if self._missing is None else row - int(np.count_nonzero(self._missing[:row]))
 
     def first_refused(self, first: int, last: int) -> int:
-        """Find the first row with an invalid value, in a range that has one."""
+        """Return the first row, in a range that contains one, whose string cannot be decoded or whose datetime is out of range."""
         begin = first
         while last - first > 1:
             middle = (first + last) // 2
@@ -181,7 +186,7 @@ class Block:
         return first
 
     def bytes_between(self, first: int, last: int) -> float:
-        """Estimate the bytes in memory of some rows."""
+        """Return an estimate of the bytes that a range of rows takes in memory."""
         if self._cells is None:
             return BYTES_OF_MISSING * (last - first)
         low, high = self._present(first), self._present(last)
@@ -189,7 +194,13 @@ class Block:
 
 
 def missing_rows(payload: Payload, rows: int) -> np.ndarray:
-    """Read the bitmap of missing rows."""
+    """Read the bitmap of missing values, and return for each row whether its value is missing.
+
+    Raises
+    ------
+    BrokenPayload
+        If the payload ends within the bitmap, or bits after the last row are set.
+    """
     size = -(-rows // 64) * 8
     start = payload.skip(size, f"the missing ones of {rows} rows")
     bits = np.unpackbits(payload.array[start : start + size], bitorder="little").view(bool)
@@ -199,12 +210,16 @@ def missing_rows(payload: Payload, rows: int) -> np.ndarray:
 
 
 def cells_of(payload: Payload, kind: int, count: int, flags: int, form: BlockForm) -> Cells:
-    """Read values of an archive type as values of the column.
+    """Read ``count`` values of an archive type, and return them as values of the column's type.
+
+    Ints may become floats, and vectors lists.
 
     Raises
     ------
     BrokenPayload
-        If they are damaged, or the column cannot hold them.
+        If the values are damaged, or the column cannot hold values of this type.
+    MisfitError
+        If a value does not fit the narrower type of the column.
     """
     if kind not in COLUMN_TYPES:
         raise payload.broken(f"its values have the unknown type {kind}")
@@ -236,7 +251,7 @@ def _of_kind(payload: Payload, kind: int, count: int, extended: bool, form: Bloc
 
 
 def _mixed(payload: Payload, rows: int, form: BlockForm) -> Iterator[Any]:
-    """Read values with type tags."""
+    """Yield the values of a block in which each value has its own type tag."""
     payload.byte("how many types a block has")
     count = _COUNT.unpack_from(payload.content, payload.skip(8, "the number of values"))[0]
     if count != rows:
@@ -248,12 +263,14 @@ def _mixed(payload: Payload, rows: int, form: BlockForm) -> Iterator[Any]:
 
 
 def kind_of(content: bytes, flags: int) -> int:
-    """Return the type of a block from its first bytes; for a mixed one, that of the first present value.
+    """Return the archive type of a block's values from its first bytes; ``MISSING`` if all values are missing.
+
+    For a block of mixed types it is the type of the first value that is not missing.
 
     Raises
     ------
     BrokenPayload
-        If the block is damaged.
+        If the block ends before its type.
     """
     payload = Payload(content)
     if not flags & MIXED:

@@ -1,4 +1,4 @@
-"""Converts archives to saved frames in parallel threads, without Spark, and verifies archives and conversions."""
+"""Converts archives of Turi Create to saved frames in parallel threads, without Spark, and verifies archives and converted frames."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from sframe_spark.values.from_arrow import zoned_array
 # --- Conversion
 
 
-# Progress callback with a number of rows.
+# A progress callback, called with the number of rows written since the last call.
 OnRows = Callable[[int], None]
 
 
 def ignore_progress(rows: int) -> None:
-    """Ignore progress."""
+    """Do nothing: the progress callback of callers that show no progress."""
 
 
 def convert_archive(
@@ -41,25 +41,28 @@ def convert_archive(
     rows: tuple[int, int] | None = None,
     on_rows: OnRows = ignore_progress,
 ) -> Manifest:
-    """Save an archive, or some columns and rows of it, atomically.
+    """Save an archive, or some of its columns and rows, as a frame, atomically; return the manifest of the saved frame.
 
     Parameters
     ----------
     archive
-        The archive, which stays as it is.
+        The archive, which is not changed.
     target
-        Directory to save to: new, empty, or holding a saved frame that is replaced.
+        The directory to save to. It must be new or empty, or hold a saved frame, which is replaced.
     names
-        Names of the columns; None for those that the archive has.
-    positions, rows
-        The columns and the rows; None for all.
+        The names of the saved columns, in the order of ``positions``; None for the archive's names.
+    positions
+        The positions of the columns to save; None for all columns.
+    rows
+        The first row to save, and the row behind the last one; None for all rows.
     on_rows
-        Called by several threads with numbers of written rows; negative when they will be written again.
+        Called from several threads with the number of rows written since the last call. The number is negative if rows will be written again
+        with a wider column type.
 
     Raises
     ------
     StorageError
-        If the archive is damaged or was changed meanwhile, or nothing can be written there.
+        If the archive is damaged or is changed meanwhile, or ``target`` cannot be written.
     """
     columns = range(len(archive.contents.columns)) if positions is None else positions
     chosen = archive.names if names is None else names
@@ -88,7 +91,7 @@ def convert_archive(
 def archive_segments(
     archive: Archive, positions: Sequence[int], rows: tuple[int, int], directory: str, on_rows: OnRows = ignore_progress
 ) -> list[SegmentEntry]:
-    """Write rows of an archive as segments in parallel, and return their entries in row order."""
+    """Write a range of rows of an archive as segments to a directory, in parallel, and return the entries of the segments in row order."""
     first, last = rows
     count = max(1, min(available_cores(), (last - first) // MIN_ROWS), -(-(last - first) // config.segment_rows))
     ranges = list(enumerate(pairwise(first + (last - first) * number // count for number in range(count + 1))))
@@ -101,7 +104,7 @@ def archive_segments(
     return in_threads(write, ranges, available_cores())
 
 
-# Smaller segments are not worth a file.
+# Segments are not made smaller than this in order to write more of them in parallel.
 MIN_ROWS = 65_536
 
 
@@ -114,21 +117,21 @@ def _runs(archive: Archive, positions: Sequence[int], bounds: tuple[int, int], o
 
 
 def are_disjoint(target: str, location: str) -> bool:
-    """Return whether neither of two paths contains the other."""
+    """Return whether two paths, with symbolic links resolved, are different and neither is inside the other."""
     first, second = (os.path.join(os.path.realpath(place), "") for place in (target, location))
     return not first.startswith(second) and not second.startswith(first)
 
 
-# --- Verification: archives carry no checksums, so all rows are decoded
+# --- Verification: archives have no checksums, so all rows are decoded
 
 
 def require_readable_rows(archive: Archive) -> None:
-    """Decode every block of every column.
+    """Decode every row of every column, to find out whether the archive can be read.
 
     Raises
     ------
     StorageError
-        If one is damaged, or holds what no column does; the message names file, column and block.
+        If a block is damaged, a string cannot be decoded, or a datetime is outside the years 1 to 9999; or if a file is missing or was changed.
     """
     count = max(1, -(-archive.rows // config.segment_rows))
     ranges = list(pairwise(archive.rows * number // count for number in range(count + 1)))
@@ -137,12 +140,12 @@ def require_readable_rows(archive: Archive) -> None:
 
 
 def require_same_rows(archive: Archive, manifest: Manifest) -> None:
-    """Compare all rows of an archive with those of a saved frame, bit by bit.
+    """Compare all values of an archive with those of a saved frame, floats bit by bit.
 
     Raises
     ------
     StorageError
-        If they differ; the message names the column and the first rows among which they do.
+        If a value differs, or the numbers of rows or the kinds of the columns do. For values the message names the column and a range of rows.
     """
     columns = archive.contents.columns
     if manifest.rows != archive.rows or [kind.kind for kind in manifest.types] != [column.column_type.kind for column in columns]:
@@ -159,14 +162,14 @@ def require_same_rows(archive: Archive, manifest: Manifest) -> None:
 
 
 def widened(values: pa.Array, narrow: ColumnType, wide: ColumnType) -> pa.Array:
-    """Return saved values in the wider type of the archive."""
+    """Return an array of saved values in the wider column type that the archive has."""
     if narrow == DATETIME and wide == ZONED_DATETIME:
         return zoned_array(values.cast(pa.int64()), pa.nulls(len(values), pa.int32()), values.is_valid())
     return recode(values, narrow, wide)
 
 
 def are_same(first: pa.ChunkedArray, second: pa.ChunkedArray) -> bool:
-    """Return whether two columns hold the same values, floats bit by bit.
+    """Return whether two columns of the same Arrow type hold the same values; floats are compared bit by bit.
 
     Examples
     --------

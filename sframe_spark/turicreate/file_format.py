@@ -1,4 +1,4 @@
-"""The files of an archive: INI and JSON index files, segment files with footers and blocks, and the names that link them."""
+"""Reads the files of an archive: the INI and JSON index files, the footers and blocks of segment files, and the file names in them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from sframe_spark.turicreate.object_decoding import MISSING, TENSOR
 # --- INI files: bytes, without quoting or escapes
 
 
-# Blanks that are stripped; others belong to column names.
+# The bytes that count as blanks at the ends of a line, a key or a name.
 BLANKS = b" \t\n\v\f\r"
-# Longer numbers are invalid.
+# Numbers in index files with more digits are invalid.
 MAX_DIGITS = 18
 
 Key = TypeVar("Key", bytes, str)
@@ -39,12 +39,12 @@ Value = TypeVar("Value")
 
 
 def parse_ini(content: bytes, location: str) -> dict[bytes, dict[bytes, bytes]]:
-    """Parse sections of keys and values; values keep their blanks.
+    """Return the keys and values of an INI file by section; values keep their blanks, and empty sections are left out.
 
     Raises
     ------
     StorageError
-        If a line is none of the dialect, or a section or a key is there twice.
+        If a line is neither empty, nor a comment, a section header or a key with a value, or a section or key occurs twice.
 
     Examples
     --------
@@ -73,17 +73,17 @@ def parse_ini(content: bytes, location: str) -> dict[bytes, dict[bytes, bytes]]:
 
 
 def damaged(location: str, reason: str) -> StorageError:
-    """Return the error that says what is wrong with an index file."""
+    """Return an error that says that an index file is damaged, and why."""
     return StorageError(f"{visible(location)} is damaged: {reason}; restore the archive from a copy")
 
 
 def number_of(value: Any, location: str, what: str) -> int:
-    """Parse a non-negative number of an index file.
+    """Return a value of an index file as a non-negative integer; ``what`` names the value in the error message.
 
     Raises
     ------
     StorageError
-        If it is none.
+        If the value is not a non-negative integer of at most 18 digits.
 
     Examples
     --------
@@ -101,12 +101,12 @@ def number_of(value: Any, location: str, what: str) -> int:
 
 
 def sequence(section: Mapping[Key, Value], location: str, what: str) -> list[Value]:
-    """Return the values of a section whose keys are 0, 1, 2 ..., in that order.
+    """Return the values of a section whose keys are 0, 1, 2 ..., in the order of the keys.
 
     Raises
     ------
     StorageError
-        If a number is missing, or there twice.
+        If a key is not a number, or a number is missing or occurs twice.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def sequence(section: Mapping[Key, Value], location: str, what: str) -> list[Val
     return [found[place] for place in range(len(found))]
 
 
-# --- File names, which must lead into the archive's directory or those that the caller allows
+# --- File names in archives, which must refer to files in the archive's directory or in directories that the caller allows
 
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -132,14 +132,14 @@ ALLOWING = "references=[directories] (--references) allows what an archive names
 
 @attrs.frozen
 class ArchiveFile:
-    """A file of an archive in the state in which it was opened.
+    """A segment file of an archive, with its state when the archive was opened.
 
     Parameters
     ----------
     path
-        Where it is; no part of it is a link.
+        The path of the file, without symbolic links.
     state
-        What the file system said of it.
+        The size, times and inode number of the file.
     """
 
     path: str
@@ -148,14 +148,14 @@ class ArchiveFile:
 
 @attrs.frozen
 class NamedFile:
-    """A file that an archive names.
+    """A file that an archive refers to by name.
 
     Parameters
     ----------
     name
-        How it is called: other names in it are relative to the directory of this one.
+        The path as it was composed from names. File names in this file are relative to the directory of this path.
     path
-        The resolved path, without links.
+        The same path with symbolic links resolved.
     """
 
     name: str
@@ -164,35 +164,35 @@ class NamedFile:
 
 @attrs.frozen
 class Allowed:
-    """Where files of an archive may be.
+    """The directories in which files of an archive may be.
 
     Parameters
     ----------
     directories
-        Paths without links: the archive's own directory, and those that the caller allows.
+        The archive's directory and those that the caller allows, with symbolic links resolved.
     """
 
     directories: tuple[str, ...]
 
     @classmethod
     def of(cls, directory: str, references: Sequence[str]) -> Allowed:
-        """Return the allowed directories of an archive."""
+        """Return the allowed directories of an archive: its own directory, and those in ``references``."""
         return cls(tuple(os.path.realpath(normalised(place)) for place in (directory, *references)))
 
     def file(self, name: bytes | str, holder: str) -> NamedFile:
-        """Return a file that another one names.
+        """Return the file that an index file refers to.
 
         Parameters
         ----------
         name
-            What it is called.
+            The file name, as it is in the index file.
         holder
-            The index file that names it.
+            The path of the index file.
 
         Raises
         ------
         StorageError
-            If it is remote, or no name.
+            If the name is a URL, is not a valid file name, or leads outside the allowed directories.
         """
         text = os.fsdecode(name)
         if not text or "\0" in text or not _has_bytes(text):
@@ -217,7 +217,7 @@ def _has_bytes(name: str) -> bool:
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Return whether a path is one of something in a directory, or below it.
+    """Return whether a path is inside a directory, at any depth.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def is_below(path: str, directory: str) -> bool:
 
 
 def with_column(name: str) -> tuple[str, int | None]:
-    """Split the column number from a file name; None where there is none.
+    """Return the file name and the column number of a name such as ``m_1.sidx:3``; the number is None if the name has none.
 
     Examples
     --------
@@ -245,29 +245,33 @@ def with_column(name: str) -> tuple[str, int | None]:
 WORD = struct.Struct("<Q")
 RECORD = np.dtype([("offset", "<u8"), ("length", "<u8"), ("size", "<u8"), ("rows", "<u8"), ("flags", "<u8"), ("content", "<u2"), ("unused", "V6")])
 KNOWN_FLAGS = COMPRESSED | TYPED | MIXED | EXTENDED
-# Limits: Turi Create writes at most 2**18 rows per block; no block exceeds an Arrow array, no footer 1.4 million blocks.
+# Limits of the rows and bytes of a block, and of the bytes of a footer. Turi Create writes at most 2**18 rows per block; the bytes of a block
+# must fit an Arrow array; and a footer of this size describes 1.4 million blocks.
 MAX_ROWS, MAX_BYTES, MAX_FOOTER_BYTES = 1 << 24, (1 << 31) - 1, 64 << 20
-# The expansion limit of LZ4: a factor and a constant.
+# LZ4 decompresses a block to at most this many times its size, plus a constant.
 MAX_TIMES, MAX_EXTRA = 255, 64
+# How many footers each process keeps in memory.
 REMEMBERED_FOOTERS = 32
-# Do not follow links, and do not wait on named pipes.
+# Flags for opening files: symbolic links are not followed, and named pipes are not waited for.
 READING = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @attrs.frozen(eq=False, slots=False)
 class SegmentFooter:
-    """The footer of one segment file.
+    """The footer of one segment file, which describes the blocks of each column.
 
     Parameters
     ----------
     path
-        The file.
+        The path of the segment file.
     start
-        Where the footer begins: blocks end before it.
+        The offset of the footer in the file. All blocks end before it.
     content
-        Its bytes.
+        The bytes of the footer.
     places
-        Where the records of each column begin in it, and how many they are.
+        For each column, the offset of its block records in ``content``, and their number.
+    known
+        The blocks of the columns that were requested before.
     """
 
     path: str
@@ -277,12 +281,21 @@ class SegmentFooter:
     known: dict[int, ColumnBlocks] = attrs.field(factory=dict, repr=False)
 
     def blocks(self, column: int, rows: int, name: str) -> ColumnBlocks:
-        """Return the blocks of a column; the row count of the index is checked, and the name is for messages.
+        """Return the blocks of a column.
+
+        Parameters
+        ----------
+        column
+            Index of the column in the segment file.
+        rows
+            The number of rows that the index of the archive has for the column in this file.
+        name
+            The name of the column, for error messages.
 
         Raises
         ------
         StorageError
-            If there is no such column, or its blocks have others.
+            If the file does not have the column, a block has too many rows, or the blocks together do not have ``rows`` rows.
         """
         if column not in self.known:
             if column >= len(self.places):
@@ -308,13 +321,13 @@ class ColumnBlocks:
     Parameters
     ----------
     path
-        The file.
+        The path of the segment file.
     limit
-        Where blocks end at the latest.
+        The offset of the footer, which no block may exceed.
     records
-        A record for each block, as it is in the file.
+        The record of each block, as stored in the footer.
     starts
-        Number of the first row of each block, and at the end the number of rows.
+        Row number of the first row of each block, followed by the number of all rows.
     """
 
     path: str
@@ -324,11 +337,11 @@ class ColumnBlocks:
 
     @property
     def rows(self) -> int:
-        """How many rows the blocks have."""
+        """The number of rows of all blocks."""
         return int(self.starts[-1])
 
     def between(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the blocks that intersect a range of rows, with the range inside each block."""
+        """Yield the index of each block that has rows of a range, with the first and the end row within the block."""
         number = max(int(np.searchsorted(self.starts, first, "right")) - 1, 0)
         while number < len(self.records) and self.starts[number] < last:
             start, stop = int(self.starts[number]), int(self.starts[number + 1])
@@ -338,12 +351,12 @@ class ColumnBlocks:
             number += 1
 
     def record(self, number: int) -> BlockRecord:
-        """Return what the footer says of a block.
+        """Return the checked record of a block.
 
         Raises
         ------
         BrokenPayload
-            If that cannot be.
+            If the record has unknown flags, or impossible sizes or offsets.
         """
         offset, length, size, rows, flags = (int(self.records[name][number]) for name in ("offset", "length", "size", "rows", "flags"))
         if flags & ~KNOWN_FLAGS or not flags & TYPED:
@@ -359,7 +372,7 @@ class ColumnBlocks:
 
 @attrs.frozen
 class BlockRecord:
-    """A validated block record: see :class:`ColumnBlocks`."""
+    """A checked block record: offset and length in the file, decompressed size, number of rows, and flags."""
 
     offset: int
     length: int
@@ -369,18 +382,18 @@ class BlockRecord:
 
 
 def damaged_file(path: str, reason: str) -> StorageError:
-    """Return the error that says what is wrong with a segment file."""
+    """Return an error that says that a segment file is damaged, and why."""
     return StorageError(f"{visible(path)} is damaged: {reason}; restore the archive from a copy")
 
 
 @contextlib.contextmanager
 def opened(file: ArchiveFile) -> Iterator[int]:
-    """Open a file of an archive, and check before and after the block that it has not changed.
+    """Open a segment file and yield its file descriptor; before and after the ``with`` block, check that the file has not changed.
 
     Raises
     ------
     StorageError
-        If it is gone, was changed, or is no regular file any more.
+        If the file is missing, was changed since the archive was opened, or is not a regular file.
     """
     with translate_os_errors("read", file.path):
         try:
@@ -397,12 +410,12 @@ def opened(file: ArchiveFile) -> Iterator[int]:
 
 @contextlib.contextmanager
 def opened_regular(path: str) -> Iterator[tuple[BinaryIO, os.stat_result]]:
-    """Open a file for the first time, and return its stream and status.
+    """Open a file, and yield its stream and its status.
 
     Raises
     ------
     StorageError
-        If there is none, or no regular file.
+        If the file does not exist, or is not a regular file.
     """
     with translate_os_errors("read", path):
         try:
@@ -425,12 +438,12 @@ def _no_regular_file(path: str) -> StorageError:
 
 
 def state_of(path: str) -> FileState:
-    """Return a segment file as it is now.
+    """Return the current state of a segment file.
 
     Raises
     ------
     StorageError
-        If there is none, or no regular file.
+        If the file does not exist, or is not a regular file.
     """
     with translate_os_errors("read", path):
         try:
@@ -443,12 +456,12 @@ def state_of(path: str) -> FileState:
 
 
 def require_unchanged(file: ArchiveFile) -> None:
-    """Make sure that a file is as it was when its archive was opened; costs one call of the system.
+    """Check with one system call that a file has not changed since its archive was opened.
 
     Raises
     ------
     StorageError
-        If it is not.
+        If the file is missing or was changed.
     """
     with translate_os_errors("read", file.path):
         try:
@@ -459,18 +472,18 @@ def require_unchanged(file: ArchiveFile) -> None:
 
 
 def _require_same(file: ArchiveFile, status: os.stat_result) -> None:
-    # Changes of links and permissions are ignored.
+    # The first three fields do not change with hard links and permissions.
     if not stat.S_ISREG(status.st_mode) or FileState.of(status)[:3] != file.state[:3]:
         raise StorageError(f"{visible(file.path)} was changed since the archive was opened; open it again when nobody writes it, or read a copy")
 
 
 def footer_of(file: ArchiveFile) -> SegmentFooter:
-    """Return the footer of a segment file, read once in a process.
+    """Return the footer of a segment file; each process keeps the footers that it used last.
 
     Raises
     ------
     StorageError
-        If the file is damaged, gone or another one.
+        If the file is damaged or missing, or was changed since the archive was opened.
     """
     return _load(file)
 
@@ -491,7 +504,7 @@ def _load(file: ArchiveFile) -> SegmentFooter:
 
 
 def _places(path: str, content: bytes) -> tuple[tuple[int, int], ...]:
-    """Locate the records of each column in a footer."""
+    """Return, for each column, the offset of its block records in a footer, and their number."""
     columns = WORD.unpack_from(content)[0]
     place, found = WORD.size, []
     if columns > len(content) // WORD.size:
@@ -511,12 +524,12 @@ def _places(path: str, content: bytes) -> tuple[tuple[int, int], ...]:
 
 
 def read_bytes(descriptor: int, path: str, offset: int, length: int) -> bytes:
-    """Read some bytes of a file.
+    """Return ``length`` bytes of a file from an offset.
 
     Raises
     ------
     StorageError
-        If they are not there.
+        If the file ends before them.
     """
     found = os.pread(descriptor, length, offset)
     while len(found) < length:
@@ -528,17 +541,17 @@ def read_bytes(descriptor: int, path: str, offset: int, length: int) -> bytes:
 
 
 def unpacked(content: bytes, record: BlockRecord) -> bytes:
-    """Return what a block holds.
+    """Return the bytes of a block, decompressed if the block is compressed.
 
     Raises
     ------
     BrokenPayload
-        If it was packed, and what is packed is not as long as its record says.
+        If the compressed bytes are not valid LZ4, or do not have the decompressed size in the block's record.
     """
     if not record.flags & COMPRESSED:
         return content
     codec = pa.Codec("lz4_raw")
-    # Arrow does not notice a short result, so one byte less must be too small.
+    # Arrow accepts a result that is shorter than the given size. So a buffer of one byte less is tried first, and must be too small.
     with contextlib.suppress(OSError):
         codec.decompress(content, decompressed_size=record.size - 1)
         raise BrokenPayload(f"its packed bytes are fewer than {record.size} when they are unpacked")
@@ -552,21 +565,22 @@ def unpacked(content: bytes, record: BlockRecord) -> bytes:
 # --- Index files: the columns, and the segment files of their rows
 
 
+# The versions of ``dir_archive.ini`` and of ``.sidx`` files that are read.
 VERSION, ARRAY_VERSION = 1, 2
-# The index of the content's prefix among the prefixes.
+# The entry of the list of prefixes that is the prefix of the index file.
 CONTENT_PREFIX = 2
 
 
 @attrs.frozen
 class IndexedColumn:
-    """A column in an index of arrays.
+    """A column, as a ``.sidx`` file describes it.
 
     Parameters
     ----------
     kind
-        Number of its type; that of missing values where the index has none.
+        The archive type; ``MISSING`` if the index has no type for the column.
     parts
-        For each segment the path of its file, the number of the column in it, and how many rows it has there.
+        For each segment with rows: the path of its file, the index of the column in the file, and the number of rows.
     """
 
     kind: int
@@ -574,22 +588,22 @@ class IndexedColumn:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return sum(rows for _, _, rows in self.parts)
 
 
 @attrs.frozen
 class IndexedFrame:
-    """A frame, as its index describes it.
+    """A frame, as a ``.frame_idx`` file describes it.
 
     Parameters
     ----------
     names
-        Names of the columns as they stand, with the blanks around them.
+        The names of the columns as stored, with leading and trailing blanks.
     columns
         The columns.
     rows
-        How many rows each has.
+        The number of rows.
     """
 
     names: tuple[bytes, ...]
@@ -599,14 +613,14 @@ class IndexedFrame:
 
 @attrs.define
 class IndexReader:
-    """Reads each index file of one archive once.
+    """Reads the index files of one archive; each ``.sidx`` file is read once, even if it holds several columns.
 
     Parameters
     ----------
     allowed
-        Where they, and what they name, may be.
+        The directories in which files of the archive may be.
     read
-        The states of the files that were read, by path.
+        The states of the index files that were read, by path.
     """
 
     allowed: Allowed
@@ -620,7 +634,7 @@ class IndexReader:
         Raises
         ------
         StorageError
-            If there is none, or it is no regular file, no text, or too long.
+            If the file does not exist, is not a regular file, is too long, or contains a NUL byte.
         """
         with opened_regular(file.path) as (stream, status):
             found = _text(file.path, stream, status.st_size)
@@ -628,12 +642,12 @@ class IndexReader:
         return found
 
     def frame(self, file: NamedFile) -> IndexedFrame:
-        """Return what the index of a frame says.
+        """Return the names, columns and number of rows in a ``.frame_idx`` file; reads the ``.sidx`` files that it names, too.
 
         Raises
         ------
         StorageError
-            If it is damaged, or names what may not be read.
+            If one of these files is damaged or missing, or names a file outside the allowed directories.
         """
         path = file.name
         sections = parse_ini(self.content(file), path)
@@ -654,17 +668,17 @@ class IndexReader:
     def _column(self, file: bytes, holder: str) -> IndexedColumn:
         name, number = with_column(file.decode("utf-8", "surrogateescape"))
         if name not in self._named:
-            # Most columns name one file.
+            # Usually all columns name the same file.
             self._named[name] = self.allowed.file(name, holder)
         return self.column(self._named[name], number or 0)
 
     def column(self, file: NamedFile, number: int) -> IndexedColumn:
-        """Return a column of an index of arrays.
+        """Return a column of a ``.sidx`` file by its index in the file.
 
         Raises
         ------
         StorageError
-            If there is none, or the index is damaged.
+            If the file does not have the column, or is damaged or missing.
         """
         if file.name not in self._arrays:
             self._arrays[file.name] = tuple(self._array_index(file))
@@ -726,7 +740,13 @@ def _object(value: Any, path: str, what: str) -> dict[str, Any]:
 
 
 def _entries(value: Any, count: int, path: str, what: str) -> list[Any]:
-    """The entries of a sequence, which is a JSON list or an object with numeric keys."""
+    """Return the entries of a sequence, which is stored as a JSON list or as an object with the keys 0, 1, 2 ...
+
+    Raises
+    ------
+    StorageError
+        If the value is neither, or does not have ``count`` entries.
+    """
     found = value if isinstance(value, list) else sequence(_object({} if value is None else value, path, what), path, what)
     if len(found) != count:
         raise damaged(path, f"{what} has {len(found)} entries for {count} segments")
@@ -741,12 +761,12 @@ def _old_version(path: str, version: str) -> StorageError:
 
 
 def archive_index(content: bytes, path: str) -> tuple[str, bytes]:
-    """Return what an archive holds, and what the names of its files begin with.
+    """Return the kind of an archive (``sframe`` or ``sarray``) and the prefix of its file names from the content of ``dir_archive.ini``.
 
     Raises
     ------
     StorageError
-        If the index is damaged, or the archive holds neither a frame nor a column.
+        If the file is damaged or of an unknown version, or the archive holds neither a frame nor a column.
     """
     sections = parse_ini(content, path)
     about, metadata = sections.get(b"archive", {}), sections.get(b"metadata", {})

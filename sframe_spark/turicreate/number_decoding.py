@@ -1,9 +1,9 @@
-"""Decodes numbers and datetimes of a block: checked when the block is read, decoded on access.
+"""Decodes the numbers, datetimes and vectors of a block: their structure is checked when the block is read, the values are decoded on access.
 
-Integers come in groups of 128, each with a header, a base and packed values.
+Integers are stored in groups of 128. Each group has a header byte, a base of variable length, and values packed with a fixed number of bits.
 
-The end of a group follows from its first two bytes, so a loop finds all groups in some ten nanoseconds each. The values are
-decoded only on access, all groups with one header at a time, in five to ten nanoseconds a number.
+The length of a group follows from its first two bytes, so finding the start of every group takes only some ten nanoseconds per group. Values
+are decoded on access, all groups with the same header in one NumPy operation, in five to ten nanoseconds per number.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, S
 # --- Payloads: reading a block's bytes sequentially, with errors that name the position
 
 
-# Memory limit of a block: a constant plus a factor of its size in the file, usually 64 KiB.
+# Memory limit of a decoded block: a constant, plus a factor times its size in the file, which is usually about 64 KiB.
 ALLOWED_BYTES = 128 << 20
 ALLOWED_FOR_EACH = 32
-# The limit of an Arrow array.
+# The largest number of bytes in one Arrow array.
 MAX_ALLOWED = (1 << 31) - 1
 
-# Length of a variable-length number by its first byte: one more than its trailing one bits.
+# Length of a variable-length number by its first byte: one more than the number of trailing one bits; 9 for 7 or 8 of them.
 NUMBER_BYTES = bytes((1, 2, 3, 4, 5, 6, 7, 9, 9)[(~first & (first + 1)).bit_length() - 1 if first < 255 else 8] for first in range(256))
 _WORD = struct.Struct("<Q")
 
 
 class Allowance:
-    """The memory that the values of one block may still take.
+    """The memory that the values of one block may still take, so that a damaged block cannot exhaust the memory.
 
     Parameters
     ----------
     stored
-        How many bytes the block has in its file.
+        The size of the block in its file, in bytes.
 
     Examples
     --------
@@ -55,16 +55,16 @@ class Allowance:
 
     @property
     def used(self) -> int:
-        """How much was taken."""
+        """The number of bytes that were reserved."""
         return self._all - self.left
 
     def take(self, size: int, place: int | None = None) -> None:
-        """Reserve memory before it is allocated.
+        """Reserve ``size`` bytes of memory before they are allocated; ``place`` is the offset in the block, for the error message.
 
         Raises
         ------
         BrokenPayload
-            If a block of that length should not need so much.
+            If fewer bytes are left.
         """
         if size > self.left:
             raise BrokenPayload(f"its values would take {in_words(size)} of memory, more than a block of its length is given", place)
@@ -72,14 +72,14 @@ class Allowance:
 
 
 class Payload:
-    """The bytes of a block, read sequentially.
+    """Reads the decompressed bytes of a block sequentially.
 
     Parameters
     ----------
     content
-        The bytes.
+        The decompressed bytes.
     stored
-        Its size in the file, which is smaller if it was compressed.
+        The size of the block in its file, which is usually smaller if the block is compressed; None for the length of ``content``.
 
     Examples
     --------
@@ -99,42 +99,42 @@ class Payload:
 
     @property
     def left(self) -> int:
-        """How many bytes were not read yet."""
+        """The number of bytes that were not read yet."""
         return self.size - self.place
 
     def broken(self, reason: str) -> BrokenPayload:
-        """Return an error with the current position."""
+        """Return an error that says that the block is damaged at the current offset."""
         return BrokenPayload(reason, self.place)
 
     def require(self, count: int, what: str) -> None:
-        """Make sure that this many bytes are left.
+        """Check that ``count`` bytes are left; ``what`` names what they would hold, for the error message.
 
         Raises
         ------
         BrokenPayload
-            If they are not.
+            If fewer bytes are left.
         """
         if count > self.left:
             raise self.broken(f"{what} would take {count} bytes, and {self.left} are left")
 
     def skip(self, count: int, what: str) -> int:
-        """Pass some bytes over and return the number of the first of them."""
+        """Skip ``count`` bytes, and return the offset of the first of them."""
         self.require(count, what)
         start = self.place
         self.place += count
         return start
 
     def take(self, count: int, what: str = "what follows") -> memoryview:
-        """Read some bytes; they are not copied."""
+        """Return the next ``count`` bytes as a view, without copying them."""
         start = self.skip(count, what)
         return memoryview(self.content)[start : self.place]
 
     def byte(self, what: str) -> int:
-        """Read one byte."""
+        """Return the next byte."""
         return self.content[self.skip(1, what)]
 
     def number(self) -> int:
-        """Read a number of variable length."""
+        """Read an unsigned integer of variable length, one to nine bytes."""
         self.require(1, "a number")
         size = NUMBER_BYTES[self.content[self.place]]
         start = self.skip(size, "a number")
@@ -143,12 +143,12 @@ class Payload:
         return int.from_bytes(self.content[start : start + size], "little") >> size
 
     def end(self) -> None:
-        """Make sure that all bytes were read.
+        """Check that all bytes were read.
 
         Raises
         ------
         BrokenPayload
-            If some were not.
+            If bytes are left.
         """
         if self.left:
             raise self.broken(f"{self.left} bytes are left over")
@@ -157,24 +157,26 @@ class Payload:
 # --- Integers
 
 
+# How many integers a full group has.
 GROUP = 128
 # Bits of each packed number, by the width code of a group.
 WIDTHS = (0, 1, 2, 4, 8, 16, 32, 64)
+# What the packed values of a group are: offsets from the base, or differences of consecutive values, unsigned or signed.
 OFFSET, DIFFERENCE, SIGNED_DIFFERENCE = range(3)
-# Groups decoded at a time: their numbers take 2 MB.
+# How many groups are decoded at a time: their numbers take 2 MB.
 GROUPS_AT_ONCE = 2_048
-# Group offsets that are held as Python ints at a time.
+# How many group starts are held as Python ints at a time.
 HEADS_AT_ONCE = 65_536
-# Memory charged per group: more than its offset takes, to bound the loop over groups.
+# Memory reserved per group: more than the start of the group takes, in order to limit the time of the loop over groups.
 BYTES_OF_GROUP = 32
-# Length of a group with an invalid header: longer than any payload.
+# The length that a group with an invalid header counts as: longer than any block.
 BEYOND = 1 << 40
 _NUMBER_BYTES = np.frombuffer(NUMBER_BYTES, np.uint8)
 _PLACES = np.arange(9)
 
 
 def packed_bytes(header: int, numbers: int) -> int:
-    """Return the packed size of a group; BEYOND for an invalid header.
+    """Return how many bytes the packed values of a group with this many numbers take; BEYOND for an invalid header.
 
     Examples
     --------
@@ -187,23 +189,23 @@ def packed_bytes(header: int, numbers: int) -> int:
     return ((numbers - (codec != OFFSET)) * WIDTHS[width] + 7) // 8
 
 
-# Size of a full group without its base, by header.
+# The size of a full group with its header byte but without its base, by header.
 _GROUP_BYTES = tuple(1 + packed_bytes(header, GROUP) for header in range(256))
-# Unpacked values of 2 or 4 bits, by byte.
+# For values of 2 and of 4 bits: the values that each byte unpacks to.
 _UNPACKED = {
     bits: np.array([[(byte >> (bits * slot)) & ((1 << bits) - 1) for slot in range(8 // bits)] for byte in range(256)], np.uint8) for bits in (2, 4)
 }
 
 
 class NumberRun:
-    """A run of integers in a payload, decoded on access.
+    """Consecutive integers in a payload, decoded on access.
 
     Parameters
     ----------
     payload
-        Read to the first of them; to the end of the last one afterwards.
+        Positioned at the first integer; afterwards, it is positioned behind the last one.
     count
-        How many there are.
+        The number of integers.
 
     Examples
     --------
@@ -222,7 +224,7 @@ class NumberRun:
         self._heads = _heads(payload, groups, count)
 
     def values(self, first: int, last: int) -> np.ndarray:
-        """Return a range of the integers as unsigned 64 bits."""
+        """Return a range of the integers as unsigned 64-bit integers."""
         if first >= last:
             return np.empty(0, np.uint64)
         low, high = first // GROUP, -(-last // GROUP)
@@ -239,21 +241,21 @@ class NumberRun:
 
 
 def _heads(payload: Payload, groups: int, count: int) -> np.ndarray:
-    """Find the start of each group, and move to the end of the last."""
-    # No payload has 2**31 bytes.
+    """Return the offset of each group, and move the payload behind the last group."""
+    # Offsets fit 32 bits, since no block has 2**31 bytes.
     found = np.empty(groups, np.int32)
     for before in range(0, groups - 1, HEADS_AT_ONCE):
         heads, payload.place = _walk(payload, min(HEADS_AT_ONCE, groups - 1 - before))
         found[before : before + len(heads)] = heads
     if groups:
-        # The last group may be shorter.
+        # The last group may have fewer numbers.
         found[-1] = payload.place
         payload.place = _end_of_group(payload, count - (groups - 1) * GROUP)
     return found
 
 
 def _walk(payload: Payload, groups: int) -> tuple[list[int], int]:
-    """Walk over full groups; return their starts, and the end of the last."""
+    """Return the offsets of consecutive full groups, and the end of the last of them."""
     content, place, size = payload.content, payload.place, payload.size
     heads: list[int] = []
     try:
@@ -279,7 +281,7 @@ def _end_of_group(payload: Payload, numbers: int) -> int:
 
 
 def _decode(content: np.ndarray, heads: np.ndarray, found: np.ndarray) -> None:
-    """Decode groups of equal length into the rows of an array."""
+    """Decode groups with the same number of values into ``found``, one row for each group."""
     heads = heads.astype(np.int64)
     headers = content[heads]
     sizes, bases = _bases(content, heads + 1)
@@ -295,8 +297,8 @@ def _decode(content: np.ndarray, heads: np.ndarray, found: np.ndarray) -> None:
 
 
 def _bases(content: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Decode variable-length numbers, and return the length of each."""
-    # Bytes read beyond the end belong to no number: such numbers were refused.
+    """Return the lengths in bytes and the values of the variable-length numbers at some offsets."""
+    # Near the end of the content, windows repeat its last byte. No number uses the repeated bytes, as numbers beyond the end were refused.
     windows = content[np.minimum(places[:, None] + _PLACES, len(content) - 1)]
     sizes = _NUMBER_BYTES[windows[:, 0]]
     short = np.ascontiguousarray(windows[:, :8]).view("<u8")[:, 0]
@@ -307,7 +309,7 @@ def _bases(content: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _decode_alike(content: np.ndarray, header: int, starts: np.ndarray, bases: np.ndarray, found: np.ndarray) -> None:
-    """Decode groups with the same header into the rows of an array; sums wrap around."""
+    """Decode groups with the same header into ``found``, one row for each group; sums are modulo 2**64."""
     codec, bits = header & 3, WIDTHS[header >> 2]
     if not bits:
         found[:] = bases[:, None]
@@ -322,26 +324,27 @@ def _decode_alike(content: np.ndarray, header: int, starts: np.ndarray, bases: n
 
 
 def _with_signs(steps: np.ndarray) -> np.ndarray:
-    """Decode zigzag encoding: 0, 1, 2, 3 mean 0, -1, 1, -2."""
+    """Return the signed values of zigzag-encoded ones, as unsigned integers modulo 2**64: 0, 1, 2, 3 encode 0, -1, 1, -2."""
     steps = steps.astype(np.uint64)
     return (steps >> np.uint64(1)) ^ (np.uint64(0) - (steps & np.uint64(1)))
 
 
 def _unpacked(content: np.ndarray, starts: np.ndarray, bits: int, numbers: int) -> np.ndarray:
-    """Unpack the values of several groups, one row for each."""
+    """Return the packed values of several groups, one row for each group."""
     size = (numbers * bits + 7) // 8
     windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(content, size)[starts])
     if bits >= 8:
         return windows.view(f"<u{bits // 8}")
     found = np.unpackbits(windows, axis=1, bitorder="little") if bits == 1 else _UNPACKED[bits][windows].reshape(len(starts), -1)
-    # The partial byte comes first, with its values in the high bits.
+    # If the values do not fill all bytes, the first byte is the partial one, and its values are in the high bits.
     return found[:, found.shape[1] - numbers :]
 
 
-# --- Datetimes: seconds of 56 bits, a code for the zone, microseconds
+# --- Datetimes: UTC seconds in 56 bits, a byte with the zone code, and in newer archives microseconds
 
 
-# Newer codes count quarters of an hour beyond 25 on both sides of 0, and have microseconds; older ones count half hours.
+# Zone codes from -24 to 24 are of the older format: half hours from UTC, without microseconds. Other codes are of the newer format:
+# quarter hours from UTC, moved away from 0 by 25, and followed by microseconds.
 NEWER, LARGEST_ZONE = 25, 48
 NO_ZONE = 64 + NEWER
 NEWER_BYTES, OLDER_BYTES = 12, 8
@@ -349,12 +352,12 @@ OUT_OF_YEARS = "a date-time lies outside the years 1 to 9999, which is all that 
 
 
 def minutes_of(code: int) -> int | None:
-    """Return the offset in minutes east of UTC for a zone code; None for no zone.
+    """Return the offset of a zone code in minutes east of UTC; None for the code of datetimes without a zone.
 
     Raises
     ------
     BrokenPayload
-        If it is none.
+        If the code is unknown.
 
     Examples
     --------
@@ -372,14 +375,14 @@ def minutes_of(code: int) -> int | None:
 
 
 def read_datetime(payload: Payload) -> datetime.datetime:
-    """Read a datetime.
+    """Read a datetime from a payload.
 
     Raises
     ------
     BrokenPayload
-        If it is none.
+        If the zone code is unknown, or the microseconds are not between 0 and 999999.
     OverflowError
-        If Python has none such.
+        If the datetime is outside the years 1 to 9999.
     """
     start = payload.skip(OLDER_BYTES, "a date-time")
     seconds = int.from_bytes(payload.content[start : start + 7], "little", signed=True)
@@ -393,14 +396,14 @@ def read_datetime(payload: Payload) -> datetime.datetime:
 
 
 class DatetimeRun:
-    """A run of datetimes of equal width in a payload.
+    """Consecutive datetimes in a payload that all have the same length in bytes, decoded on access.
 
     Parameters
     ----------
     payload
-        Read to the first of them; to the end of the last one afterwards.
+        Positioned at the first datetime; its remaining bytes are the datetimes. Afterwards, it is positioned behind the last one.
     count
-        How many there are.
+        The number of datetimes.
     """
 
     __slots__ = ("_start", "_width", "count", "payload")
@@ -411,19 +414,19 @@ class DatetimeRun:
         self._start = payload.skip(count * self._width, "date-times")
 
     def values(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the UTC microseconds of a range, the offsets in minutes, and which have no zone.
+        """Return the UTC microseconds of a range of datetimes, their offsets in minutes, and for each whether it has no zone.
 
         Raises
         ------
         BrokenPayload
-            If one is none.
+            If a zone code is unknown or of the other format, or the microseconds are not between 0 and 999999.
         OverflowError
-            If Python has none such; its argument is its number.
+            If a datetime is outside the years 1 to 9999; the argument of the error is the index of the datetime in the run.
         """
         start, width = self._start + first * self._width, self._width
         rows = self.payload.array[start : start + (last - first) * width].reshape(last - first, width)
         words = np.ascontiguousarray(rows[:, :8]).view("<i8")[:, 0]
-        # The shift keeps the sign of the lower 56 bits.
+        # Shifting left and then right extends the sign of the lower 56 bits.
         seconds, codes = (words << 8) >> 8, words >> 56
         older = np.abs(codes) < NEWER
         fractions = np.ascontiguousarray(rows[:, 8:]).view("<i4")[:, 0].astype(np.int64) if width == NEWER_BYTES else np.zeros(len(rows), np.int64)
@@ -446,75 +449,77 @@ def _require_years(seconds: np.ndarray, minutes: np.ndarray, first: int) -> None
 
 
 def are_alike(payload: Payload, count: int) -> bool:
-    """Return whether the rest of a payload can be this many datetimes of equal width, as one program writes them."""
+    """Return whether the remaining bytes of a payload can be ``count`` datetimes of equal length, as one version of Turi Create writes them."""
     return payload.left in (count * NEWER_BYTES, count * OLDER_BYTES)
 
 
 def datetime_array(microseconds: np.ndarray, minutes: np.ndarray, naive: np.ndarray) -> pa.Array:
-    """Return datetimes in the form of a column."""
+    """Return the Arrow array of a zoned datetime column from UTC microseconds, offsets in minutes, and flags of values without a zone."""
     instants = pa.array(microseconds).view(DATETIME.physical)
     return pa.StructArray.from_arrays([instants, pa.array(minutes.astype(np.int32), mask=naive)], fields=list(ZONED_PHYSICAL))
 
 
-# --- Cells: present values of one type
+# --- Cells: the values of a block that are not missing, all of one type
 
 
-# How floats are stored: as their bits, or as whole numbers.
+# How floats are stored as integers: by their bits, or, if they are whole numbers, by their value.
 AS_BITS, AS_INTEGERS = 0, 1
 
 
 class Cells(Protocol):
-    """A run of values of one type."""
+    """The values of a block that are not missing, all of one type."""
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return some of them.
+        """Return a range of the values.
 
         Raises
         ------
         BrokenPayload
-            If what the block says of one cannot be.
+            If a value is damaged.
+        MisfitError
+            If a value does not fit the narrower type of the column.
         UnicodeDecodeError, OverflowError
-            If one is nothing that a column holds.
+            If a string cannot be decoded, or a datetime is outside the years 1 to 9999.
         """
 
     def size(self, first: int, last: int) -> float:
-        """Estimate the bytes in memory of a range."""
+        """Return an estimate of the bytes that a range of the values takes in memory."""
 
 
 class Integers:
-    """Whole numbers.
+    """Ints of a block.
 
     Parameters
     ----------
     payload
-        Read to the first of them.
+        Positioned at the first integer.
     count
-        How many there are.
+        The number of integers.
     """
 
     def __init__(self, payload: Payload, count: int) -> None:
         self._run = NumberRun(payload, count)
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return some as ints."""
+        """Return a range of the values as an int column."""
         return pa.array(self._run.values(first, last).view(np.int64))
 
     def size(self, first: int, last: int) -> float:
-        """Eight bytes each."""
+        """Return the bytes that a range of the values takes in memory: eight for each."""
         return 8.0 * (last - first)
 
 
 class FloatRun:
-    """Floats that follow each other in a payload.
+    """Consecutive floats in a payload, decoded on access.
 
     Parameters
     ----------
     payload
-        Read to the first of them; to the end of the last one afterwards.
+        Positioned at the first float, or at the mode byte; afterwards, it is positioned behind the last float.
     count
-        How many there are.
+        The number of floats.
     has_mode
-        Whether a byte before them says how they are stored.
+        Whether a byte before the floats says how they are stored; without it, they are stored by their bits.
     """
 
     __slots__ = ("_mode", "_run")
@@ -526,11 +531,11 @@ class FloatRun:
         self._run = NumberRun(payload, count)
 
     def values(self, first: int, last: int) -> np.ndarray:
-        """Return some of them."""
+        """Return a range of the floats."""
         found = self._run.values(first, last)
         if self._mode == AS_INTEGERS:
             return found.view(np.int64).astype(np.float64)
-        # The sign is the lowest bit.
+        # The stored integer has the sign bit as its lowest bit.
         signs = found << np.uint64(63)
         found >>= np.uint64(1)
         found |= signs
@@ -538,29 +543,35 @@ class FloatRun:
 
 
 class Floats:
-    """Floats; ``has_mode`` as of :class:`FloatRun`."""
+    """Floats of a block; the parameters are those of :class:`FloatRun`."""
 
     def __init__(self, payload: Payload, count: int, has_mode: bool) -> None:
         self._run = FloatRun(payload, count, has_mode)
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return some as floats."""
+        """Return a range of the values as a float column."""
         return pa.array(self._run.values(first, last))
 
     def size(self, first: int, last: int) -> float:
-        """Eight bytes each."""
+        """Return the bytes that a range of the values takes in memory: eight for each."""
         return 8.0 * (last - first)
 
 
 class DatetimeCells:
-    """Datetimes that have one length, as a column with or without offsets holds them."""
+    """Datetimes of a block that all have the same length in bytes, for a column with or without offsets from UTC."""
 
     def __init__(self, payload: Payload, count: int, column_type: ColumnType) -> None:
         self._run = DatetimeRun(payload, count)
         self._is_zoned = column_type.is_zoned
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return some as datetimes."""
+        """Return a range of the values as a datetime column.
+
+        Raises
+        ------
+        MisfitError
+            If the column holds datetimes without an offset, and a value has one.
+        """
         microseconds, minutes, naive = self._run.values(first, last)
         if self._is_zoned:
             return datetime_array(microseconds, minutes, naive)
@@ -569,21 +580,21 @@ class DatetimeCells:
         return pa.array(microseconds).view(DATETIME.physical)
 
     def size(self, first: int, last: int) -> float:
-        """An instant and an offset each."""
+        """Return the bytes that a range of the values takes in memory: twelve for the instant and the offset of each."""
         return 12.0 * (last - first)
 
 
 class Vectors:
-    """Vectors of floats: their lengths, then all floats.
+    """Vectors of floats of a block, stored as the lengths of all vectors, followed by all floats.
 
     Parameters
     ----------
     payload
-        Read to the first length.
+        Positioned at the first length, or at the byte before it.
     count
-        How many vectors there are.
+        The number of vectors.
     is_newer
-        Whether bytes say what follows.
+        Whether the block is of the newer format, with a byte before the lengths and a mode byte before the floats.
     """
 
     def __init__(self, payload: Payload, count: int, is_newer: bool) -> None:
@@ -594,42 +605,42 @@ class Vectors:
         self._allowance = payload.allowance
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return some as arrays."""
+        """Return a range of the vectors as an array column."""
         floats, offsets = floats_between(self._floats, self._allowance, self.offsets, first, last)
         return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pa.array(floats))
 
     def size(self, first: int, last: int) -> float:
-        """Eight bytes for each float, four for each vector."""
+        """Return the bytes that a range of the vectors takes in memory: eight for each float, and four for each vector."""
         return 8.0 * int(self.offsets[last] - self.offsets[first]) + 4.0 * (last - first)
 
 
 def offsets_of(payload: Payload, count: int, limit: int) -> np.ndarray:
-    """Read a run of lengths and return the offsets of the items and the end.
+    """Read the lengths of ``count`` items, and return the offset of each item, followed by the total length.
 
     Raises
     ------
     BrokenPayload
-        If one is above it.
+        If a length is larger than ``limit``.
     """
     payload.allowance.take(16 * count, payload.place)
     lengths = NumberRun(payload, count).values(0, count)
     if count and int(lengths.max()) > limit:
         raise payload.broken(f"something is {int(lengths.max())} long, more than the block can hold")
     offsets = np.zeros(count + 1, np.int64)
-    # At most 2**24 of at most 2**38.
+    # The sum cannot overflow: there are at most 2**24 lengths, of at most 2**38 each.
     np.cumsum(lengths.view(np.int64), out=offsets[1:])
     return offsets
 
 
 def floats_between(run: FloatRun, allowance: Allowance, offsets: np.ndarray, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the floats of a range of items, and the offsets of the items in them.
+    """Return the floats of a range of items, and the offsets of the items in these floats.
 
     Raises
     ------
     BrokenPayload
-        If a single value has more than a block of its length is given.
+        If a single item is requested and would take more memory than is left of the block's allowance.
     TooLargeError
-        If all of them do not fit one array.
+        If the floats do not fit one Arrow array.
     """
     low, high = int(offsets[first]), int(offsets[last])
     size = 8 * (high - low)

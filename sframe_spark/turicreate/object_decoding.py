@@ -1,4 +1,4 @@
-"""Decodes strings, lists, dicts, images and tensors of a block."""
+"""Decodes the strings, lists, dicts, images and tensors of a block."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from sframe_spark.types import LIST_KIND, ColumnType
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.tagged_json import MAX_LEVELS, encode_value
 
-# --- Strings: plain, or as indices of a dictionary
+# --- Strings, stored one after the other or dictionary-encoded
 
 
+# The byte that says how the strings of a block are stored.
 DIRECT, BY_DICTIONARY = 0, 1
-# Memory charged per dictionary entry: entries are created in a loop, and writers create at most 64.
+# Memory reserved per dictionary entry. It is large in order to limit the time of the loop over entries; Turi Create writes at most 64.
 BYTES_OF_ENTRY = 1_024
 
 
 def texts(payload: Payload, count: int, decode: Decode) -> Cells:
-    """Read a run of strings; ``decode`` handles bytes that are not UTF-8, or raises."""
+    """Read ``count`` strings; ``decode`` returns the string of encoded bytes, or raises UnicodeDecodeError."""
     form = payload.byte("how texts are stored")
     if form == DIRECT:
         return _DirectTexts(payload, count, decode)
@@ -46,7 +47,7 @@ class _DirectTexts:
         self._content, self._decode = payload.content, decode
 
     def rows(self, first: int, last: int) -> pa.Array:
-        # Arrow refers to the bytes without a copy.
+        # The Arrow array shares the bytes of the block. Only if they are not valid UTF-8, each string is decoded by itself.
         data = pa.py_buffer(self._content).slice(self._start + int(self._offsets[first]))
         offsets = (self._offsets[first : last + 1] - self._offsets[first]).astype(np.int32)
         found = pa.StringArray.from_buffers(last - first, pa.py_buffer(offsets), data)
@@ -60,7 +61,7 @@ class _DirectTexts:
 
 
 class RepeatedTexts:
-    """Dictionary-encoded strings; ``decode`` as of :func:`texts`."""
+    """Dictionary-encoded strings of a block; the parameters are those of :func:`texts`."""
 
     def __init__(self, payload: Payload, count: int, decode: Decode) -> None:
         entries = payload.number()
@@ -74,11 +75,11 @@ class RepeatedTexts:
         self._run = NumberRun(payload, count)
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Some of them."""
+        """Return a range of the values as a string column."""
         return self._entries.take(pa.array(self._places(first, last)))
 
     def spread(self, first: int, last: int, missing: np.ndarray) -> pa.Array:
-        """A range of the strings with missing rows in between."""
+        """Return one row for each item of ``missing``: null where it is true, otherwise the next string of the range."""
         places = np.zeros(len(missing), np.int32)
         places[~missing] = self._places(first, last)
         return self._entries.take(pa.array(places, mask=missing))
@@ -97,12 +98,12 @@ class RepeatedTexts:
         return places
 
     def size(self, first: int, last: int) -> float:
-        """At most as many bytes as the longest entry has for each."""
+        """Return an upper bound of the bytes that a range of the strings takes in memory: each counts as the longest dictionary entry."""
         return (float(self._lengths.max(initial=0)) + 4.0) * (last - first)
 
 
 def _decoded(entries: list[bytes], decode: Decode) -> tuple[pa.Array, dict[int, UnicodeDecodeError]]:
-    """Decode dictionary entries; return errors of invalid ones by index."""
+    """Return the decoded dictionary entries, and by index the errors of entries that cannot be decoded, which become empty strings."""
     found: list[str] = []
     broken: dict[int, UnicodeDecodeError] = {}
     for place, entry in enumerate(entries):
@@ -115,7 +116,7 @@ def _decoded(entries: list[bytes], decode: Decode) -> tuple[pa.Array, dict[int, 
 
 
 def is_valid_utf8(found: pa.Array) -> bool:
-    """Return whether each string of an array is valid UTF-8.
+    """Return whether all strings of an Arrow array are valid UTF-8.
 
     Examples
     --------
@@ -129,18 +130,19 @@ def is_valid_utf8(found: pa.Array) -> bool:
     return True
 
 
-# --- Tagged values: the items of lists and dicts, and whole lists, dicts and images
+# --- Values with type tags: the items of lists and dicts, and the values of blocks of mixed types
 
 
+# The archive types. FLEX_UNDEFINED of Turi Create is MISSING, the type of missing values.
 INTEGER, REAL, TEXT, VECTOR, LIST, DICTIONARY, TIMESTAMP, MISSING, IMAGE, TENSOR = range(10)
-# Older writers used smaller tags, each followed by four bytes.
+# Tags of the newer format are this number plus the type. Tags of the older format are the type itself, followed by four unused bytes.
 NEWER_TAGS = 128
 TAGGED_INTEGER, TAGGED_REAL, TAGGED_TEXT, TAGGED_MISSING = (NEWER_TAGS + kind for kind in (INTEGER, REAL, TEXT, MISSING))
 BYTES_OF_OLDER_TAG = 4
-# Memory charged per item and per float, in Python and as text.
+# Memory reserved per item and per float, for the Python object and its JSON.
 BYTES_OF_ITEM, BYTES_OF_FLOAT = 96, 48
 IMAGE_FORMATS = ("jpeg", "png", "raw", "unknown")
-# Limits of tensors: dimensions, and the size of shapes without elements.
+# Limits of tensors: the number of dimensions, and for tensors without elements the product of the dimensions that are not 0.
 MAX_DIMENSIONS, MAX_EMPTY = 32, 65_536
 _INTEGER, _REAL, _LENGTH = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<Q")
 _IMAGE = struct.Struct("<BQQQQQ")
@@ -148,14 +150,14 @@ Decode = Callable[[bytes], str]
 
 
 class TaggedReader:
-    """Reads tagged values of a payload.
+    """Reads values with type tags from a payload, as Python objects.
 
     Parameters
     ----------
     payload
-        The bytes.
+        The bytes of the block.
     decode
-        Makes a text of bytes.
+        Returns the string of encoded bytes, or raises UnicodeDecodeError.
 
     Examples
     --------
@@ -169,12 +171,14 @@ class TaggedReader:
         self._payload, self._decode = payload, decode
 
     def value(self, levels: int = MAX_LEVELS) -> Any:
-        """Read a value with its type tag.
+        """Read a type tag and the value after it.
 
         Raises
         ------
         BrokenPayload
-            If it is none, or has more lists and dicts inside each other than ``levels``.
+            If the value is damaged, or lists and dicts are nested deeper than ``levels``.
+        UnicodeDecodeError, OverflowError
+            If a string cannot be decoded, or a datetime is outside the years 1 to 9999.
         """
         return self.content(self._tag(), levels)
 
@@ -187,7 +191,7 @@ class TaggedReader:
         return tag
 
     def content(self, kind: int, levels: int = MAX_LEVELS) -> Any:
-        """Read a value of a known type."""
+        """Read a value of the given archive type, without a tag before it; raises as :meth:`value`."""
         if kind == TEXT:
             return self.text()
         if kind == INTEGER:
@@ -215,7 +219,7 @@ class TaggedReader:
         return length
 
     def _count(self, min_bytes: int, cost: int, what: str) -> int:
-        """Read a count of items, checking their minimal size and reserving their memory."""
+        """Read and return a number of items; check that enough bytes are left for them, and reserve their memory."""
         payload, count = self._payload, self._length()
         payload.require(count * min_bytes, f"{what} of {count} items")
         payload.allowance.take(count * cost, payload.place)
@@ -227,16 +231,16 @@ class TaggedReader:
         return levels - 1
 
     def text(self) -> str:
-        """Read a text."""
+        """Read a string."""
         return self._decode(bytes(self._payload.take(self._length(), "a text")))
 
     def listed(self, levels: int) -> list[Any]:
-        """Read a list."""
+        """Read a list; at most ``levels`` lists and dicts may be nested, including this one."""
         inner = self._inner(levels)
         return self._items(self._count(1, BYTES_OF_ITEM, "a list"), inner)
 
     def mapped(self, levels: int) -> dict[Any, Any]:
-        """Read a dict."""
+        """Read a dict; at most ``levels`` lists and dicts may be nested, including this one. Keys that are lists or vectors become tuples."""
         inner = self._inner(levels)
         items = self._items(2 * self._count(2, 2 * BYTES_OF_ITEM, "a dict"), inner)
         keys = items[::2]
@@ -247,7 +251,7 @@ class TaggedReader:
         return dict(zip(keys, items[1::2], strict=True))
 
     def _items(self, count: int, levels: int) -> list[Any]:
-        """Read tagged values; strings and numbers, the most common, are decoded inline."""
+        """Read ``count`` values with tags; strings, numbers and missing values, the most common ones, are decoded in this method for speed."""
         payload, found = self._payload, list[Any]()
         content, size, place, decode = payload.content, payload.size, payload.place, self._decode
         word, real, add = _INTEGER.unpack_from, _REAL.unpack_from, found.append
@@ -274,16 +278,16 @@ class TaggedReader:
         return found
 
     def floats(self) -> np.ndarray:
-        """Read floats with their number before them."""
+        """Read the number of floats, and the floats."""
         count = self._count(8, BYTES_OF_FLOAT, "a vector")
         return np.frombuffer(self._payload.take(8 * count), "<f8")
 
     def vector(self) -> array.array:
-        """Read a vector."""
+        """Read a vector of floats."""
         return array.array("d", self.floats().tobytes())
 
     def image(self) -> dict[str, Any]:
-        """Read an image as a record of its bytes."""
+        """Read an image as a dict with its height, width, channels, format and bytes in Base64."""
         payload = self._payload
         _, height, width, channels, form, length = _IMAGE.unpack_from(payload.content, payload.skip(_IMAGE.size, "an image"))
         if form >= len(IMAGE_FORMATS):
@@ -296,7 +300,7 @@ class TaggedReader:
         return {"height": height, "width": width, "channels": channels, "format": IMAGE_FORMATS[form], "data": content}
 
     def tensor(self, levels: int = MAX_LEVELS) -> Any:
-        """Read a tensor as nested lists, the innermost ones vectors."""
+        """Read a tensor as nested lists, in which the innermost dimension is a vector (see :func:`vectors_of`)."""
         payload = self._payload
         payload.byte("an array")
         shape = [self._length() for _ in range(self._count(8, BYTES_OF_ITEM, "a shape"))]
@@ -308,17 +312,17 @@ class TaggedReader:
 
 
 def as_key(value: Any) -> Any:
-    """Return a hashable form of a value as a dict key: a tuple for a list or vector."""
+    """Return a value in a form that can be a dict key: lists and vectors as tuples, other values unchanged."""
     return tuple(map(as_key, value)) if isinstance(value, (list, array.array)) else value
 
 
 def tensor_of(elements: np.ndarray, shape: list[int], strides: list[int]) -> np.ndarray:
-    """Return a strided view of a tensor's elements.
+    """Return a tensor as a view of its elements; strides are in elements, not in bytes.
 
     Raises
     ------
     BrokenPayload
-        If shape, strides and elements do not fit each other.
+        If the shape, the strides and the number of elements do not fit each other.
 
     Examples
     --------
@@ -340,7 +344,7 @@ def tensor_of(elements: np.ndarray, shape: list[int], strides: list[int]) -> np.
 
 
 def vectors_of(tensor: np.ndarray) -> Any:
-    """Return a tensor as nested lists, the innermost ones vectors.
+    """Return a tensor as nested lists, in which the innermost dimension is a vector, or an empty list if it has no elements.
 
     Examples
     --------
@@ -352,26 +356,33 @@ def vectors_of(tensor: np.ndarray) -> Any:
     return array.array("d", tensor.tobytes()) if len(tensor) else []
 
 
-# --- Cells of lists, dicts, images and tensors, as JSON text
+# --- Cells of lists, dicts, images and tensors, which become JSON strings
 
 
-# Memory per float while it is formatted, and in the text.
+# Memory per float while it is formatted, and in the JSON string.
 BYTES_WHILE_WRITTEN, BYTES_WRITTEN = 80, 24
-# Tensor elements decoded at a time.
+# How many elements of tensors are decoded at a time.
 ELEMENTS_AT_ONCE = 131_072
-# Python class of the values of each kind.
+# The Python class of the values of each kind of column.
 _CLASSES = {"int": int, "float": float, "str": str, "array": array.array, "list": list, "dict": dict, "datetime": datetime.datetime}
 
 
 class WrittenCells:
-    """Values that are decoded eagerly, one after the other.
+    """Values of a block that are all decoded when the block is read.
 
     Parameters
     ----------
     values
-        Reads the values.
+        Yields the values, decoding them.
     column_type
-        The column that they are of.
+        The type of the column.
+
+    Raises
+    ------
+    BrokenPayload
+        If a value is damaged, or is of a type that the column cannot hold.
+    MisfitError
+        If a value does not fit the narrower type of the column.
     """
 
     def __init__(self, values: Iterator[Any], column_type: ColumnType) -> None:
@@ -380,39 +391,39 @@ class WrittenCells:
         try:
             found.extend(values)
         except (UnicodeDecodeError, OverflowError) as error:
-            # The values before it can be read.
+            # The values before the invalid one can still be read; the error is raised when rows behind them are requested.
             self._failure = error
         self._values = encoded([fitting(value, column_type) for value in found], column_type)
         self._each = self._values.nbytes / max(len(found), 1)
 
     @property
     def used_bytes(self) -> int:
-        """How many bytes they take."""
+        """The number of bytes that the decoded values take in memory."""
         return int(self._values.nbytes)
 
     @property
     def is_cut(self) -> bool:
-        """Whether decoding ended at an invalid value."""
+        """Whether decoding stopped at an invalid string or datetime."""
         return self._failure is not None
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return some of them."""
+        """Return a range of the values; raise UnicodeDecodeError or OverflowError if the range has the invalid value or values behind it."""
         if self._failure is not None and last > len(self._values):
             raise self._failure
         return self._values.slice(first, last - first)
 
     def size(self, first: int, last: int) -> float:
-        """Their average size."""
+        """Return an estimate of the bytes that a range of the values takes in memory, from their average size."""
         return self._each * (last - first)
 
 
 def encoded(values: list[Any], column_type: ColumnType) -> pa.Array:
-    """Encode values in the column's storage type.
+    """Return an Arrow array of Python values in the physical type of a column.
 
     Raises
     ------
     MisfitError
-        If that form does not hold one of them.
+        If a value does not fit the physical type.
     """
     try:
         return encode_plain(values, column_type)
@@ -421,12 +432,12 @@ def encoded(values: list[Any], column_type: ColumnType) -> pa.Array:
 
 
 def fitting(value: Any, column_type: ColumnType) -> Any:
-    """Convert a value to the column's kind: an int may become a float, a vector a list.
+    """Return a value as the column's kind: ints become floats in a float column, vectors become lists in a list column.
 
     Raises
     ------
     BrokenPayload
-        If it is of another type.
+        If the value is not of the column's kind, and cannot be converted in this way.
 
     Examples
     --------
@@ -448,49 +459,56 @@ def fitting(value: Any, column_type: ColumnType) -> Any:
 
 
 class WidenedCells:
-    """Values that are widened to their column's type without loss.
+    """Values of a block whose type differs from that of the column: ints in a float column, or vectors in a list column.
 
     Parameters
     ----------
     cells
-        The values.
+        The values in their own type.
     widen
-        Makes the column's values of them.
+        Returns an array of these values in the type of the column.
+    times
+        How many times as much memory the values take in the type of the column, as an estimate.
     """
 
     def __init__(self, cells: Cells, widen: Callable[[pa.Array], pa.Array], times: float) -> None:
         self._cells, self._widen, self._times = cells, widen, times
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return some as the column has them."""
+        """Return a range of the values in the type of the column."""
         return self._widen(self._cells.rows(first, last))
 
     def size(self, first: int, last: int) -> float:
-        """What the column's take, about."""
+        """Return an estimate of the bytes that a range of the values takes in memory, in the type of the column."""
         return self._cells.size(first, last) * self._times
 
 
 def floats_of_ints(values: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return ints as floats."""
+    """Return an int array as a float array; ints beyond 2**53 are rounded."""
     return values.cast(column_type.physical, safe=False)
 
 
 def lists_of_vectors(values: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return vectors as lists of floats."""
+    """Return an array of vectors in the physical type of a list column."""
     return encoded(values.to_pylist(), column_type)
 
 
 class Tensors:
-    """Tensors: ranks, sizes, shapes, strides, then all elements.
+    """Tensors of a block, stored as all ranks, numbers of elements, shapes and strides, followed by all elements.
 
     Parameters
     ----------
     payload
-        Read to the first of these.
+        Positioned at the byte before the ranks.
     count
-        How many arrays there are.
+        The number of tensors.
     column_type
-        What holds them.
+        The type of the list column that the tensors are read into.
+
+    Raises
+    ------
+    MisfitError
+        If the column does not hold lists as JSON.
     """
 
     def __init__(self, payload: Payload, count: int, column_type: ColumnType) -> None:
@@ -506,12 +524,12 @@ class Tensors:
         self._allowance = payload.allowance
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return some as lists in lists."""
+        """Return a range of the tensors as nested lists in JSON."""
         return pa.array(map(encode_value, self._between(first, last)), pa.string())
 
     def _between(self, first: int, last: int) -> Iterator[list[Any]]:
         while first < last:
-            # As many as fit the limit, at least one.
+            # The index behind the last tensor that fits the limit; at least one tensor is decoded.
             fitting = int(np.searchsorted(self._offsets, self._offsets[first] + ELEMENTS_AT_ONCE, "right")) - 1
             stop = min(last, max(fitting, first + 1))
             if BYTES_WHILE_WRITTEN * int(self._offsets[first + 1] - self._offsets[first]) > self._allowance.left:
@@ -524,11 +542,11 @@ class Tensors:
     def _nested(self, number: int, elements: np.ndarray) -> list[Any]:
         low, high = (int(place) for place in self._places[number : number + 2])
         found = tensor_of(elements, self._shapes[low:high].tolist(), self._strides[low:high].tolist())
-        # The column holds lists, whatever the dimensions of each tensor.
+        # The values of the column must be lists, so a tensor of one dimension becomes a list instead of a vector.
         return found.tolist() if found.ndim == 1 else vectors_of(found)
 
     def size(self, first: int, last: int) -> float:
-        """Some digits for each element."""
+        """Return an estimate of the bytes that a range of the tensors takes in memory: 24 for each element, and 8 for each tensor."""
         return float(BYTES_WRITTEN * int(self._offsets[last] - self._offsets[first])) + 8.0 * (last - first)
 
 

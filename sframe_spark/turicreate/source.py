@@ -1,4 +1,4 @@
-"""The operator over rows of an archive, decoded in this process or by Spark tasks."""
+"""The source operator that reads rows of an archive of Turi Create, in this process or in Spark tasks."""
 
 from __future__ import annotations
 
@@ -29,32 +29,33 @@ from sframe_spark.turicreate.archive import Archive, ArchiveReader, open_archive
 from sframe_spark.turicreate.convert import archive_segments, require_readable_rows
 from sframe_spark.udf.errors import ErrorTransport, error_transport
 
-# --- Lowering to Spark: each task decodes a range of rows
+# --- Lowering to Spark, where each task decodes a range of rows
 
 
-# Smaller tasks are not worth their start.
+# For tasks with fewer rows, starting the task takes longer than decoding them.
 MIN_TASK_ROWS = 65_536
-# Batch size of Spark's own readers.
+# The size of the batches that tasks return.
 BATCH_BYTES = 8 << 20
+# The column with the row numbers.
 KEY = "k0"
 
 
 @attrs.frozen
 class ScanTasks:
-    """The arguments of tasks that scan an archive.
+    """The function, with its arguments, that Spark tasks run to read an archive.
 
     Parameters
     ----------
     archive, positions
-        What is read.
+        The archive, and the positions of its columns to read.
     start
-        The row of the archive that is number 0.
+        The row of the archive that gets the row number 0.
     bounds
-        First row of each task, and the end of the last.
+        The first archive row of each task, followed by the end of the last task's rows.
     batch_rows
-        Most rows at a time.
+        The largest number of rows in a batch.
     transport
-        How errors come back.
+        Packs errors so that the driver can raise them.
     """
 
     archive: Archive
@@ -65,7 +66,7 @@ class ScanTasks:
     transport: ErrorTransport
 
     def batches(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the tasks with the incoming numbers."""
+        """Yield the rows of the ranges whose indices are in the incoming batches, with their row numbers."""
         acknowledge_at_once()
         ranges = list(pairwise(self.bounds))
         try:
@@ -84,13 +85,13 @@ class ScanTasks:
 
 
 def scan_archive(source: ArchiveSource, context: LoweringContext) -> Relation:
-    """Return a DataFrame with ranges of rows as partitions; open scans are shared by the archive's identity."""
+    """Return the relation that reads the source; scans of the same rows of the same archive share one relation."""
     key = ("archive", source.archive.identity, source.positions, source.start, source.stop, config.batch_rows)
     return context.open_source(key, partial(open_scan, source, context))
 
 
 def open_scan(source: ArchiveSource, context: LoweringContext) -> Relation:
-    """The scan itself."""
+    """Return a new relation that reads the source, with one partition for each range of rows, and the row number as the key."""
     schema, rows = source.infer_type(()), source.stop - source.start
     columns = "".join(f"{name} {spark_type(kind)}, " for name, kind in zip(column_names(len(schema)), schema, strict=True))
     bounds = tuple(source.start + bound for bound in task_bounds(rows, default_parallelism(context.spark)))
@@ -101,7 +102,10 @@ def open_scan(source: ArchiveSource, context: LoweringContext) -> Relation:
 
 
 def task_bounds(rows: int, cores: int) -> Sequence[int]:
-    """Return the task boundaries: enough tasks for all cores, none too small or too large.
+    """Return the first row of each task, followed by the number of rows.
+
+    There are at most as many tasks as cores, with at least ``MIN_TASK_ROWS`` rows each; there are more if tasks would exceed
+    ``config.segment_rows``.
 
     Examples
     --------
@@ -115,25 +119,25 @@ def task_bounds(rows: int, cores: int) -> Sequence[int]:
 # --- The operator
 
 
-# The size of strings, lists and dicts is estimated from that of the files, assuming this compression ratio.
+# How many times as many bytes strings, lists and dicts are assumed to take in memory as in the files.
 PACKED_TO_A = 3.0
 
 
 @register
 @attrs.frozen
 class ArchiveSource(Source):
-    """Rows of an archive of Turi Create: some of its columns, a range of its rows.
+    """A source that reads some columns and a range of rows of an archive of Turi Create.
 
     Parameters
     ----------
     archive
         The archive.
     positions
-        The columns.
+        The positions of the columns in the archive.
     start, stop
-        The rows.
+        The first row, and the row behind the last one.
     handle
-        Keeps the local copy of a remote archive alive.
+        An object that keeps the local copy of a remote archive until it is garbage-collected; None for a local archive.
     """
 
     name: ClassVar[str] = "archive_source"
@@ -146,33 +150,33 @@ class ArchiveSource(Source):
 
     @classmethod
     def of(cls, archive: Archive, handle: Any = None) -> ArchiveSource:
-        """A source of all rows and columns."""
+        """Return a source of all rows and columns of an archive."""
         return cls(archive, tuple(range(len(archive.contents.columns))), 0, archive.rows, handle)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The types of the selected columns, from the index."""
+        """Return the types of the selected columns."""
         return tuple(self.archive.contents.columns[position].column_type for position in self.positions)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The exact number of rows, from the index."""
+        """Return the exact number of rows."""
         return Length.exactly(self.stop - self.start)
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows from the blocks that hold them; no others are read."""
+        """Return a range of rows; only the blocks that hold them are read."""
         return self.read_by(ArchiveReader(self.archive), start, stop)
 
     def read_by(self, reader: ArchiveReader, start: int, stop: int) -> Chunk:
-        """Read rows with a reader that may have cached some blocks."""
+        """Return a range of rows, read with a given reader, which may have cached some of the blocks."""
         first = self.start + start
         last = max(first, min(self.start + stop, self.stop))
         return Chunk(tuple(map(combine, reader.read(self.positions, first, last))), last - first)
 
     def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
-        """One that decodes each block once for who reads rows in order."""
+        """Return a reader that decompresses each block only once when rows are read in order."""
         return _BlockReader(self)
 
     def read_batches(self, threads: int = 0) -> Iterator[Chunk]:
-        """All rows, some at a time, of long ones fewer."""
+        """Yield all rows in order, in batches that are limited in rows and in bytes; a source without rows yields one empty batch."""
         for rows, columns in ArchiveReader(self.archive).batches(self.positions, self.start, self.stop, config.batch_rows, MAX_CHUNK_BYTES):
             yield Chunk(tuple(map(combine, columns)), rows)
         if self.start == self.stop:
@@ -180,51 +184,66 @@ class ArchiveSource(Source):
 
     @property
     def exposed(self) -> Sequence[int]:
-        """The selected columns."""
+        """The positions of the selected columns in the archive."""
         return self.positions
 
     @property
     def stored_names(self) -> Sequence[str]:
-        """Those of the index."""
+        """The names of all columns of the archive."""
         return self.archive.names
 
     @property
     def watched(self) -> Archive:
-        """Others may change the files at any time."""
+        """The archive, whose files other programs may change at any time."""
         return self.archive
 
     @property
     def shared_file(self) -> str | None:
-        """A segment file: tasks open it."""
+        """The path of a segment file, which Spark tasks must be able to open; None if the archive has no segment files."""
         return next((file.path for file in self.archive.contents.files), None)
 
     def saved_by(self, save: Callable[[Source], Saved]) -> Saved:
-        """What all values of a column are is known when they are written."""
+        """Return the result of ``save``, called with this source with narrower column types, and again with wider ones if values do not fit."""
         return with_narrow_types(self.archive, self.positions, lambda archive: save(attrs.evolve(self, archive=archive)))
 
     def write_segments(self, directory: str) -> list[SegmentEntry]:
-        """Ranges of rows side by side, block by block."""
+        """Write the rows as segments to a directory, in parallel, and return the entries of the segments in row order.
+
+        Raises
+        ------
+        StorageError
+            If the archive is damaged, or is changed meanwhile.
+        """
         entries = archive_segments(self.archive, self.positions, (self.start, self.stop), directory)
         self.archive.require_unchanged()
         return entries
 
     def rows_between(self, start: int, stop: int) -> ArchiveSource:
-        """The same archive with another range."""
+        """Return a source of a range of this source's rows."""
         return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
 
     def with_columns(self, positions: Sequence[int]) -> ArchiveSource:
-        """The same archive with other columns."""
+        """Return a source of some columns of this source; positions are counted in this source."""
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """Sizes by type where fixed, else estimated from the sizes of the files; no row is read."""
+        """Return an estimate of the bytes of a range of rows for each column, without reading rows.
+
+        Types of fixed size have that size. The total size of the files is divided evenly among the other columns of the archive.
+        """
         columns, rows = self.archive.contents.columns, max(self.archive.rows, 1)
         open_ended = sum(fixed_size(column.column_type) is None for column in columns)
         each = PACKED_TO_A * self.archive.size / rows / max(open_ended, 1)
         return tuple((each if (size := fixed_size(kind)) is None else size) * (stop - start) for kind in self.infer_type(()))
 
     def as_read(self) -> ArchiveSource:
-        """The archive as it is now; refuses columns and rows that it does not have."""
+        """Return this source after checking that the archive has its columns and rows.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the archive does not have one of the columns or rows.
+        """
         count = len(self.archive.contents.columns)
         if not all(0 <= position < count for position in self.positions):
             raise InvalidArgumentError(f"the plan's text names columns that {self.archive.location} does not have: {list(self.positions)!r:.200}")
@@ -232,16 +251,16 @@ class ArchiveSource(Source):
         return self
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Tasks that decode a range of rows each; the row number is the key."""
+        """Return a relation whose tasks decode a range of rows each; the row number is the key."""
         return scan_archive(self, context)
 
     def describe(self) -> str:
-        """Archive, columns and rows."""
+        """Return the location of the archive, the positions of the columns and the range of rows, as a string."""
         return f"{self.archive.location}, columns {list(self.positions)}, rows {self.start}..{self.stop}"
 
 
 class _BlockReader(Reader):
-    """Reads an archive; decoded values are not cached, but blocks are."""
+    """Reads rows of an archive source; caches decompressed blocks, but not the arrays that are decoded from them."""
 
     def __init__(self, source: ArchiveSource) -> None:
         super().__init__(source)
@@ -249,11 +268,11 @@ class _BlockReader(Reader):
         self._open_ended = tuple(position for position, kind in zip(source.positions, source.infer_type(()), strict=True) if fixed_size(kind) is None)
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows of the source."""
+        """Return a range of rows of the source."""
         return self._rows.read_by(self._blocks, start, stop)
 
     def bytes_between(self, start: int, stop: int) -> float:
-        """Exact for the blocks of these rows, which are read and cached."""
+        """Return an estimate of the bytes of a range of rows; blocks of columns whose types have no fixed size are read and cached for it."""
         first, last = self._rows.start + start, min(self._rows.start + stop, self._rows.stop)
         fixed = sum(size for size in map(fixed_size, self._rows.infer_type(())) if size is not None) * max(last - first, 0)
         return fixed + sum(self._blocks.bytes_between(self._open_ended, first, last))
@@ -264,12 +283,12 @@ class _BlockReader(Reader):
 
 
 def load_archive(location: str, references: Sequence[str], encoding_errors: str, verify: bool, handle: Any = None) -> tuple[PlannerNode, list[str]]:
-    """Return a node over all rows of the archive at a path, and the names of its columns.
+    """Open the archive at a path; return a planner node of all its rows and columns, and the names of the columns.
 
     Raises
     ------
     StorageError
-        If it is damaged; with ``verify`` all rows are decoded to find out.
+        If an index file is damaged or a file is missing; with ``verify``, all rows are decoded, and damaged blocks are found, too.
     """
     archive = open_archive(location, references, encoding_errors)
     if verify:
@@ -278,5 +297,5 @@ def load_archive(location: str, references: Sequence[str], encoding_errors: str,
 
 
 def archive_source(archive: Archive, handle: Any = None) -> PlannerNode:
-    """A node over all rows of an archive."""
+    """Return a planner node of all rows and columns of an archive."""
     return ArchiveSource.of(archive, handle).make_planner_node()
