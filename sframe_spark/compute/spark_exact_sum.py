@@ -1,9 +1,9 @@
-"""Exact sums of floats in Spark: each float is split into 30-bit digits, one int column per place, which Spark's own sum adds up.
+"""Exact sums of floats in Spark: SQL that splits each float into 30-bit digits, one int column per digit, which Spark's own ``sum`` adds up.
 
-Digits are extracted by float arithmetic in which no step rounds. Only a window of places has columns; the caller decides what happens to numbers
-outside it. Sums of digits become a float in Spark (by :func:`carried`, :func:`leading` and :func:`nearest`, each over named columns that the
-step before computed, as Spark evaluates an expression once per occurrence), or
-:class:`~sframe_spark.compute.exact_grouped_sum.Digits` in Python.
+No step of the split rounds. Only the digits of a :class:`Window` have columns; the caller decides what happens to numbers outside it. The sums of
+the digits become a float in Spark, by :func:`carried`, :func:`leading` and :func:`nearest`, or
+:class:`~sframe_spark.compute.exact_grouped_sum.Digits` in Python, by :func:`digits_of_totals`. Each of the three steps should read named columns
+that the step before computed, because Spark evaluates an expression once per occurrence.
 
 Expressions are SQL strings: building them from Column objects would take a JVM call per operation.
 """
@@ -21,25 +21,25 @@ from sframe_spark.compute.exact_grouped_sum import BITS as DIGIT_BITS
 from sframe_spark.compute.exact_grouped_sum import Digits
 from sframe_spark.compute.exact_sum import SPLITTER
 
-# Digits of 2**32 rows add up in 64 bits.
+# Bits of a digit: 64 bits hold the sum of the digits of 2**32 rows.
 BITS = 30
 HALF, MASK = 1 << (BITS - 1), (1 << BITS) - 1
-# The leading two digits have 60 bits; below them come two more digits and the sign of the rest.
+# The leading pair of digits has 60 bits. A second int holds the next pair, and in its two lowest bits the sign of all further digits.
 PAIR_BITS = 2 * BITS
 SIGN_BITS = 2
-# Shifts that give the leading pair of digits 55 to 62 bits: at least two more than a float has.
+# Left shifts, one of which gives the leading pair of digits 55 to 62 bits: at least two more than the 53 bits of a float.
 MOVES = (26, 19, 12, 5, 0)
 NOTHING = "0L"
 
 
 @attrs.frozen
 class Window:
-    """The places that have columns; it holds multiples of ``2**lowest`` below ``2**highest``.
+    """The range of digits that have columns: it holds multiples of ``2**lowest`` whose absolute value is below ``2**highest``.
 
     Parameters
     ----------
     lowest
-        Exponent of the lowest bit.
+        Exponent of the lowest bit of the lowest digit.
     places
         Number of digits.
 
@@ -54,35 +54,35 @@ class Window:
 
     @property
     def highest(self) -> int:
-        """Exponent of the bit above all digits."""
+        """Exponent of the bit above the highest digit."""
         return self.lowest + BITS * self.places
 
     @property
     def of_squares(self) -> Window:
-        """The window that holds the squares of its numbers."""
+        """The window that holds the squares of all numbers of this window."""
         return Window(2 * self.lowest, 2 * self.places)
 
     def holds(self, number: str) -> str:
-        """Return the SQL condition that all bits of a number are in the window; false for infinities and NaN, which Spark orders above all."""
+        """Return the SQL condition that the window holds a number; false for infinities and NaN, as Spark considers NaN larger than any number."""
         units = f"({number} * {power(-self.lowest)})"
         return f"(abs({number}) < {power(self.highest)} AND rint({units}) = {units})"
 
     def digits(self, number: str) -> list[str]:
-        """Return SQL for the digits of a number in the window, the lowest first; arbitrary for other numbers."""
+        """Return SQL for each digit of a number, the lowest first; the digits are arbitrary for a number that the window does not hold."""
         # Spark considers rint nullable: without coalesce its generated code would check for null after each later step.
         rounded = [f"coalesce(rint({number} * {power(-self.lowest - BITS * place)}), 0.0D)" for place in range(self.places)]
         parts = [f"{low} - {high} * {power(BITS)}" for low, high in pairwise(rounded)]
         return [f"CAST({part} AS BIGINT)" for part in [*parts, rounded[-1]]]
 
 
-# Holds all digits of floats from 1e-19 up, and all ints. One more place doubled the time of sums with squares.
+# Holds all bits of floats between 1e-19 and 1e19 in absolute value, and all ints. One more digit doubled the time of sums with squares.
 DEFAULT_WINDOW = Window(-116, 6)
-# Holds all digits of floats from 1e-46 up to 1e28, for columns of very small or large numbers.
+# For columns of very small or large numbers: holds all bits of floats between 1e-46 and 1e28 in absolute value.
 WIDE_WINDOW = Window(-206, 10)
 
 
 def power(exponent: int) -> str:
-    """Return a power of two as a SQL literal.
+    """Return ``2**exponent`` as a SQL literal of type double.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def power(exponent: int) -> str:
 
 
 def square_of(number: str) -> tuple[str, str]:
-    """Return SQL for the square of a number and its rounding error.
+    """Return SQL for the rounded square of a number, and for its rounding error: both together are the exact square.
 
     Source: Dekker, "A floating-point technique for extending the available precision" (1971).
     """
@@ -104,7 +104,9 @@ def square_of(number: str) -> tuple[str, str]:
 
 
 def carried(totals: Sequence[str]) -> list[str]:
-    """Normalize sums of digits to digits from ``-2**29`` up to ``2**29``, two more of them: equal sums get equal digits.
+    """Return SQL that carries between the sums of digits, the lowest first, so that equal numbers get equal digits.
+
+    The resulting digits are from ``-2**29`` up to, but not including, ``2**29``; there are two more than sums.
 
     Examples
     --------
@@ -120,7 +122,11 @@ def carried(totals: Sequence[str]) -> list[str]:
 
 
 def leading(digits: Sequence[str], lowest: int) -> list[str]:
-    """Return, of carried digits, the leading two as one int, the next two with the sign of the rest as another, and the unit of the first."""
+    """Return SQL for the three arguments of :func:`nearest`, from carried digits, the lowest first.
+
+    They are the highest nonzero digit and the next one as one int; the two digits below them and the sign of all further digits as another int;
+    and the value of one unit of the first int. The exponent of the lowest bit of the lowest digit is ``lowest``.
+    """
 
     def pair(place: int) -> str:
         first, second = (digits[at] if at >= 0 else NOTHING for at in (place, place - 1))
@@ -135,7 +141,7 @@ def leading(digits: Sequence[str], lowest: int) -> list[str]:
 
 
 def at_first(digits: Sequence[str], value: Callable[[int], str], nothing: str) -> str:
-    """Return SQL that chooses a value by the highest place with a nonzero digit, or ``nothing`` if there is none.
+    """Return SQL for ``value(i)``, where ``i`` is the index of the highest nonzero digit, or for ``nothing`` if all digits are zero.
 
     Examples
     --------
@@ -147,15 +153,15 @@ def at_first(digits: Sequence[str], value: Callable[[int], str], nothing: str) -
 
 
 def side(digit: str) -> str:
-    """Return SQL for the sign of a nonzero digit."""
+    """Return SQL for the sign of a nonzero digit: 1 or -1."""
     return f"(shiftright({digit}, 63) | 1L)"
 
 
 def nearest(first: str, below: str, worth: str) -> str:
-    """Return SQL for the float nearest to a sum, from what :func:`leading` gives.
+    """Return SQL for the float nearest to a sum, from the three values that :func:`leading` computes.
 
-    The leading digits become an int with more bits than a float; its last bit is set if anything lies below ("sticky bit"), so it rounds as the
-    whole sum would.
+    The leading bits of the sum become an int with more bits than a float. Its lowest bit is set if any lower bit of the sum is ("sticky bit"),
+    so that it rounds as the whole sum would.
     """
 
     def moved(bits: int) -> str:
@@ -168,7 +174,7 @@ def nearest(first: str, below: str, worth: str) -> str:
 
 
 def digits_of_totals(totals: Sequence[np.ndarray], lowest: int) -> Digits:
-    """Combine the sums of each digit of a window, the lowest first, into the sums of groups.
+    """Combine the sums of each digit, the lowest first, into one sum per group; each array has the sums of one digit in all groups.
 
     Examples
     --------
@@ -187,7 +193,7 @@ def digits_of_totals(totals: Sequence[np.ndarray], lowest: int) -> Digits:
 
 
 def add_at(sums: Digits, numbers: np.ndarray, bit: int) -> None:
-    """Add ints of about 30 bits times ``2**bit`` to the sums, without carrying."""
+    """Add ``numbers * 2**bit``, one number per group and of about 30 bits, to the sums, without carrying."""
     place, moved = divmod(bit, DIGIT_BITS)
     room = DIGIT_BITS - moved
     for position, digits in ((place, (numbers & ((1 << room) - 1)) << moved), (place + 1, numbers >> room)):

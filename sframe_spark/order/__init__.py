@@ -1,7 +1,8 @@
-"""The calculus of row order: what is known about a sequence of rows, and what each operator does to it.
+"""What is known about the order of a sequence of rows, and how each operator changes that knowledge.
 
-:class:`OrderingProperties` decides whether a required ordering holds; :mod:`~sframe_spark.order.derive` has one small function per
-operator family; :mod:`~sframe_spark.order.spark_partitioning` says what Spark's physical operators do to partitions.
+:class:`OrderingProperties` stores known facts and decides whether a required ordering follows from them;
+:mod:`~sframe_spark.order.derive` has one small function per operator family, which derives the properties of its output;
+:mod:`~sframe_spark.order.spark_partitioning` describes what Spark's physical operators do to partitions and row order.
 """
 
 from sframe_spark.order.facts import Case, Hidden, Monotone, OrderingItem, SequenceFacts, ordering_item

@@ -1,7 +1,7 @@
-"""What each operator family does to order properties: one small function each.
+"""Derives what is known about the order of an operator's output from what is known about its inputs: one function per operator family.
 
-Each function takes and returns :class:`~sframe_spark.order.properties.OrderingProperties`, whose columns are any hashable values. What
-a function does not state is not guaranteed; an operator without a function here yields ``OrderingProperties()``.
+Each function takes and returns :class:`~sframe_spark.order.properties.OrderingProperties`, whose columns are any hashable values. A fact that is
+not in the result is not guaranteed; for an operator without a function here nothing is known (``OrderingProperties()``).
 
 Source: ``docs/order.md`` section 3.
 """
@@ -40,16 +40,16 @@ from sframe_spark.order.properties import OrderingProperties
 
 
 def append(left: OrderingProperties, right: OrderingProperties, boundary: Iterable[Sequence[Any]] = (), strict: bool = False) -> OrderingProperties:
-    """Properties of all rows of one input, then all rows of the other, which has the same columns.
+    """Return the properties of all rows of the left input, followed by all rows of the right input, which has the same columns.
 
     Parameters
     ----------
     left, right
-        Of the inputs.
+        Properties of the inputs.
     boundary
         An ordering that is known to hold between the last row of the left and the first row of the right.
     strict
-        Whether those two rows differ on it.
+        Whether those two rows differ in at least one column of ``boundary``.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def append(left: OrderingProperties, right: OrderingProperties, boundary: Iterab
     True
     """
     items = ordering(boundary)
-    # The ordering extends from the boundary's two rows to all rows if both sides satisfy it.
+    # If both inputs are in the order of the boundary, every left row and every right row are in that order too.
     length = min(left.satisfied_length(items), right.satisfied_length(items))
     across = SequenceFacts(orderings=(items[:length],), keys=(_columns(items),) if strict and length == len(items) else ())
     if not length:
@@ -72,7 +72,7 @@ def append(left: OrderingProperties, right: OrderingProperties, boundary: Iterab
 
 
 def merge_sorted(left: OrderingProperties, right: OrderingProperties, by: Iterable[Sequence[Any]]) -> OrderingProperties:
-    """Properties of a two-way merge, left rows first where both tie.
+    """Return the properties of two sorted inputs merged by an ordering, with left rows before right rows that tie with them.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def merge_sorted(left: OrderingProperties, right: OrderingProperties, by: Iterab
 
 
 def zip_rows(left: OrderingProperties, right: OrderingProperties) -> OrderingProperties:
-    """Properties of two inputs zipped row by row: the facts of both.
+    """Return the properties of two inputs with different columns side by side, row by row: the facts of both inputs hold.
 
     Examples
     --------
@@ -105,7 +105,10 @@ def _columns(items: Ordering) -> tuple[Any, ...]:
 
 
 def _orderings_of_all(left: OrderingProperties, right: OrderingProperties, across: SequenceFacts, items: Ordering) -> tuple[Ordering, ...]:
-    """Orderings of both sides that also hold across them: stated as facts, because cases may be dropped later."""
+    """Return the orderings that hold on both sides and between a row of one side and a row of the other.
+
+    They follow from the cases too, but cases may be dropped later.
+    """
     between = OrderingProperties.of(merged(common_row_facts(left.facts, right.facts), across))
     candidates = [items, *left.common_orderings(right)]
     return tuple(filter(None, (candidate[: between.satisfied_length(candidate)] for candidate in candidates)))
@@ -121,19 +124,19 @@ def project(
     determined: Iterable[Sequence[Iterable[Column]]] = (),
     constants: Iterable[Column] = (),
 ) -> OrderingProperties:
-    """Properties after a projection.
+    """Return the properties of the rows after a projection.
 
     Parameters
     ----------
     properties
-        Of the input.
+        Properties of the input.
     outputs
-        For each output column the input or computed column that it copies; None if nothing is known.
+        For each output column the input column or computed column that it copies, or None if nothing is known about it.
     monotone
-        Computed columns that are monotone functions of input columns or of other computed columns, null exactly where an argument is.
+        Computed columns that are monotone functions of input columns or of other computed columns, and null exactly where an argument is null.
     determined
-        Pairs of columns and columns that they determine: the arguments and the value of other deterministic expressions, and the reverse if an
-        expression is injective.
+        Pairs of a list of columns and a list of columns that they determine: for each other deterministic expression its arguments and its
+        value, and for an injective one also its value and its arguments.
     constants
         Computed columns that are literals.
 
@@ -153,18 +156,19 @@ def filtered(
     equivalences: Iterable[Iterable[Column]] = (),
     not_null: Iterable[Column] = (),
 ) -> OrderingProperties:
-    """Properties of the rows that satisfy a predicate.
+    """Return the properties of the rows that satisfy a predicate.
 
     Parameters
     ----------
     properties
-        Of the input.
+        Properties of the input.
     constants
         Columns that the predicate compares with a literal by ``=``.
     equivalences
-        Columns that it compares with each other by ``=``; only if that equality is the order's (not for -0.0 and 0.0, or NaN).
+        Groups of columns that the predicate compares with each other by ``=``; only if ``=`` holds exactly for values that tie in sorting, which is
+        not so for types with -0.0 and 0.0, or NaN.
     not_null
-        Columns for whose nulls it is not true.
+        Columns for which the predicate is never true if they are null.
 
     Examples
     --------
@@ -178,7 +182,7 @@ def filtered(
 
 
 def subset(properties: OrderingProperties) -> OrderingProperties:
-    """Properties of any subsequence of the rows: every fact is about all pairs of rows, so all hold.
+    """Return the properties of some of the rows in unchanged order: every fact is about each row or each pair of rows, so all facts still hold.
 
     Examples
     --------
@@ -190,7 +194,7 @@ def subset(properties: OrderingProperties) -> OrderingProperties:
 
 
 def first_rows(properties: OrderingProperties, rows: int) -> OrderingProperties:
-    """Properties of so many consecutive rows: the first, the last or a slice.
+    """Return the properties of at most ``rows`` of the rows in unchanged order, such as the first, the last or a slice.
 
     Examples
     --------
@@ -201,7 +205,7 @@ def first_rows(properties: OrderingProperties, rows: int) -> OrderingProperties:
 
 
 def reverse(properties: OrderingProperties) -> OrderingProperties:
-    """Properties of the rows in opposite order.
+    """Return the properties of the rows in opposite order.
 
     Examples
     --------
@@ -212,14 +216,14 @@ def reverse(properties: OrderingProperties) -> OrderingProperties:
 
 
 def repeat_each(properties: OrderingProperties, columns: Iterable[Column]) -> OrderingProperties:
-    """Properties after each row is repeated in place: a key is no longer unique, but still determines the row.
+    """Return the properties after each row is repeated any number of times in place: a key is no longer unique, but determines all columns.
 
     Parameters
     ----------
     properties
-        Of the input.
+        Properties of the input.
     columns
-        All columns.
+        All columns of the input.
 
     Examples
     --------
@@ -232,7 +236,7 @@ def repeat_each(properties: OrderingProperties, columns: Iterable[Column]) -> Or
 
 
 def keys_that_determine(facts: SequenceFacts, determined: tuple[Column, ...]) -> SequenceFacts:
-    """Facts in which each key determines some columns instead of excluding a second row.
+    """Return the facts with each key replaced by a functional dependency: rows with equal keys are equal in the columns ``determined``.
 
     Examples
     --------
@@ -248,7 +252,7 @@ def keys_that_determine(facts: SequenceFacts, determined: tuple[Column, ...]) ->
 
 
 def row_number(properties: OrderingProperties, column: Column) -> OrderingProperties:
-    """Properties with an added column that numbers the rows.
+    """Return the properties of the rows with an added column that numbers them.
 
     Examples
     --------
@@ -274,18 +278,18 @@ def join_inner(
     right_columns: Sequence[Column],
     matches_in_order: bool = False,
 ) -> OrderingProperties:
-    """Properties of an inner join.
+    """Return the properties of an inner join.
 
     Parameters
     ----------
     left, right
-        Of the inputs, whose columns have different names.
+        Properties of the inputs, whose columns have different names.
     on
-        Pairs of a left and a right column that are equal.
+        Pairs of a left and a right column that are equal in all result rows.
     left_columns, right_columns
         All columns of the inputs.
     matches_in_order
-        Whether the matches of one left row are in right order; otherwise they are in any order.
+        Whether the matches of a left row are in the order of the right input; otherwise their order is unknown.
 
     Examples
     --------
@@ -306,7 +310,7 @@ def join_range(
     right_columns: Sequence[Column],
     matches_in_order: bool = False,
 ) -> OrderingProperties:
-    """Properties of a join by any other condition; see :func:`join_inner`.
+    """Return the properties of an inner join by a condition other than equal columns; see :func:`join_inner`.
 
     Examples
     --------
@@ -325,7 +329,7 @@ def join_left(
     right_columns: Sequence[Column],
     matches_in_order: bool = False,
 ) -> OrderingProperties:
-    """Properties of a left outer join: left rows without a match have null in the right columns; see :func:`join_inner`.
+    """Return the properties of a left outer join, in which left rows without a match have null in all right columns; see :func:`join_inner`.
 
     Examples
     --------
@@ -336,13 +340,13 @@ def join_left(
     """
     facts = merged(_left_facts(left, left_columns, matches_in_order), _facts_with_filler(right, right_columns))
     matched = Case(_RIGHT_ROW, NO_NULLS, SequenceFacts(equivalences=tuple(on)))
-    # Of left rows with equal keys either all have matches or none.
+    # Left rows with equal keys either all have matches or all have none.
     one_matched = Case(_RIGHT_ROW, NULL_TO_VALUE | VALUE_TO_NULL, SequenceFacts(keys=(tuple(column for column, _ in on),)))
     return OrderingProperties.of(merged(facts, SequenceFacts(not_null=(_LEFT_ROW,), cases=(matched, one_matched))))
 
 
 def join_semi(left: OrderingProperties, right: OrderingProperties, on: KeyPairs) -> OrderingProperties:
-    """Properties of the left rows that have a match.
+    """Return the properties of the left rows that have a match, each once.
 
     Examples
     --------
@@ -362,22 +366,22 @@ def asof_left(
     direction: Literal["backward", "forward", "nearest"] = "backward",
     tolerance: bool = False,
 ) -> OrderingProperties:
-    """Properties of an as-of join: the left rows, each with one right row that is near in time, or null.
+    """Return the properties of an as-of join: each left row with the columns of one right row that is near in time, or with null in them.
 
     Parameters
     ----------
     left, right
-        Of the inputs, whose columns have different names.
+        Properties of the inputs, whose columns have different names.
     on
-        The left and the right time.
+        The time column of the left and of the right input.
     right_columns
         All columns of the right input.
     by
         Pairs of a left and a right column that must be equal.
     direction
-        The last right row not after the left one, the first not before it, or the nearest.
+        Which right row matches: the last one not after the left row, the first one not before it, or the nearest one.
     tolerance
-        Right rows that are too far away do not match.
+        Whether right rows that are too far away do not match.
 
     Examples
     --------
@@ -393,7 +397,7 @@ def asof_left(
     steps = _steps(right, on, by, "nulls_last" if direction == "forward" else "nulls_first")
     matched = SequenceFacts(equivalences=tuple(by), cases=steps if tolerance else ())
     if direction != "nearest":
-        # Of several right rows with equal time, always the same one is chosen.
+        # If several right rows have the same time, left rows always match the same one of them.
         matched = matched._replace(functional_dependencies=(FunctionalDependency((on[1], *partners), (_RIGHT_ROW,)),))
     one_match = FunctionalDependency((on[0], *(column for column, _ in by)), (_RIGHT_ROW,))
     cases = (Case(_RIGHT_ROW, NO_NULLS, matched), *(() if tolerance else steps))
@@ -401,7 +405,10 @@ def asof_left(
 
 
 def _steps(right: OrderingProperties, on: tuple[Column, Column], by: KeyPairs, nulls: NullPlacement) -> tuple[Case, Case]:
-    """The matched right time grows with the left time, and so does the matched right row if right rows are ordered by time."""
+    """Return the cases of result rows with different left times: the matched right time does not move the other way.
+
+    Nor does the matched right row, if the right rows are sorted by time.
+    """
     in_right_order = right.satisfies([*(OrderingItem(partner, "any") for _, partner in by), (on[1], "asc")])
     moving = (on[1], _RIGHT_ROW) if in_right_order else (on[1],)
     among_equal = [OrderingItem(column, "any") for column, _ in by]
@@ -410,7 +417,7 @@ def _steps(right: OrderingProperties, on: tuple[Column, Column], by: KeyPairs, n
 
 
 def _left_facts(left: OrderingProperties, columns: Sequence[Column], matches_in_order: bool) -> SequenceFacts:
-    """Facts about the left rows of two result rows, which may be the same row."""
+    """Return the facts about the left rows of two result rows; both may come from the same left row."""
     facts = keys_that_determine(left.facts, (_LEFT_ROW,))
     within = (OrderingItem(_RIGHT_ROW),) if matches_in_order else ()
     row = FunctionalDependency((_LEFT_ROW,), tuple(dict.fromkeys([*columns, *columns_of(left.facts)])))
@@ -419,7 +426,7 @@ def _left_facts(left: OrderingProperties, columns: Sequence[Column], matches_in_
 
 
 def _matched_facts(right: OrderingProperties, columns: Sequence[Column]) -> SequenceFacts:
-    """Facts about the right rows of two matched result rows, which come in any order and may be the same row."""
+    """Return the facts about the right rows of two result rows with a match; they come in any order, and may be the same right row."""
     facts = keys_that_determine(right_side(right.facts), (_RIGHT_ROW,))
     ordered = SequenceFacts(orderings=facts.orderings, cases=facts.cases)
     row = FunctionalDependency((_RIGHT_ROW,), tuple(dict.fromkeys([*columns, *columns_of(facts)])))
@@ -431,7 +438,7 @@ def _matched_facts(right: OrderingProperties, columns: Sequence[Column]) -> Sequ
 
 
 def _facts_with_filler(right: OrderingProperties, columns: Sequence[Column]) -> SequenceFacts:
-    """Facts about the right rows of result rows if unmatched rows have null instead."""
+    """Return the facts about the right columns of result rows if rows without a match have null in them."""
     matched = _matched_facts(right, columns)
     # A right column without nulls is null exactly in unmatched rows.
     null_with_row = [Monotone(column, ((_RIGHT_ROW, "fixed"),), False) for column in right_side(right.facts).not_null]
@@ -448,16 +455,16 @@ def _facts_with_filler(right: OrderingProperties, columns: Sequence[Column]) -> 
 
 
 def cumulative_max(properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column] = ()) -> OrderingProperties:
-    """Properties with an additional running maximum, which ignores missing values and is missing until there is a value.
+    """Return the properties of the rows with an added running maximum, which ignores missing values and is missing before the first value.
 
     Parameters
     ----------
     properties
-        Of the input.
+        Properties of the input.
     of, column
-        The column read, and the one added.
+        The column whose maximum is computed, and the added column.
     per
-        Grouping columns: the maximum is computed per group.
+        Grouping columns: the maximum is computed separately for each group.
 
     Examples
     --------
@@ -470,7 +477,7 @@ def cumulative_max(properties: OrderingProperties, of: Column, column: Column, p
 
 
 def cumulative_min(properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column] = ()) -> OrderingProperties:
-    """Properties with an additional running minimum; see :func:`cumulative_max`.
+    """Return the properties of the rows with an added running minimum; see :func:`cumulative_max`.
 
     Examples
     --------
@@ -493,18 +500,18 @@ def _running_extreme(
 
 
 def cumulative_sum(properties: OrderingProperties, of: Column, column: Column, non_negative: bool, positive: bool = False) -> OrderingProperties:
-    """Properties with an additional running sum.
+    """Return the properties of the rows with an added running sum.
 
     Parameters
     ----------
     properties
-        Of the input.
+        Properties of the input.
     of, column
-        The column read, and the one added.
+        The column that is summed, and the added column.
     non_negative
-        No value is below 0, and no sum overflows or is rounded.
+        Whether no value is below 0, and no sum overflows or is rounded.
     positive
-        No value is 0 either, and none is missing.
+        Whether, in addition, no value is 0 or missing.
 
     Examples
     --------
@@ -518,22 +525,22 @@ def cumulative_sum(properties: OrderingProperties, of: Column, column: Column, n
     if positive:
         return properties.add(orderings=[[(column, "asc")]], keys=[[column]], not_null=[column])
     if properties.is_not_null(of):
-        # The sums of two rows tie only if the later row adds 0, the smallest possible summand.
+        # The sums of two rows tie only if the later row has the value 0, which is the smallest possible value.
         return properties.add(orderings=[[(column, "asc"), (of, "desc")]], not_null=[column])
     return properties.add(orderings=[[(column, "asc")]])
 
 
 def lag(properties: OrderingProperties, of: Column, column: Column, missing_first: bool) -> OrderingProperties:
-    """Properties with an additional column that holds an earlier row's value.
+    """Return the properties of the rows with an added column that holds the value of the row a fixed number of rows earlier.
 
     Parameters
     ----------
     properties
-        Of the input.
+        Properties of the input.
     of, column
-        The column read, and the one added.
+        The column whose values are read, and the added column.
     missing_first
-        Whether the first rows hold null; otherwise they repeat the first value.
+        Whether the first rows, which have no such earlier row, hold null; otherwise they hold the value of the first row.
 
     Examples
     --------
@@ -552,19 +559,19 @@ def lag(properties: OrderingProperties, of: Column, column: Column, missing_firs
 
 # Sorts.
 
-# Compares the old positions of two rows in their new order: a tie if their order has not changed.
+# A column that does not exist in the rows: it ties for two rows exactly if the sort has not changed their relative order.
 _MOVED = Hidden("moved")
 
 
 def sort(properties: OrderingProperties, by: Iterable[Sequence[Any]], stable: bool) -> OrderingProperties:
-    """Properties after a sort.
+    """Return the properties of the rows after a sort.
 
     Parameters
     ----------
     properties
-        Of the input.
+        Properties of the input.
     by
-        The ordering sorted by.
+        The ordering by which the rows are sorted.
     stable
         Whether rows that tie keep their order.
 
@@ -592,9 +599,9 @@ def sort(properties: OrderingProperties, by: Iterable[Sequence[Any]], stable: bo
 
 
 def unordered(properties: OrderingProperties) -> OrderingProperties:
-    """Properties of the same rows in an unknown order.
+    """Return the properties of the same rows in an unknown order.
 
-    For any two rows all facts still hold in one of the two directions, which a later sort can use.
+    For any two rows, the known orderings still hold either as they are or reversed. This fact is kept, because a later sort can use it.
 
     Examples
     --------
@@ -608,7 +615,10 @@ def unordered(properties: OrderingProperties) -> OrderingProperties:
 
 
 def reordered(facts: SequenceFacts) -> SequenceFacts:
-    """Facts about rows that may have moved: facts without order stay, the others hold either as before or reversed."""
+    """Return the facts about the same rows in another order.
+
+    Orderings and cases become cases: they hold as before for two rows in their old relative order, and reversed otherwise. Other facts stay.
+    """
     ordered = SequenceFacts(orderings=facts.orderings, cases=facts.cases)
     if ordered == SequenceFacts():
         return facts
@@ -619,7 +629,7 @@ def reordered(facts: SequenceFacts) -> SequenceFacts:
 
 
 def unique_first(properties: OrderingProperties, on: Sequence[Column]) -> OrderingProperties:
-    """Properties of the first row of each value, in input order.
+    """Return the properties of the first row of each distinct value of the columns ``on``, in input order.
 
     Examples
     --------
@@ -630,16 +640,16 @@ def unique_first(properties: OrderingProperties, on: Sequence[Column]) -> Orderi
 
 
 def group_any_order(properties: OrderingProperties, by: Sequence[Column], count: Column | None = None) -> OrderingProperties:
-    """Properties of the result of a hash aggregation: a key, and no order.
+    """Return the properties of the result of a hash aggregation: the grouping columns are a key, and the order is unknown.
 
     Parameters
     ----------
     properties
-        Of the input.
+        Properties of the input.
     by
-        The columns grouped by.
+        The grouping columns.
     count
-        An output column with the number of rows of each group; nothing is known about other aggregates.
+        An output column with the number of rows of each group. Nothing is known about other aggregates.
 
     Examples
     --------
@@ -654,18 +664,18 @@ def group_any_order(properties: OrderingProperties, by: Sequence[Column], count:
 def group_streaming(
     properties: OrderingProperties, by: Sequence[Column], first: Mapping[Any, Column] | None = None, count: Column | None = None
 ) -> OrderingProperties:
-    """Properties of the result of a streaming aggregation: one row for each run of adjacent equal rows.
+    """Return the properties of the result of a streaming aggregation: one row for each run of adjacent rows with equal grouping columns.
 
     Parameters
     ----------
     properties
-        Of the input.
+        Properties of the input.
     by
-        The columns grouped by.
+        The grouping columns.
     first
-        Output columns that hold the first row's value of an input column.
+        Output columns that hold the value of an input column in the first row of each run, with that input column.
     count
-        An output column with the number of rows of each run; nothing is known about other aggregates.
+        An output column with the number of rows of each run. Nothing is known about other aggregates.
 
     Examples
     --------
@@ -674,14 +684,14 @@ def group_streaming(
     (True, True)
     """
     outputs = {**{column: column for column in by}, **(first or {})}
-    # If rows equal on some columns are adjacent, and these determine the others, they are in one run.
+    # If rows that are equal in some columns are adjacent, and these columns determine the grouping columns, the rows are in one run.
     candidates = [(by, by), *(((output,), (column,)) for output, column in outputs.items())]
     keys = [key for key, read in candidates if properties.satisfies_set(read) is not None and properties.determines(read, by)]
     return properties.project(outputs).add(keys=keys, constants=_counts_of_one(properties, by, count))
 
 
 def _counts_of_one(properties: OrderingProperties, by: Sequence[Column], count: Column | None) -> list[Column]:
-    """The count column if it is 1 in every group because the grouping columns are a key."""
+    """Return a list with the count column if each group has one row because the grouping columns are a key; otherwise an empty list."""
     return [] if count is None or not properties.has_key(by) else [count]
 
 

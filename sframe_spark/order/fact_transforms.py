@@ -28,7 +28,7 @@ Rename = Callable[[Column], Column]
 
 
 def rename_facts(facts: SequenceFacts, rename: Rename) -> SequenceFacts:
-    """The facts with every column renamed; two columns may get the same name only if they are equal.
+    """Return the facts with every column renamed; two columns may get the same name only if they are equal in every row.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def rename_facts(facts: SequenceFacts, rename: Rename) -> SequenceFacts:
 
 
 def columns_of(facts: SequenceFacts) -> Iterator[Column]:
-    """Every column named by a fact, in order of appearance, with repetitions.
+    """Yield every column that a fact mentions, in order of appearance and with repetitions.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def columns_of(facts: SequenceFacts) -> Iterator[Column]:
 
 
 def visible_columns(facts: SequenceFacts) -> set[Column]:
-    """The columns that facts mention and that are not hidden.
+    """Return the columns that facts mention, without hidden columns.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def visible_columns(facts: SequenceFacts) -> set[Column]:
 
 
 def turned_facts(facts: SequenceFacts) -> SequenceFacts:
-    """The facts about the rows in opposite order.
+    """Return the facts about the same rows in opposite order.
 
     Examples
     --------
@@ -111,7 +111,7 @@ SIDE = Hidden("side")
 
 
 def right_side(facts: SequenceFacts) -> SequenceFacts:
-    """The facts with hidden columns renamed so that they cannot clash with those of another input.
+    """Return the facts of a right input with hidden columns renamed, so that they differ from the hidden columns of the left input.
 
     Examples
     --------
@@ -122,25 +122,25 @@ def right_side(facts: SequenceFacts) -> SequenceFacts:
 
 
 def facts_of_both(left: SequenceFacts, right: SequenceFacts) -> SequenceFacts:
-    """All facts of both sides."""
+    """Return the facts of both sides together; hidden columns of the two sides stay distinct."""
     return merged(left, right_side(right))
 
 
 def facts_of_either(left: SequenceFacts, right: SequenceFacts, orderings: Iterable[Ordering]) -> SequenceFacts:
-    """Facts about a pair of rows that satisfies the facts of at least one side.
+    """Return the facts about rows for which all facts of one side hold, without knowing which side.
 
     Parameters
     ----------
     left, right
         The two sides.
     orderings
-        Orderings that hold on both sides; they stay even if cases are dropped.
+        Orderings that hold on both sides. They follow from the cases too, but cases may be dropped later.
     """
     return common_row_facts(left, right)._replace(constants=(SIDE,), orderings=tuple(orderings), cases=side_cases(left, right))
 
 
 def facts_of_rows_of_both(left: SequenceFacts, right: SequenceFacts, left_first: SequenceFacts, right_first: SequenceFacts | None) -> SequenceFacts:
-    """Facts about a sequence with the rows of both sides, each side in its order.
+    """Return the facts about a sequence with the rows of both sides, in which the rows of each side keep their order.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def facts_of_rows_of_both(left: SequenceFacts, right: SequenceFacts, left_first:
     left_first
         Facts about a left row and a later right row.
     right_first
-        Facts about a right row and a later left row; None if there are no such pairs.
+        Facts about a right row and a later left row; None if no left row comes after a right row.
     """
     impossible = LESS | GREATER | (VALUE_TO_NULL if right_first is None else 0)
     cases = (
@@ -162,14 +162,14 @@ def facts_of_rows_of_both(left: SequenceFacts, right: SequenceFacts, left_first:
 
 
 def side_cases(left: SequenceFacts, right: SequenceFacts) -> tuple[Case, ...]:
-    """Cases with the facts of each side, for pairs of rows on that side."""
+    """Return cases with the facts of each side, which hold for two rows of that side."""
     if left == right:
         return (Case(SIDE, TIES, left),)
     return Case(SIDE, BOTH_NULL, left), Case(SIDE, EQUAL, right_side(right))
 
 
 def common_row_facts(left: SequenceFacts, right: SequenceFacts) -> SequenceFacts:
-    """Facts about single rows that hold on both sides.
+    """Return the facts about single rows that hold on both sides: equal columns, and columns without null.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def common_row_facts(left: SequenceFacts, right: SequenceFacts) -> SequenceFacts
 
 
 def _without_null(facts: SequenceFacts) -> dict[Column, None]:
-    """All columns without null, not only the representatives."""
+    """Return all columns without null, including columns that are equal to one without null and not listed themselves."""
     declared = dict.fromkeys(facts.not_null)
     for group in facts.equivalences:
         if group[0] in declared:
@@ -198,16 +198,16 @@ def _without_null(facts: SequenceFacts) -> dict[Column, None]:
     return declared
 
 
-# Hidden columns and cases only make later answers more precise; beyond these limits they are dropped to save time.
+# Hidden columns and cases only make later answers more precise: above these numbers they are dropped to save time.
 _MAX_HIDDEN = 24
 _MAX_CASE_ENTRIES = 400
 
 
 def without_useless_hidden(facts: SequenceFacts) -> SequenceFacts:
-    """The facts without hidden columns that link nothing, and with a bounded number of hidden columns and cases.
+    """Return the facts without useless hidden columns, and with a limited number of hidden columns and of cases.
 
-    A hidden column is useful if something can make it tie (or decide how it compares), something follows from that, and facts link it to a
-    visible column.
+    A hidden column is useful if facts can make it tie (or decide how it compares), other facts use that, and facts link it, directly or
+    indirectly, to a visible column.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def without_useless_hidden(facts: SequenceFacts) -> SequenceFacts:
 
 
 def number_hidden(facts: SequenceFacts) -> SequenceFacts:
-    """The facts with hidden columns numbered in order of appearance.
+    """Return the facts with hidden columns renumbered in order of appearance.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def number_hidden(facts: SequenceFacts) -> SequenceFacts:
 
 
 def without_columns(facts: SequenceFacts, dropped: set[Column]) -> SequenceFacts:
-    """What remains of the facts without some columns.
+    """Return the facts that remain if nothing is known about some columns.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def _without_unlinked(facts: SequenceFacts) -> SequenceFacts:
 
 
 def _linked(facts: SequenceFacts) -> set[Column]:
-    """Columns that facts connect, directly or indirectly, with a visible column."""
+    """Return the columns that facts connect, directly or indirectly, with a visible column."""
     neighbours: dict[Column, list[Column]] = {}
     for group in filter(None, _groups(facts)):
         for column in group[1:]:
@@ -309,7 +309,7 @@ def _linked(facts: SequenceFacts) -> set[Column]:
 
 
 def _groups(facts: SequenceFacts) -> Iterator[tuple[Column, ...]]:
-    """The columns of each fact; a case counts as one fact together with its deciding column."""
+    """Yield the columns of each fact; a case counts as one fact, including the column that decides it."""
     yield from facts.equivalences
     yield from facts.keys
     for items in facts.orderings:
@@ -344,7 +344,7 @@ def _mentions(facts: SequenceFacts) -> Iterator[Column]:
 
 
 def _ordered_in_two_ways(facts: SequenceFacts) -> Iterator[Column]:
-    """Columns that occur in orderings in more than one direction, so that they may turn out to tie."""
+    """Yield the columns that occur in orderings in more than one direction: such orderings together can make them tie."""
     seen: dict[Column, tuple[str, str]] = {}
     for items in _all_orderings(facts):
         for column, direction, nulls in items:
@@ -359,7 +359,7 @@ def _all_orderings(facts: SequenceFacts) -> Iterator[Ordering]:
 
 
 def _targets(facts: SequenceFacts) -> Iterator[Column]:
-    """Columns that some fact can make tie, or whose comparison a fact can decide."""
+    """Yield the columns that a fact other than an ordering can make tie, or whose outcomes it can narrow."""
     yield from facts.constants
     for group in facts.equivalences:
         yield from group
@@ -373,7 +373,7 @@ def _targets(facts: SequenceFacts) -> Iterator[Column]:
 
 
 def _triggers(facts: SequenceFacts) -> Iterator[Column]:
-    """Columns whose comparison has consequences for others."""
+    """Yield the columns whose outcomes a fact uses to narrow the outcomes of other columns."""
     for group in facts.equivalences:
         yield from group
     for items in facts.orderings:

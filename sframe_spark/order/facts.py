@@ -1,4 +1,7 @@
-"""The facts that order properties consist of: types, reading from plain lists, merging, and how two rows can compare in a column."""
+"""Types of the facts about the order of a row sequence, with functions that read facts from plain lists and merge them.
+
+A fact restricts how two rows can compare in columns: the *outcomes* of a column.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-# How two rows can compare in one column; sets of outcomes are bit masks.
+# Outcomes: how an earlier and a later row can compare in one column. A set of outcomes is the bitwise OR of its members.
 
 Direction = Literal["asc", "desc", "any"]
 NullPlacement = Literal["nulls_first", "nulls_last"]
@@ -23,7 +26,7 @@ ALL = 63
 NO_NULLS = LESS | GREATER | EQUAL
 OUTCOMES = (LESS, GREATER, NULL_TO_VALUE, VALUE_TO_NULL, EQUAL, BOTH_NULL)
 
-# Example values for an outcome: the earlier row, then the later row.
+# Example values for each outcome: those of the earlier row and of the later row.
 WITNESS_VALUES: dict[int, tuple[int | None, int | None]] = {
     LESS: (0, 1),
     GREATER: (1, 0),
@@ -35,7 +38,7 @@ WITNESS_VALUES: dict[int, tuple[int | None, int | None]] = {
 
 
 def allowed_outcomes(direction: Direction, nulls: NullPlacement) -> int:
-    """Outcomes that an entry of an ordering allows if all entries before it tie.
+    """Return the outcomes that an entry of an ordering allows if all entries before it tie.
 
     Examples
     --------
@@ -50,7 +53,7 @@ def allowed_outcomes(direction: Direction, nulls: NullPlacement) -> int:
 
 
 def negate(outcomes: int) -> int:
-    """The outcomes of a strictly decreasing function of the column: values swap, nulls stay null.
+    """Return the outcomes of a strictly decreasing function of a column with the given outcomes: LESS and GREATER are swapped.
 
     Examples
     --------
@@ -61,7 +64,7 @@ def negate(outcomes: int) -> int:
 
 
 def exchange_rows(outcomes: int) -> int:
-    """The outcomes after swapping the two rows.
+    """Return the outcomes after the two rows are swapped.
 
     Examples
     --------
@@ -73,7 +76,7 @@ def exchange_rows(outcomes: int) -> int:
 
 
 def one_of(outcomes: int) -> int:
-    """One outcome of a set, a difference if possible: a difference triggers no dependency and no later entry.
+    """Return one outcome of a set, a tie only if there is no other: only a tie activates dependencies and later entries of orderings.
 
     Examples
     --------
@@ -84,7 +87,7 @@ def one_of(outcomes: int) -> int:
 
 
 def in_one_direction(outcomes: int) -> bool:
-    """Return whether rows with these outcomes are ordered: they differ in at most one direction.
+    """Return whether a column with these outcomes is sorted: values only rise or only fall, and nulls only come first or only last.
 
     Examples
     --------
@@ -104,10 +107,10 @@ _EFFECTS = ("inc", "dec", "fixed")
 
 
 class Hidden(NamedTuple):
-    """A column that a relation no longer has, but that its properties still mention.
+    """A column that a relation no longer has, but that its order facts still mention.
 
-    A dropped column may still link the remaining ones. Hidden columns are
-    numbered in order of appearance, so equal properties compare equal.
+    A dropped column may still link the remaining ones: sorting by ``(a, b)`` says something about ``b`` after ``a`` is dropped.
+    :class:`~sframe_spark.order.properties.OrderingProperties` numbers hidden columns in order of appearance, so that equal facts compare equal.
     """
 
     number: Hashable
@@ -117,10 +120,10 @@ class Hidden(NamedTuple):
 
 
 class OrderingItem(NamedTuple):
-    """One entry of an ordering.
+    """One entry of an ordering: a column, its direction, and where its nulls are.
 
-    ``any`` as direction says only "within equal values of this column": ``[(g, any), (m, asc)]`` means that ``m``
-    ascends among the rows of each value of ``g``, wherever those rows are.
+    The direction ``any`` does not order the rows by the column, but limits the entries after it to rows with equal values: ``[(g, any), (m, asc)]``
+    means that ``m`` ascends among the rows of each value of ``g``, which need not be adjacent.
 
     Examples
     --------
@@ -134,11 +137,11 @@ class OrderingItem(NamedTuple):
 
     @property
     def allowed(self) -> int:
-        """Outcomes that the entry allows."""
+        """The outcomes that the entry allows if all entries before it tie."""
         return allowed_outcomes(self.direction, self.nulls)
 
     def reversed(self) -> OrderingItem:
-        """The entry for the rows in opposite order."""
+        """Return the entry for the same rows in opposite order."""
         return item_allowing(self.column, exchange_rows(self.allowed))
 
 
@@ -146,24 +149,24 @@ Ordering = tuple[OrderingItem, ...]
 
 
 class FunctionalDependency(NamedTuple):
-    """Rows equal on ``determinant`` are equal on ``dependent``."""
+    """The fact that rows with equal values in all columns of ``determinant`` have equal values in all columns of ``dependent``."""
 
     determinant: tuple[Column, ...]
     dependent: tuple[Column, ...]
 
 
 class Monotone(NamedTuple):
-    """``column`` is a function of its arguments, monotone in each.
+    """The fact that a column is a function of other columns, and monotone in each of them, except ``fixed`` ones.
 
     Parameters
     ----------
     column
         The function's value; null exactly where an argument is null.
     arguments
-        Pairs of column and effect. ``inc``: not smaller when the argument grows; ``dec``: not larger; ``fixed``: the
-        other effects hold only among rows that are equal in this argument.
+        Pairs of a column and its effect. ``inc``: the value does not fall when the argument grows. ``dec``: the value does not grow when the
+        argument grows. ``fixed``: the other effects hold only among rows that are equal in this argument.
     strict
-        Whether a growing ``inc`` (or falling ``dec``) argument makes the value larger, if the others do not make it smaller.
+        Whether the value grows whenever an ``inc`` argument grows or a ``dec`` argument falls, and no other argument changes it the other way.
     """
 
     column: Column
@@ -174,16 +177,16 @@ class Monotone(NamedTuple):
 class Case(NamedTuple):
     """Facts that hold only for pairs of rows that compare in a certain way in one column.
 
-    Sorting is the standard example: pairs that keep their old order still have the old properties.
+    Sorting is the standard example: for two rows whose relative order the sort keeps, the facts of the input still hold.
 
     Parameters
     ----------
     column
-        The column that decides.
+        The column whose outcome decides whether the facts hold.
     outcomes
-        Set of outcomes (bits) for which ``facts`` hold.
+        The outcomes (a bit mask) for which ``facts`` hold.
     facts
-        Facts that hold for them, with the two rows in output order.
+        The facts, about the two rows in output order.
     """
 
     column: Column
@@ -192,7 +195,7 @@ class Case(NamedTuple):
 
 
 class SequenceFacts(NamedTuple):
-    """All facts about a row sequence; each is a statement about pairs of rows (or single rows)."""
+    """All facts about a row sequence. Each says something about every pair of its rows, or about every row."""
 
     constants: tuple[Column, ...] = ()
     equivalences: tuple[tuple[Column, ...], ...] = ()
@@ -205,7 +208,7 @@ class SequenceFacts(NamedTuple):
 
 
 def merged(first: SequenceFacts, second: SequenceFacts) -> SequenceFacts:
-    """The facts of both.
+    """Return the facts of two collections together.
 
     Examples
     --------
@@ -216,12 +219,18 @@ def merged(first: SequenceFacts, second: SequenceFacts) -> SequenceFacts:
 
 
 def merged_all(parts: Sequence[SequenceFacts]) -> SequenceFacts:
-    """The facts of several."""
+    """Return the facts of several collections together."""
     return SequenceFacts(*(tuple(chain.from_iterable(field)) for field in zip(*parts, strict=True)))
 
 
 def item_allowing(column: Column, allowed: int) -> OrderingItem:
-    """The entry with exactly these allowed outcomes."""
+    """Return the entry of an ordering that allows exactly the given outcomes.
+
+    Raises
+    ------
+    ValueError
+        If there is no such entry.
+    """
     for direction in _DIRECTIONS:
         for nulls in _PLACEMENTS:
             if allowed_outcomes(direction, nulls) == allowed:  # type: ignore[arg-type]
@@ -230,7 +239,13 @@ def item_allowing(column: Column, allowed: int) -> OrderingItem:
 
 
 def ordering_item(value: Sequence[Any]) -> OrderingItem:
-    """Read ``(column, direction)`` or ``(column, direction, nulls)``; null is the smallest value unless said."""
+    """Convert ``(column, direction)`` or ``(column, direction, nulls)`` to an entry; without ``nulls``, null counts as the smallest value.
+
+    Raises
+    ------
+    ValueError
+        If the value has another form, or the direction or the placement of nulls is unknown.
+    """
     if isinstance(value, OrderingItem):
         return value
     if isinstance(value, str) or not isinstance(value, Sequence) or not 2 <= len(value) <= 3:
@@ -245,18 +260,18 @@ def ordering_item(value: Sequence[Any]) -> OrderingItem:
 
 
 def ordering(items: Iterable[Sequence[Any]]) -> Ordering:
-    """Read a list of entries."""
+    """Convert a list of entries to an ordering; see :func:`ordering_item`."""
     return tuple(ordering_item(item) for item in items)
 
 
 def functional_dependency(value: Sequence[Iterable[Column]]) -> FunctionalDependency:
-    """Read ``[[determinant ...], [dependent ...]]``."""
+    """Convert ``[[determinant ...], [dependent ...]]`` to a functional dependency."""
     determinant, dependent = value
     return FunctionalDependency(tuple(determinant), tuple(dependent))
 
 
 def monotone(value: Any) -> Monotone:
-    """Read a :class:`Monotone` or ``{"col": f, "args": [[x, "inc"], ...], "strict": bool}``.
+    """Convert ``{"col": f, "args": [[x, "inc"], ...], "strict": bool}`` to a :class:`Monotone`; one that is given is returned unchanged.
 
     Examples
     --------
@@ -282,12 +297,12 @@ def read_facts(
     not_null: Iterable[Column],
     cases: tuple[Case, ...] = (),
 ) -> SequenceFacts:
-    """Read facts written as lists.
+    """Convert facts written as plain lists.
 
     Raises
     ------
     ValueError
-        If an entry of an ordering or an effect is none.
+        If an entry of an ordering is invalid, or an effect is unknown.
     """
     return SequenceFacts(
         constants=tuple(constants),
@@ -302,7 +317,7 @@ def read_facts(
 
 
 def flip(effect: Effect) -> Effect:
-    """The effect of the argument's negative.
+    """Return the effect of an argument after its direction is reversed, as by negation.
 
     Examples
     --------
@@ -313,7 +328,7 @@ def flip(effect: Effect) -> Effect:
 
 
 def column_sort_key(column: Column) -> tuple[bool, str, int, str]:
-    """A key that orders columns of any kind, the same in every process; hidden columns come last.
+    """Return a sort key that orders columns of any types, in the same way in every process; hidden columns come last.
 
     Examples
     --------

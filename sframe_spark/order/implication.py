@@ -1,7 +1,9 @@
-"""Decides what properties imply: facts are compiled to watched constraints over two rows, and propagated until nothing follows.
+"""Decides which orderings follow from the facts about a row sequence, by reasoning about two arbitrary rows, an earlier and a later one.
 
-Source: ``docs/order.md`` section 2. Columns are grouped into classes by a union-find whose links carry a sign: a strictly decreasing
-function of a column is in that column's class with the opposite sign.
+Facts are compiled to constraints on how the two rows compare in each column, which are propagated until they imply nothing more. Equal columns
+form one class of a union-find; a strictly decreasing function of a column is in the same class with the opposite sign.
+
+Source: ``docs/order.md`` section 2.
 """
 
 from __future__ import annotations
@@ -41,19 +43,19 @@ Guards = tuple[tuple[Column, int], ...]
 
 
 class OrderingFact(NamedTuple):
-    """An ordering, as pairs of class and allowed outcomes."""
+    """An ordering as a constraint: for each entry the class of its column, and the outcomes that it allows when all entries before it tie."""
 
     entries: tuple[tuple[int, int], ...]
 
 
 class DependencyFact(NamedTuple):
-    """A dependency or a key: once the determinant ties, the dependent classes tie too; None (a key): no two such rows exist."""
+    """A functional dependency: when the determinant ties, the dependent classes tie too. With None, a key: two rows never tie in it."""
 
     dependent: tuple[int, ...] | None
 
 
 class RelationFact(NamedTuple):
-    """A monotone function between classes."""
+    """A monotone function, with the classes of its value and of its arguments."""
 
     value: int
     arguments: tuple[int, ...]
@@ -62,7 +64,7 @@ class RelationFact(NamedTuple):
 
 
 class RestrictionFact(NamedTuple):
-    """A class whose outcomes are restricted."""
+    """A class of columns with the only outcomes that it may have."""
 
     column_class: int
     outcomes: int
@@ -73,7 +75,7 @@ Sign = Literal[1, -1]
 
 
 class SignedClasses:
-    """Union-find of columns whose links may reverse the direction.
+    """Union-find of columns: those in a class order any two rows in the same way, or, with opposite signs, in the opposite way.
 
     Examples
     --------
@@ -91,7 +93,7 @@ class SignedClasses:
         self._sign: list[int] = []
 
     def add(self, column: Column) -> int:
-        """Index of a column, a new one if it is unknown."""
+        """Return the index of a column; a column seen for the first time gets the next index."""
         number = self.index.get(column)
         if number is None:
             number = self.index[column] = len(self.columns)
@@ -101,7 +103,7 @@ class SignedClasses:
         return number
 
     def find(self, column: Column) -> tuple[int, int]:
-        """Class of a column (the index of its first member) and the column's sign in it."""
+        """Return the class of a column, which is the index of the class's first column, and the column's sign in that class."""
         number = self.add(column)
         path = []
         while self._parent[number] != number:
@@ -114,7 +116,10 @@ class SignedClasses:
         return number, sign
 
     def merge(self, first: Column, second: Column, sign: int) -> None:
-        """Merge the classes of two columns; the earlier member stays the representative."""
+        """Merge the classes of two columns, the second with the given sign relative to the first; the class found first names the merged class.
+
+        If both are in one class already with another relative sign, the class becomes contradictory: two of its values never differ.
+        """
         (left, left_sign), (right, right_sign) = self.find(first), self.find(second)
         if left == right:
             if left_sign * right_sign != sign:
@@ -127,12 +132,12 @@ class SignedClasses:
 
 
 class PairProblem:
-    """Properties compiled for :class:`PairState`.
+    """The facts about a row sequence, compiled to constraints for :class:`PairState`.
 
     Parameters
     ----------
     source
-        The properties.
+        The facts.
     """
 
     def __init__(self, source: SequenceFacts) -> None:
@@ -152,7 +157,7 @@ class PairProblem:
         self.relation_watch = self._by_class("relation")
 
     def class_of(self, column: Column) -> tuple[int, int] | None:
-        """Class and sign of a column; None if no property mentions it."""
+        """Return the class and the sign of a column, or None if no fact mentions the column."""
         return self.classes.find(column) if column in self.classes.index else None
 
     def _by_class(self, name: str) -> list[list]:
@@ -189,7 +194,7 @@ class PairProblem:
             if guards or not is_class_link(fact):
                 self._add_relation(fact, guards)
         if guards:
-            # Within a case, equality only says that two rows compare alike in both columns.
+            # Within a case, an equivalence only says that the two rows compare in the same way in both columns.
             for group in source.equivalences:
                 for member in group[1:]:
                     self._add_relation(Monotone(member, ((group[0], "inc"),), True), guards)
@@ -225,7 +230,7 @@ class PairProblem:
 
 
 def is_class_link(fact: Monotone) -> bool:
-    """Return whether a function orders rows exactly as its argument: strict, with one argument.
+    """Return whether a function orders rows exactly as its argument, or exactly in reverse: it is strict and has one argument.
 
     Examples
     --------
@@ -236,7 +241,7 @@ def is_class_link(fact: Monotone) -> bool:
 
 
 def signed_classes(source: SequenceFacts) -> SignedClasses:
-    """Classes of all columns that the properties mention, in order of appearance."""
+    """Return the classes of all columns that the facts mention; equivalences and strict functions of one argument outside of cases are merged."""
     classes = SignedClasses()
     for group in source.equivalences:
         for column in group:
@@ -255,7 +260,7 @@ _LATER_NULL = VALUE_TO_NULL | BOTH_NULL
 
 
 def revise(value: int, arguments: Sequence[int], effects: Sequence[Effect], strict: bool) -> tuple[int, list[int]]:
-    """Possible outcomes of a monotone function's value and arguments for one pair of rows, each narrowed by the others.
+    """Return the possible outcomes of a monotone function's value, and of its arguments, for two rows, each narrowed by the others.
 
     Examples
     --------
@@ -273,7 +278,7 @@ def revise(value: int, arguments: Sequence[int], effects: Sequence[Effect], stri
 
 
 def _value_outcomes(turned: Sequence[int], effects: Sequence[Effect], strict: bool) -> int:
-    """Outcomes of the value that the arguments' outcomes allow; the value is null where an argument is null."""
+    """Return the outcomes of a function's value that the outcomes of its arguments allow; the value is null exactly where an argument is null."""
     earlier, later = any(o & _EARLIER_NULL for o in turned), any(o & _LATER_NULL for o in turned)
     earlier_always = any(o & ~_EARLIER_NULL == 0 for o in turned)
     later_always = any(o & ~_LATER_NULL == 0 for o in turned)
@@ -290,7 +295,7 @@ def _value_outcomes(turned: Sequence[int], effects: Sequence[Effect], strict: bo
 
 
 def _compared(turned: Sequence[int], effects: Sequence[Effect], strict: bool) -> int:
-    """Outcomes of the value where nothing is null."""
+    """Return the possible outcomes of a function's value for two rows in which no argument is null."""
     result, moved = NO_NULLS, {LESS: False, GREATER: False}
     can_fall = can_grow = False
     for outcomes, effect in zip(turned, effects, strict=True):
@@ -309,7 +314,7 @@ def _compared(turned: Sequence[int], effects: Sequence[Effect], strict: bool) ->
 
 
 def _narrow_nulls(value: int, turned: Sequence[int]) -> list[int]:
-    """Narrow the arguments by what is known about nulls of the value."""
+    """Return the outcomes of a function's arguments, without those that contradict what is known about nulls in its value."""
     result = list(turned)
     for null in (_EARLIER_NULL, _LATER_NULL):
         if value & null == 0:
@@ -322,7 +327,7 @@ def _narrow_nulls(value: int, turned: Sequence[int]) -> list[int]:
 
 
 def _narrow_argument(index: int, value: int, turned: Sequence[int], effects: Sequence[Effect], strict: bool) -> int:
-    """Outcomes of one argument that leave the value a possible outcome, without nulls."""
+    """Return the outcomes of one argument (LESS, GREATER, EQUAL) for which the function's value still has a possible outcome."""
     trial = [outcomes & NO_NULLS for outcomes in turned]
     result = 0
     for outcome in (LESS, GREATER, EQUAL):
@@ -333,12 +338,14 @@ def _narrow_argument(index: int, value: int, turned: Sequence[int], effects: Seq
 
 
 class PairState:
-    """What is known about two rows: possible outcomes for each class of columns, kept closed under all facts (the tie closure).
+    """What is known about two rows: the outcomes that are possible in each class of columns, given all facts and what was learned since.
+
+    Every restriction is propagated through all facts at once. ``impossible`` is true if no two such rows can exist.
 
     Parameters
     ----------
     problem
-        The compiled properties.
+        The compiled facts.
     """
 
     __slots__ = ("_events", "_pointers", "_waiting", "impossible", "outcomes", "problem", "steps")
@@ -357,7 +364,7 @@ class PairState:
         self._propagate()
 
     def copy(self) -> PairState:
-        """An independent state with the same knowledge and the same step count."""
+        """Return an independent copy of this state."""
         other = object.__new__(PairState)
         other.problem, other.impossible, other.steps = self.problem, self.impossible, self.steps
         other.outcomes, other._pointers, other._waiting = self.outcomes[:], self._pointers[:], self._waiting[:]
@@ -365,7 +372,7 @@ class PairState:
         return other
 
     def column_outcomes(self, column: Column) -> int:
-        """Possible outcomes for a column; all, if no property mentions it."""
+        """Return the possible outcomes of a column; all outcomes, if no fact mentions the column."""
         known = self.problem.class_of(column)
         if known is None:
             return ALL
@@ -377,7 +384,10 @@ class PairState:
         return not self.column_outcomes(column) & ~TIES
 
     def has_learned_more(self, other: PairState, columns: Iterable[Column]) -> bool:
-        """Return whether more is known than in another state of the same problem after restricting some columns to ties without propagation."""
+        """Return whether this state knows more than that some columns tie and what another state of the same problem knows.
+
+        Also true if one of the two states is impossible.
+        """
         if self.impossible or other.impossible:
             return True
         expected = other.outcomes[:]
@@ -387,14 +397,17 @@ class PairState:
         return expected != self.outcomes
 
     def restrict_column(self, column: Column, outcomes: int) -> bool:
-        """Learn that a column has one of these outcomes; return whether two such rows may exist."""
+        """Restrict a column to the given outcomes and propagate; return whether two such rows may exist.
+
+        A column that no fact mentions is not restricted.
+        """
         known = self.problem.class_of(column)
         if known is None:
             return not self.impossible
         return self.restrict(known[0], outcomes if known[1] > 0 else negate(outcomes))
 
     def restrict(self, column_class: int, outcomes: int) -> bool:
-        """Learn that a class has one of these outcomes; return whether two such rows may exist."""
+        """Restrict a class of columns to the given outcomes and propagate; return whether two such rows may exist."""
         self._narrow(column_class, outcomes)
         self._propagate()
         return not self.impossible
@@ -453,7 +466,7 @@ class PairState:
                 self._narrow(column_class, outcomes)
 
     def _advance(self, number: int) -> None:
-        """Move an ordering's pointer to its first entry that is not known to tie, and apply that entry."""
+        """Move an ordering's pointer to its first entry that is not known to tie, and restrict that entry's class to the outcomes it allows."""
         fact = self.problem.facts[number]
         if self._waiting[number] or not isinstance(fact, OrderingFact):
             return
@@ -469,7 +482,7 @@ class PairState:
         self._pointers[number] = position
 
     def _revise(self, number: int) -> None:
-        """Let a monotone function and its arguments narrow each other."""
+        """Narrow the outcomes of a monotone function's value and of its arguments by each other."""
         fact = self.problem.facts[number]
         if not isinstance(fact, RelationFact):
             return
@@ -482,16 +495,17 @@ class PairState:
 
 
 def leading_order(state: PairState, required: Mapping[Column, None]) -> list[Column]:
-    """Columns in an order in which rows equal on all of them are adjacent: each is monotone among rows that tie on those before it.
+    """Return columns by which the rows are sorted: each only rises, or only falls, among rows that are equal in all columns before it.
 
-    The order may contain additional columns that the required ones determine.
+    Rows that are equal in all of the returned columns are therefore adjacent. The list may contain columns that are not required, if the
+    required ones determine them.
 
     Parameters
     ----------
     state
-        What is known about two rows; updated with the ties of the chosen columns.
+        What is known about two rows; changed: the returned columns that a fact mentions are restricted to ties.
     required
-        The columns that the order must contain. Those that it lacks cannot be made adjacent by anything known.
+        The columns wanted in the list. Known facts do not sort the rows by the required columns that it lacks.
     """
     determined = state.copy()
     unknown = dict.fromkeys(column for column in required if state.problem.class_of(column) is None)
@@ -499,7 +513,8 @@ def leading_order(state: PairState, required: Mapping[Column, None]) -> list[Col
     remaining = _leading(state, [column for column in required if column not in unknown], order)
     for column in required:
         determined.restrict_column(column, TIES)
-    # If no column leads and nothing follows from ties, other columns cannot help: this is common for single columns of wide frames.
+    # If the list is empty and nothing follows from ties in the required columns, other columns cannot help. This shortcut matters for
+    # single columns of frames with many columns.
     if remaining and (order or determined.has_learned_more(state, remaining)):
         helpers = [column for column in determined.problem.classes.index if column not in required and determined.column_ties(column)]
         remaining += _leading(state, helpers, order)
@@ -511,7 +526,7 @@ def leading_order(state: PairState, required: Mapping[Column, None]) -> list[Col
 
 
 def _leading(state: PairState, columns: Iterable[Column], order: list[Column]) -> list[Column]:
-    """Append the columns that lead, in turn, to an order and restrict them to ties; return the others."""
+    """Append each column that only rises or only falls to the list, and restrict it to ties for the next ones; return the other columns."""
     remaining = []
     for column in columns:
         if state.impossible or in_one_direction(state.column_outcomes(column)):
@@ -526,7 +541,7 @@ SEARCH_BUDGET = 500
 
 
 class Undecided(enum.Enum):
-    """The search ran out of its budget."""
+    """The type of the result of a search that used up its budget without an answer."""
 
     UNDECIDED = 0
 
@@ -535,9 +550,10 @@ UNDECIDED = Undecided.UNDECIDED
 
 
 def find_rows(state: PairState) -> PairState | Undecided | None:
-    """Search for two rows with all properties: a state in which every open choice is made, or None if there is none.
+    """Search for two rows for which all facts hold, and return them as a state.
 
-    The given state is not changed.
+    In the returned state one outcome is chosen for each class in a case or a function. The result is None if no two such rows exist, and
+    ``UNDECIDED`` if the search used up its budget. The given state is not changed.
     """
     if state.impossible:
         return None
@@ -589,16 +605,16 @@ def _next_open(state: PairState, position: int) -> tuple[int | None, int]:
 
 
 class Witness(NamedTuple):
-    """Two rows, the earlier one first, that have all known properties and violate a requirement: why an ordering does not hold.
+    """Two example rows that show why an ordering is not guaranteed: all known facts hold for them, but they violate it.
 
     Parameters
     ----------
     columns
-        The columns that matter; other columns may have any value.
+        The columns that facts or the ordering mention; all other columns may have any value.
     earlier, later
-        The values; only how they compare is meant.
+        The values of the two rows in these columns. Only how they compare matters: the numbers are arbitrary.
     requirement
-        The entry of the requirement that they violate, the first that does not tie.
+        The column and direction of the ordering's entry that the rows violate: the first entry that does not tie.
 
     Examples
     --------
@@ -615,7 +631,7 @@ class Witness(NamedTuple):
     requirement: tuple[Column, str]
 
     def named(self, names: Mapping[Hashable, str]) -> Witness:
-        """The same rows with users' names of the columns."""
+        """Return the same rows with columns renamed; a column without a name keeps its own."""
         column, direction = self.requirement
         return self._replace(columns=tuple(names.get(c, c) for c in self.columns), requirement=(names.get(column, column), direction))
 
@@ -629,16 +645,16 @@ class Witness(NamedTuple):
 
 
 def rows_of(state: PairState, extra: Iterable[tuple[Column, int]], requirement: tuple[Column, str]) -> Witness:
-    """A witness with one possible outcome chosen for every column, different from a tie where possible.
+    """Return two example rows, with one possible outcome chosen for every column: not a tie if another outcome is possible.
 
     Parameters
     ----------
     state
-        A state in which every choice that matters is made.
+        A state as :func:`find_rows` returns it.
     extra
-        Outcomes of columns that no property mentions.
+        Columns that no fact mentions, with their possible outcomes.
     requirement
-        The entry that the rows violate.
+        The column and direction of the ordering's entry that the rows violate.
     """
     values: dict[Column, tuple[int | None, int | None]] = {}
     for column in state.problem.classes.index:
@@ -652,7 +668,7 @@ def rows_of(state: PairState, extra: Iterable[tuple[Column, int]], requirement: 
 
 
 def violations(allowed: int) -> int:
-    """Outcomes that violate an entry of an ordering.
+    """Return the outcomes that violate an entry of an ordering: those that it does not allow, without ties.
 
     Examples
     --------

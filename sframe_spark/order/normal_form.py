@@ -1,7 +1,7 @@
-"""The normal form of facts: equal knowledge becomes an equal value, however it was written down.
+"""Brings facts to a normal form, in which the same knowledge is usually the same value, however it was written down.
 
 In normal form an ordering contains no constants, one representative stands for each group of equal columns, no ordering is a prefix of
-another, hidden columns that link nothing are removed, and everything is sorted.
+another, useless hidden columns are removed, and all facts are sorted.
 
 Source: design brief section 6; ``docs/order.md`` section 1 (families that a purely syntactic form misses, such as constants learnt late).
 """
@@ -26,13 +26,13 @@ from sframe_spark.order.facts import (
 )
 from sframe_spark.order.implication import PairProblem, PairState, SignedClasses
 
-# With more keys than this only equal ones are merged: comparing all pairs takes quadratic time.
+# Above this number of keys only equal keys are removed: comparing all pairs of keys takes quadratic time.
 _COMPARED_KEYS = 32
 
 
 @functools.lru_cache(maxsize=512)
 def normal_form(raw: SequenceFacts) -> tuple[SequenceFacts, PairState | None]:
-    """Facts in normal form with the same meaning; and what is known about two rows, if computing that again is unnecessary.
+    """Return the facts in normal form, and the :class:`PairState` for them; None instead of the state if it must be computed from the result.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def normal_form(raw: SequenceFacts) -> tuple[SequenceFacts, PairState | None]:
     facts = facts._replace(constants=constants, equivalences=groups, not_null=named.not_null)
     if not any(isinstance(column, Hidden) for column in state.problem.classes.index):
         return _sorted(facts), state
-    # Dropping hidden columns may lose knowledge, and equal properties must give equal answers: so the pair state is not returned.
+    # Dropping hidden columns may lose knowledge that the state still has. Equal facts must give equal answers, so the state is not returned.
     return _sorted(number_hidden(without_useless_hidden(facts))), None
 
 
 def _with_merged_arguments(facts: SequenceFacts) -> SequenceFacts:
-    """Merge equal arguments of functions: more follows from a function of one column than from a function of several."""
+    """Return the facts with equal arguments of a function merged: more follows from a function of one column than of several columns."""
     if not facts.equivalences or all(len(function.arguments) < 2 for function in facts.monotone):
         return facts
     representative, _ = _representatives(facts.equivalences)
@@ -76,7 +76,7 @@ def _with_merged_arguments(facts: SequenceFacts) -> SequenceFacts:
 
 
 def _decide_cases(facts: SequenceFacts, state: PairState) -> SequenceFacts:
-    """Move facts out of cases that must hold, and drop cases that cannot hold."""
+    """Return the facts without cases that never apply, and with the facts of cases that always apply moved out of them."""
     cases, lifted = [], []
     for case in facts.cases:
         possible = state.column_outcomes(case.column)
@@ -90,7 +90,7 @@ def _decide_cases(facts: SequenceFacts, state: PairState) -> SequenceFacts:
 
 
 def _columns_that_decide(facts: SequenceFacts) -> Iterator[Column]:
-    """Columns of functions and cases: it matters that they are constant, though constants are left out of orderings."""
+    """Yield the columns of functions and the columns that decide cases: facts still need to know which of them are constant."""
     for function in facts.monotone:
         yield function.column
         yield from (column for column, _ in function.arguments)
@@ -100,7 +100,7 @@ def _columns_that_decide(facts: SequenceFacts) -> Iterator[Column]:
 
 
 def _representatives(equivalences: Iterable[tuple[Column, ...]]) -> tuple[dict[Column, Column], tuple[tuple[Column, ...], ...]]:
-    """The representative of each column in a group, and the groups without hidden columns."""
+    """Return the representative of each column in a group of equal columns, and the groups without their hidden columns."""
     classes = SignedClasses()
     for group in equivalences:
         for column in group:
@@ -119,13 +119,13 @@ def _representatives(equivalences: Iterable[tuple[Column, ...]]) -> tuple[dict[C
 
 
 def _facts_of_one_row(named: SequenceFacts, groups: tuple[tuple[Column, ...], ...]) -> SequenceFacts:
-    """Facts when there is at most one row: only facts about single rows add anything."""
+    """Return the facts if there is at most one row: an empty key, and the facts about single rows."""
     visible = tuple(dict.fromkeys(column for column in named.not_null if not isinstance(column, Hidden)))
     return SequenceFacts(equivalences=groups, keys=((),), not_null=visible)
 
 
 def _tidy(facts: SequenceFacts, constants: set[Column], not_null: set[Column]) -> SequenceFacts:
-    """Remove constants and repetitions from each fact, and empty facts."""
+    """Return the facts without constants, repetitions and empty facts."""
     dependencies: dict[tuple[Column, ...], dict[Column, None]] = {}
     for determinant, dependent in facts.functional_dependencies:
         left = tuple(sorted(set(determinant) - constants, key=column_sort_key))
@@ -167,13 +167,13 @@ def _tidy_ordering(items: Ordering, constants: set[Column], not_null: set[Column
 
 
 def _longest(orderings: Iterable[Ordering]) -> tuple[Ordering, ...]:
-    """The orderings that are not a prefix of another; in sorted order a prefix directly precedes a longer ordering."""
+    """Return the orderings that are not a prefix of another ordering; in sorted order a prefix directly precedes a longer ordering."""
     ranked = sorted(filter(None, set(orderings)), key=_ordering_sort_key)
     return tuple(items for items, following in zip(ranked, (*ranked[1:], ()), strict=False) if following[: len(items)] != items)
 
 
 def _smallest_keys(keys: Iterable[tuple[Column, ...]]) -> tuple[tuple[Column, ...], ...]:
-    """The keys that contain no other key."""
+    """Return the distinct keys without those that contain another key; if there are very many keys, all distinct keys."""
     distinct = sorted(set(keys), key=lambda key: (len(key), _columns_sort_key(key)))
     if len(distinct) > _COMPARED_KEYS:
         return tuple(distinct)
@@ -214,7 +214,7 @@ def _case_sort_key(case: Case) -> tuple:
 
 
 def _sorted(facts: SequenceFacts) -> SequenceFacts:
-    """Facts sorted in an order that depends on nothing but the facts."""
+    """Return the facts in an order that does not depend on how they were written down."""
     return SequenceFacts(
         constants=tuple(sorted(set(facts.constants), key=column_sort_key)),
         equivalences=tuple(sorted(facts.equivalences, key=_columns_sort_key)),

@@ -1,4 +1,4 @@
-"""OrderingProperties: what is known about the order of a row sequence, its constants, equal columns, dependencies and keys."""
+"""Known facts about the rows of a relation: :class:`OrderingProperties` for a row sequence, :class:`RelationProperties` for a plan node."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Requirement = Iterable[Sequence[Any]]
 
 
 class OrderingProperties:
-    """What is known about a sequence of rows; immutable, hashable, always in normal form.
+    """The facts that are known about a sequence of rows; immutable, hashable, and always in normal form.
 
-    Every fact holds for the whole row sequence. A column is any hashable value. Null equals null; an entry of an ordering without a null
-    placement takes null as the smallest value.
+    Every fact holds for the whole row sequence. A column is any hashable value. Null equals null. In an entry of an ordering that does not say
+    where nulls are, null counts as the smallest value.
 
     Parameters
     ----------
@@ -44,13 +44,13 @@ class OrderingProperties:
     equivalences
         Groups of columns that are equal in every row.
     orderings
-        Lists of ``(column, "asc" | "desc"[, "nulls_first" | "nulls_last"])``; the rows are in order of each.
+        Lists of ``(column, "asc" | "desc" | "any"[, "nulls_first" | "nulls_last"])``; the rows are sorted by each list. See :class:`OrderingItem`.
     functional_dependencies
-        Pairs ``(columns, columns)``: rows equal on the first are equal on the second.
+        Pairs ``(columns, columns)``: rows that are equal in the first columns are equal in the second columns.
     keys
-        Lists of columns on which no two rows are equal.
+        Lists of columns: no two rows are equal in all columns of a list.
     monotone
-        Columns that are monotone functions of others, as :class:`Monotone` or as ``{"col": ..., "args": ..., "strict": ...}``.
+        Columns that are monotone functions of other columns, as :class:`Monotone` or as ``{"col": ..., "args": ..., "strict": ...}``.
     not_null
         Columns without null.
 
@@ -84,7 +84,7 @@ class OrderingProperties:
 
     @classmethod
     def of(cls, facts: SequenceFacts) -> OrderingProperties:
-        """Properties with the given facts, which are brought to normal form."""
+        """Return properties with the given facts, which are brought to normal form."""
         made = object.__new__(cls)
         made._normalize(facts)
         return made
@@ -116,12 +116,12 @@ class OrderingProperties:
 
     @property
     def facts(self) -> SequenceFacts:
-        """All facts, hidden columns and cases included."""
+        """All facts, including those about hidden columns, and cases."""
         return self._facts
 
     @property
     def constants(self) -> tuple[Column, ...]:
-        """Columns with a single value; of a group of equal columns, only the representative."""
+        """Columns with one value in all rows; for a group of equal columns, only its representative."""
         return tuple(column for column in self._facts.constants if not isinstance(column, Hidden))
 
     @property
@@ -131,17 +131,17 @@ class OrderingProperties:
 
     @property
     def orderings(self) -> tuple[Ordering, ...]:
-        """The orderings; an entry may be a column that is no longer visible."""
+        """The orderings; an entry may be a :class:`Hidden` column, which the rows no longer have."""
         return self._facts.orderings
 
     @property
     def functional_dependencies(self) -> tuple[FunctionalDependency, ...]:
-        """The dependencies, one for each determinant."""
+        """The functional dependencies, one for each determinant."""
         return self._facts.functional_dependencies
 
     @property
     def keys(self) -> tuple[tuple[Column, ...], ...]:
-        """The keys, none of which contains another; an empty key means at most one row."""
+        """The keys; an empty key means that there is at most one row."""
         return self._facts.keys
 
     @property
@@ -151,28 +151,28 @@ class OrderingProperties:
 
     @property
     def not_null(self) -> tuple[Column, ...]:
-        """Columns without null; of a group of equal columns, only the representative."""
+        """Columns without null; for a group of equal columns, only its representative."""
         return tuple(column for column in self._facts.not_null if not isinstance(column, Hidden))
 
     @property
     def at_most_one_row(self) -> bool:
-        """Whether there is at most one row."""
+        """Whether there is known to be at most one row."""
         return () in self._facts.keys
 
     def pair_state(self) -> PairState:
-        """What is known about any two rows; a copy that the caller may refine."""
+        """Return what is known about any two rows, as a copy that the caller may restrict further."""
         if self._start is None:
             object.__setattr__(self, "_start", PairState(PairProblem(self._facts)))
         assert self._start is not None
         return self._start.copy()
 
     def satisfies(self, requirement: Requirement) -> bool:
-        """Return whether every table with these properties is in the required order.
+        """Return whether every row sequence for which these facts hold is in the required order.
 
         Raises
         ------
         ValueError
-            If the requirement is not a list of ordering entries.
+            If an entry of the requirement is invalid; see :func:`ordering_item`.
 
         Examples
         --------
@@ -183,7 +183,7 @@ class OrderingProperties:
         return self._counterexample(ordering(requirement)) is None
 
     def satisfied_length(self, requirement: Requirement) -> int:
-        """The number of leading entries of a requirement that the rows satisfy.
+        """Return how many leading entries of a requirement the rows are known to satisfy.
 
         Examples
         --------
@@ -194,7 +194,7 @@ class OrderingProperties:
         return len(items) if broken is None else broken[0]
 
     def witness(self, requirement: Requirement) -> Witness | None:
-        """Two rows that have all these properties and violate a requirement; None if it is satisfied.
+        """Return two example rows for which all facts hold and that violate a requirement, or None if the requirement is satisfied.
 
         Examples
         --------
@@ -212,9 +212,12 @@ class OrderingProperties:
         return rows_of(state, unknown, (items[index].column, items[index].direction))
 
     def _counterexample(self, items: Ordering) -> tuple[int, PairState] | None:
-        """The first entry that two rows can violate, and what is known about those rows.
+        """Return the index of the first entry that two rows may violate, and what is known about those rows; None if no entry can be violated.
 
-        Source: ``docs/order.md`` section 2, the tie closure; where functions of several arguments leave choices open, a search.
+        Propagation decides most entries; where functions or cases leave choices open, a search with a limited budget does. If the
+        budget is used up, the entry counts as one that may be violated.
+
+        Source: ``docs/order.md`` section 2.
         """
         state = self.pair_state()
         for index, item in enumerate(items):
@@ -231,11 +234,11 @@ class OrderingProperties:
         return None
 
     def satisfies_set(self, columns: Iterable[Column]) -> tuple[Column, ...] | None:
-        """An order of the columns in which rows that are equal on all of them are adjacent; None if there is none.
+        """Return the columns in an order by which the rows are sorted, in whatever directions, or None if there is none.
 
-        Columns that tie given the columns before them may come anywhere. The directions are those that happen to hold.
+        Rows that are equal in all of the columns are then adjacent. No permutations are searched: any column that can come next is taken.
 
-        Source: ``docs/order.md`` section 2: take any available column, no search among permutations.
+        Source: ``docs/order.md`` section 2.
 
         Examples
         --------
@@ -248,11 +251,11 @@ class OrderingProperties:
         return tuple(order) if len(order) == len(required) else None
 
     def is_constant(self, column: Column) -> bool:
-        """Return whether a column has one value in all rows."""
+        """Return whether a column is known to have one value in all rows."""
         return self.determines((), (column,))
 
     def equivalent(self, first: Column, second: Column) -> bool:
-        """Return whether two columns are equal in every row."""
+        """Return whether two columns are known to be equal in every row."""
         return first == second or any(first in group and second in group for group in self.equivalences)
 
     def is_not_null(self, column: Column) -> bool:
@@ -265,7 +268,7 @@ class OrderingProperties:
         return column in self._present
 
     def has_key(self, columns: Iterable[Column]) -> bool:
-        """Return whether no two rows are equal on all the columns.
+        """Return whether it is known that no two rows are equal in all of the columns.
 
         Examples
         --------
@@ -275,7 +278,7 @@ class OrderingProperties:
         return find_rows(self._tied(columns)) is None
 
     def determines(self, determinant: Iterable[Column], dependent: Iterable[Column]) -> bool:
-        """Return whether rows that are equal on the first columns are equal on the second."""
+        """Return whether it is known that rows that are equal in the first columns are equal in the second columns."""
         state = self._tied(determinant)
         for column in dependent:
             if state.impossible:
@@ -295,9 +298,9 @@ class OrderingProperties:
         return state
 
     def project(self, mapping: Mapping[Any, Column | None]) -> OrderingProperties:
-        """Properties of the rows after a projection.
+        """Return the properties of the rows after a projection.
 
-        Dropped columns become hidden columns, because they may still link others.
+        Dropped columns become hidden columns, because they may still link other columns.
 
         Parameters
         ----------
@@ -325,7 +328,7 @@ class OrderingProperties:
         return OrderingProperties.of(facts._replace(equivalences=facts.equivalences + groups))
 
     def reverse(self) -> OrderingProperties:
-        """Properties of the rows in opposite order.
+        """Return the properties of the rows in opposite order.
 
         Examples
         --------
@@ -345,7 +348,7 @@ class OrderingProperties:
         not_null: Iterable[Column] = (),
         cases: Iterable[Case] = (),
     ) -> OrderingProperties:
-        """These properties together with further facts about the same rows.
+        """Return these properties together with further facts about the same rows; for the parameters see the class.
 
         Examples
         --------
@@ -356,16 +359,16 @@ class OrderingProperties:
         return self if more == SequenceFacts() else OrderingProperties.of(merged(self._facts, more))
 
     def meet(self, other: OrderingProperties) -> OrderingProperties:
-        """The facts of both sides together: rows that have both properties, as when frames are zipped.
+        """Return the facts of both together: properties of rows for which both hold, as when two frames are zipped.
 
         Hidden columns of the two sides stay distinct.
         """
         return OrderingProperties.of(facts_of_both(self._facts, other._facts))
 
     def join(self, other: OrderingProperties) -> OrderingProperties:
-        """The facts that hold on both sides: properties of rows that have those of one side, without knowing which.
+        """Return properties of rows for which the facts of one of both sides hold, without knowing which side.
 
-        It satisfies no requirement that one side does not satisfy.
+        The result satisfies a requirement only if both sides satisfy it.
 
         Examples
         --------
@@ -377,7 +380,10 @@ class OrderingProperties:
         return self if self == other else OrderingProperties.of(facts_of_either(self._facts, other._facts, self.common_orderings(other)))
 
     def common_orderings(self, other: OrderingProperties) -> tuple[Ordering, ...]:
-        """Orderings of one side as far as the other side has them too; common orderings that neither side states are not found."""
+        """Return the orderings of each side, cut off before the first entry that the other side does not satisfy.
+
+        Common orderings that neither side states, but that follow from its facts, are not found.
+        """
         result = []
         for known, partner in ((self, other), (other, self)):
             for items in known.orderings:
@@ -386,13 +392,13 @@ class OrderingProperties:
         return tuple(filter(None, dict.fromkeys(result)))
 
 
-# Smallest and largest value of a column that has neither missing values nor NaN.
+# The smallest and the largest value of a column without missing values and NaN.
 ValueBounds = tuple[Any, Any]
 
 
 @attrs.frozen
 class RelationProperties:
-    """Everything known about a node's rows before they are computed; columns are positions.
+    """All that is known about the rows of a plan node before they are computed; columns are given by position.
 
     Parameters
     ----------
@@ -401,7 +407,7 @@ class RelationProperties:
     where
         For int columns used as masks: additional facts about the rows where the column is true.
     bounds
-        Smallest and largest value of columns without missing values and NaN; they bound any part of the rows.
+        Bounds of the values of columns without missing values and NaN; they need not occur among the rows.
 
     Examples
     --------
@@ -420,7 +426,7 @@ class RelationProperties:
         return self.order.facts == SequenceFacts() and not self.where and not self.bounds
 
     def project(self, origins: Sequence[int | None]) -> RelationProperties:
-        """Properties of rows whose column ``i`` copies the column ``origins[i]`` of these, or is unknown if that is None."""
+        """Return the properties of rows whose column ``i`` copies column ``origins[i]`` of these rows; if that is None, nothing is known about it."""
         if self.says_nothing:
             return self
         known = {position: origin for position, origin in enumerate(origins) if origin is not None}
@@ -432,7 +438,7 @@ class RelationProperties:
 
     @classmethod
     def side_by_side(cls, inputs: Sequence[RelationProperties], widths: Sequence[int]) -> RelationProperties:
-        """Properties of rows with the columns of several zipped inputs, which have the given widths."""
+        """Return the properties of inputs zipped side by side; ``widths`` are the numbers of their columns."""
         starts = [*accumulate(widths, initial=0)]
         informative = [(slot, rows) for slot, rows in enumerate(inputs) if slot and not rows.says_nothing]
         if not informative:
@@ -443,12 +449,12 @@ class RelationProperties:
         return cls(order, inputs[0].where, bounds)
 
     def reordered(self, order: OrderingProperties) -> RelationProperties:
-        """These properties with another order: the values are the same."""
+        """Return these properties with other order facts, for the same values in another order."""
         return attrs.evolve(self, order=order)
 
 
 def shifted_facts(facts: SequenceFacts, start: int, slot: int) -> SequenceFacts:
-    """Facts with columns shifted to the right, after those of other inputs; the slot keeps hidden columns of different inputs distinct."""
+    """Return the facts with ``start`` added to each column position; the slot keeps hidden columns of different inputs distinct."""
 
     def moved(column: Column) -> Column:
         return Hidden((f"{slot:06}", column.number)) if isinstance(column, Hidden) else column + start  # type: ignore[operator]
@@ -457,7 +463,7 @@ def shifted_facts(facts: SequenceFacts, start: int, slot: int) -> SequenceFacts:
 
 
 def requirement(by: Sequence[tuple[int, bool]]) -> list[tuple[int, str]]:
-    """Convert a sort's columns and directions to a requirement.
+    """Convert the columns of a sort, each with whether it ascends, to a requirement.
 
     Examples
     --------

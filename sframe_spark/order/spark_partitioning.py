@@ -1,9 +1,9 @@
-"""What Spark's physical operators do to partitions and row order; an operator that is not in the table guarantees nothing.
+"""A table of what Spark's physical operators preserve of partitions and row order; an operator that is not in the table guarantees nothing.
 
-Partitioning is physical and is decided on the plan that runs; ordering is logical and is decided on our graph. This is the physical side.
+This is about Spark's physical plan, which decides how rows are partitioned. The rest of this package is about the order of rows in our graph.
 
-Source: ``docs/order.md`` section 4 (observed on Spark 4.3.0 over 7 leaves and 95 operations, with and without adaptive execution), after Flint's
-theorem: a chain of preserving nodes above a preserving leaf has the partitions of the leaf.
+Source: ``docs/order.md`` section 4 (observed on Spark 4.3.0 over 7 leaves and 95 operations, with and without adaptive execution), after a theorem
+of the library Flint: a chain of preserving nodes above a stable leaf has the partitions of the leaf.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 
 class Preservation(NamedTuple):
-    """What an operator preserves; None if nothing is guaranteed.
+    """What an operator preserves: True if it does, False if it does not, None if nothing is guaranteed.
 
     Parameters
     ----------
     partitions
-        The number of partitions is the same, every surviving row stays in its partition, in the same relative order.
+        The number of partitions is the same, and every row that is not dropped stays in its partition, in the same relative order.
     row_order
-        Read in partition order, the surviving rows are in input order, dropped or repeated in place.
+        If partitions are read one after another, the rows are in input order; rows may be dropped, or repeated in place.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Preservation(NamedTuple):
     row_order: bool | None
 
     def then(self, following: Preservation) -> Preservation:
-        """What this operator and a following one preserve together."""
+        """Return what this operator and a following operator preserve together."""
         return Preservation(_both(self.partitions, following.partitions), _both(self.row_order, following.row_order))
 
 
@@ -40,10 +40,10 @@ KEEPS_ALL = Preservation(True, True)
 BREAKS_ALL = Preservation(False, False)
 SAYS_NOTHING = Preservation(None, None)
 
-# Leaves whose assignment of rows to partitions depends neither on the execution nor on what is pushed into them.
+# Leaves that assign rows to partitions independently of the execution and of filters or projections that are pushed into them.
 _STABLE_LEAVES = ("RDDScan", "InMemoryTableScan", "Range")
 _TRANSPARENT = ("AdaptiveSparkPlan", "WholeStageCodegen", "InputAdapter", "ColumnarToRow", "RowToColumnar")
-# A task writes the rows of a partition in their order.
+# Writes: a task writes the rows of its partition in order.
 _WRITES = ("WriteFiles", "Execute InsertIntoHadoopFsRelationCommand")
 _ROW_WISE = (
     "Project",
@@ -65,8 +65,8 @@ _BROADCASTS = ("BroadcastExchange", "BroadcastQueryStage")
 _BROADCAST_JOINS = ("BroadcastHashJoin", "BroadcastNestedLoopJoin")
 _TWO_INPUTS = (*_BROADCAST_JOINS, "SortMergeJoin", "ShuffledHashJoin", "CartesianProduct", "FlatMapCoGroupsInPandas", "FlatMapCoGroupsInArrow")
 
-# Coalesce concatenates adjacent partitions, a limit without an exchange takes the first rows that it meets, and a union concatenates its
-# inputs, but only under conditions that the node's name does not show: so nothing is guaranteed about their row order.
+# Coalesce concatenates adjacent partitions, a limit without an exchange takes the first rows that it finds, and a union concatenates its
+# inputs, but only under conditions that the node's name does not show. So nothing is guaranteed about their row order.
 NODE_PRESERVATION: dict[str, Preservation] = {
     **dict.fromkeys((*_TRANSPARENT, *_WRITES, *_ROW_WISE), KEEPS_ALL),
     **dict.fromkeys(
@@ -96,7 +96,7 @@ NODE_PRESERVATION: dict[str, Preservation] = {
     ),
     **dict.fromkeys(("Coalesce", "GlobalLimit", "LocalLimit", "Union"), Preservation(False, None)),
 }
-# Nodes that may sort: whether the output is sorted by a key is decided by the ordering, not by this table.
+# Nodes that may sort their output, which this table does not describe.
 SORTING_NODES = frozenset({"Sort", "TakeOrderedAndProject", "SortMergeJoin"})
 
 
@@ -106,9 +106,9 @@ class PlanNode(NamedTuple):
     Parameters
     ----------
     name
-        Spark's name, without the suffix ``Exec``.
+        Spark's name of the node, without the suffix ``Exec``.
     inputs
-        Its inputs.
+        The nodes whose output it reads.
     """
 
     name: str
@@ -116,7 +116,7 @@ class PlanNode(NamedTuple):
 
 
 def plan_tree(names: Sequence[str]) -> PlanNode:
-    """Build the plan from its nodes in preorder: parents first, left input before right.
+    """Build a plan from the names of its nodes in preorder: a node comes before its inputs, the left input before the right one.
 
     Raises
     ------
@@ -136,14 +136,14 @@ def plan_tree(names: Sequence[str]) -> PlanNode:
 
 
 def plan_preservation(node: PlanNode, unmatched_rows_added: bool = False) -> Preservation:
-    """What a plan preserves of the leaf at the end of its leftmost path.
+    """Return what a plan preserves of its leftmost leaf, which is reached by always taking the first input.
 
     Parameters
     ----------
     node
         The top of the plan.
     unmatched_rows_added
-        Whether a join in the plan also yields unmatched rows of its broadcast side.
+        Whether a broadcast join in the plan also returns unmatched rows of its broadcast side.
 
     Examples
     --------
@@ -167,7 +167,9 @@ def plan_preservation(node: PlanNode, unmatched_rows_added: bool = False) -> Pre
 
 
 def preservation_above(node: PlanNode, is_end: Callable[[PlanNode], bool]) -> Preservation | None:
-    """What the operators above a certain node preserve of its rows; None if no such node is on the leftmost path.
+    """Return what the operators above the first node with ``is_end(node)`` preserve of its rows, or None if there is no such node.
+
+    Only nodes that are reached by always taking the first input are examined.
 
     Examples
     --------
@@ -187,7 +189,7 @@ def preservation_above(node: PlanNode, is_end: Callable[[PlanNode], bool]) -> Pr
 
 
 def _read_node(remaining: list[str]) -> PlanNode:
-    """Remove a node and its inputs from the end of a reversed list."""
+    """Remove the names of a node and of the nodes below it from the end of a reversed list; return the node."""
     if not remaining:
         raise ValueError("the list of nodes ends before the plan does")
     name = remaining.pop()
@@ -202,7 +204,7 @@ def _read_node(remaining: list[str]) -> PlanNode:
 
 
 def _is_input_of_union(name: str) -> bool:
-    """Return whether a node after two inputs of a union is a third input, which everything but a broadcast side is."""
+    """Return whether the node after the inputs of a union is another input: any node except the broadcast side of a join above the union."""
     return name not in _BROADCASTS
 
 

@@ -1,7 +1,8 @@
-"""Finds declarations that an operator could make and does not; the counterpart of the contract kit, which finds false ones.
+"""Finds declarations that an operator could make, but does not; the contract kit (:mod:`sframe_spark.testing.contract`) finds false ones.
 
-Each possible declaration is tried on examples in memory. Those that hold in all examples, one of which has enough rows, are reported. They are
-hints: an example may be lucky. ``python -m sframe_spark.testing.opportunities my_package.examples:EXAMPLES`` prints those of some examples.
+Each possible declaration is tested on examples in memory. It is reported if it holds in all examples of the operator, and at least one of them
+has enough rows. A report is only a hint, as a declaration may hold in all examples by chance.
+``python -m sframe_spark.testing.opportunities my_package.examples:EXAMPLES`` prints the reports for a list of examples.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.testing.contract import Example, Rows, has_whole_kernel, multiset, read_all, rows_of, run_kernel, same_rows
 
-# Fewer rows are no evidence.
+# An output with fewer rows is not counted as evidence.
 MIN_EVIDENCE_ROWS = 3
 
 
@@ -34,11 +35,11 @@ class Trial:
     Parameters
     ----------
     node
-        The operator over its sources.
+        The node with the operator.
     inputs
-        Their rows.
+        The rows of the node's inputs.
     rows
-        Its output.
+        The operator's output for these inputs.
     """
 
     node: PlannerNode
@@ -47,36 +48,36 @@ class Trial:
 
     @classmethod
     def of(cls, node: PlannerNode) -> Trial:
-        """Run an example's node, whose operator has a kernel."""
+        """Run the node of an example; its operator must have a kernel."""
         return cls(node, tuple(read_all(child) for child in node.inputs), rows_of(run_kernel(node), node.schema))
 
     def output_for(self, inputs: Sequence[Chunk]) -> Rows:
-        """The operator's output for other inputs."""
+        """Return the operator's output for other input rows."""
         sources = [memory_source(c.columns, child.schema, c.rows) for c, child in zip(inputs, self.node.inputs, strict=True)]
         node = self.node.operator.make_planner_node(*sources)
         return rows_of(run_kernel(node), node.schema)
 
     def with_input(self, slot: int, chunk: Chunk) -> Rows:
-        """The operator's output if one input has other rows."""
+        """Return the operator's output if one input has other rows, and the other inputs are unchanged."""
         return self.output_for([chunk if index == slot else other for index, other in enumerate(self.inputs)])
 
     @property
     def has_evidence(self) -> bool:
-        """Whether there are enough rows to be wrong about."""
+        """Whether the output has enough rows to count as evidence."""
         return len(self.rows) >= MIN_EVIDENCE_ROWS
 
 
-# A question about a trial: whether a declaration would be right.
+# A test of a declaration on a trial: whether the declaration holds there.
 Question = Callable[[Trial], bool]
 
 
 def keeps_rows(trial: Trial) -> bool:
-    """Return whether there are as many rows as in the first input."""
+    """Return whether the output has as many rows as the first input."""
     return len(trial.rows) == trial.inputs[0].rows
 
 
 def is_row_by_row(trial: Trial) -> bool:
-    """Return whether each row only depends on the same row of each input."""
+    """Return whether each output row depends only on the input rows at the same position."""
     if any(chunk.rows != len(trial.rows) for chunk in trial.inputs):
         return False
     made = [trial.output_for([chunk.slice(row, row + 1) for chunk in trial.inputs]) for row in range(len(trial.rows))]
@@ -84,7 +85,7 @@ def is_row_by_row(trial: Trial) -> bool:
 
 
 def is_indifferent_to_order(trial: Trial, slot: int, need: Need) -> bool:
-    """Return whether reversing an input's rows changes nothing, or, unless the need is ANY, only the order."""
+    """Return whether the output stays the same if the rows of an input are reversed; its order may change, unless the need is ANY."""
     chunk = trial.inputs[slot]
     turned = chunk.rows_at(pa.array(range(chunk.rows - 1, -1, -1)))
     found = trial.with_input(slot, turned)
@@ -92,7 +93,7 @@ def is_indifferent_to_order(trial: Trial, slot: int, need: Need) -> bool:
 
 
 def is_unread(trial: Trial, slot: int, column: int) -> bool:
-    """Return whether other values in an input column change nothing."""
+    """Return whether the output stays the same if the values of an input column move up by one row; False if there are too few or equal values."""
     chunk = trial.inputs[slot]
     moved = pa.concat_arrays([chunk.columns[column].slice(1), chunk.columns[column].slice(0, 1)])
     if chunk.rows < MIN_EVIDENCE_ROWS or moved.equals(chunk.columns[column]):
@@ -101,7 +102,10 @@ def is_unread(trial: Trial, slot: int, column: int) -> bool:
 
 
 def is_filtered_first(trial: Trial, slot: int, column: int, output: int) -> bool:
-    """Return whether filtering an input by a column gives the same as filtering the output by it."""
+    """Return whether filtering an input by a column has the same result as filtering the output by its copy of the column.
+
+    The filter drops the rows with one value. False if it drops no row of the input, or all.
+    """
     chunk, dropped = trial.inputs[slot], trial.rows[len(trial.rows) // 2][output]
     values = [row[0] for row in rows_of(Chunk.of([chunk.columns[column]]), (trial.node.inputs[slot].schema[column],))]
     indices = [index for index, value in enumerate(values) if value != dropped]
@@ -110,7 +114,7 @@ def is_filtered_first(trial: Trial, slot: int, column: int, output: int) -> bool
 
 
 def questions(node: PlannerNode) -> dict[str, Question]:
-    """Declarations that an operator does not make, each with the question whether it would be right."""
+    """Return the declarations that an operator does not make, each with a test of whether it would hold."""
     operator, facts = node.operator, [child.facts for child in node.inputs]
     candidates: dict[str, Question] = {}
     if not operator.row_wise:
@@ -126,7 +130,7 @@ def questions(node: PlannerNode) -> dict[str, Question]:
 
 
 def questions_of_input(node: PlannerNode, slot: int) -> dict[str, Question]:
-    """Such declarations about one input."""
+    """Return the declarations about one input that an operator does not make, each with a test of whether it would hold."""
     operator, facts = node.operator, [child.facts for child in node.inputs]
     candidates: dict[str, Question] = {}
     need = operator.requires(slot)
@@ -146,7 +150,9 @@ def questions_of_input(node: PlannerNode, slot: int) -> dict[str, Question]:
 
 
 def unused_opportunities(examples: Iterable[Example]) -> list[str]:
-    """Declarations that hold in all examples of an operator, one of them with enough rows, and that the operator does not make.
+    """Return the declarations that operators do not make, but that hold in all of an operator's examples, at least one of which has enough rows.
+
+    Examples that need Spark are skipped, and so are operators without inputs, without a kernel, or with an input for look-ups.
 
     Examples
     --------
@@ -171,7 +177,7 @@ def unused_opportunities(examples: Iterable[Example]) -> list[str]:
 
 
 def holds(trial: Trial, question: Question) -> bool:
-    """Return the answer; no if the operator refuses the rows."""
+    """Return whether a declaration holds on a trial; False if the operator or the test raises an exception."""
     try:
         return question(trial)
     except Exception:

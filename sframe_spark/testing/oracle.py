@@ -1,6 +1,6 @@
-"""The oracle: a second, naive implementation of every operator on plain Python rows, for comparison with the engine.
+"""The oracle: a second, naive implementation of the operators on plain Python rows, for comparison with the engine.
 
-It shares no code with the planner, the laws, the kernels or the lowerings: it only reads an operator's parameters and the types of its
+It uses no code of the planner, the laws, the kernels or the lowerings: it only reads the parameters of operators and the types of
 columns. If the engine and the oracle disagree, one of them is wrong.
 """
 
@@ -24,34 +24,34 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 
-# Cycles and intervals, in exact fractions.
+# Cycles and intervals, computed with exact fractions.
 
 EPOCH = datetime(1970, 1, 1)
 
 
 def number_of(value: Any) -> Any:
-    """A time as an exact number: datetimes as microseconds since 1970; None if it is missing, infinite or NaN."""
+    """Convert a time to an exact number, a datetime to microseconds since 1970; return None if it is missing, infinite or NaN."""
     if isinstance(value, datetime):
         return (value - EPOCH) // timedelta(microseconds=1)
     return None if value is None or not math.isfinite(value) else Fraction(value)
 
 
 def time_of(number: Fraction, like: Any, is_float: bool) -> Any:
-    """A number as a time of the same type as another."""
+    """Convert a number to a datetime if ``like`` is one, otherwise to a float or an int."""
     if isinstance(like, datetime):
         return EPOCH + timedelta(microseconds=int(number))
     return float(number) if is_float else int(number)
 
 
 def interval(number: Any, every: Any, closed: str) -> tuple[Fraction, Fraction]:
-    """Both ends of the interval of a grid that contains a number."""
+    """Return both ends of the interval that contains a number, among intervals of length ``every`` that start at its multiples."""
     shares = Fraction(number) / Fraction(every)
     place = math.floor(shares) if closed == "left" else math.ceil(shares) - 1
     return place * Fraction(every), (place + 1) * Fraction(every)
 
 
 def between(number: Any, ticks: Sequence[Any], closed: str) -> tuple[Any, Any] | None:
-    """Both ends of the interval between given ticks that contains a number; None if it is outside."""
+    """Return the two consecutive ticks between which a number lies, or None if it is outside of all ticks."""
     pairs = itertools.pairwise(ticks)
     containing = [(a, b) for a, b in pairs if (a <= number < b if closed == "left" else a < number <= b)]
     return containing[0] if containing else None
@@ -123,24 +123,24 @@ Aggregate = Callable[..., Any]
 
 
 def present(values: Sequence[Any]) -> list[Any]:
-    """Values that are not missing."""
+    """Return the values that are not missing."""
     return [value for value in values if value is not None]
 
 
 def total(values: Sequence[Any], kind: str) -> Any:
-    """Sum of values that are not missing; zero of the type if there is none."""
+    """Return the sum of the values that are not missing; if there are none, 0 for the kind ``int``, otherwise 0.0."""
     found = present(values)
     return exact_sum(found) if found else (0 if kind == "int" else 0.0)
 
 
 def mean(values: Sequence[Any]) -> float | None:
-    """Mean of values that are not missing; missing if there is none."""
+    """Return the mean of the values that are not missing, or None if there are none."""
     found = [float(value) for value in present(values)]
     return exact_sum(found) / len(found) if found else None
 
 
 def squared_deviations(values: Sequence[Any]) -> float:
-    """Sum of squared distances from the mean of values that are not missing."""
+    """Return the sum of squared distances from the mean of the values that are not missing, of which there must be one; NaN if one is not finite."""
     found = [float(value) for value in present(values)]
     if not all(map(math.isfinite, found)):
         return math.nan
@@ -149,13 +149,16 @@ def squared_deviations(values: Sequence[Any]) -> float:
 
 
 def variance(values: Sequence[Any]) -> float:
-    """Population variance; zero for at most one value."""
+    """Return the population variance of the values that are not missing; zero if there is at most one."""
     count = len(present(values))
     return squared_deviations(values) / count if count > 1 else 0.0
 
 
 def column_variance(values: Sequence[Any], freedom: int) -> float | None:
-    """Variance of a column with degrees of freedom taken from the count; missing when there is no value."""
+    """Return the variance of the values that are not missing, with the divisor ``count - freedom``, or None if there are none.
+
+    If the divisor is not positive: infinity if it is zero and the values differ, otherwise NaN.
+    """
     count = len(present(values))
     if not count:
         return None
@@ -166,7 +169,10 @@ def column_variance(values: Sequence[Any], freedom: int) -> float | None:
 
 
 def smallest(values: Sequence[Any], largest: bool, skip_nan: bool) -> Any:
-    """The smallest (largest) value; NaN if there is one, or with ``skip_nan`` only if there is nothing else."""
+    """Return the smallest (or largest) value that is not missing, or None if there are none.
+
+    NaN if any value is NaN; with ``skip_nan``, only if there is no other value.
+    """
     found = present(values)
     numbers = [value for value in found if not is_nan(value)]
     if len(numbers) < len(found) and not (skip_nan and numbers):
@@ -175,7 +181,10 @@ def smallest(values: Sequence[Any], largest: bool, skip_nan: bool) -> Any:
 
 
 def value_at_extreme(values: Sequence[Any], others: Sequence[Any], largest: bool, last: bool) -> Any:
-    """The other value in the first (or last) row in which a value is extreme; NaN is extreme only if there is nothing else."""
+    """Return the item of ``others`` in the first (or last) row in which ``values`` is smallest (or largest), or None if all are missing.
+
+    NaN is used only if there is no other value.
+    """
     places = [place for place, value in enumerate(values) if value is not None]
     numbers = [place for place in places if not is_nan(values[place])]
     chosen = numbers or places
@@ -187,7 +196,7 @@ def value_at_extreme(values: Sequence[Any], others: Sequence[Any], largest: bool
 
 
 def distinct(values: Sequence[Any]) -> list[Any]:
-    """Distinct values, missing included, in order of first occurrence."""
+    """Return the distinct values, including the missing value, in order of first occurrence."""
     found: dict[Any, Any] = {}
     for value in values:
         found.setdefault(token(value), value)
@@ -195,7 +204,7 @@ def distinct(values: Sequence[Any]) -> list[Any]:
 
 
 def quantiles(values: Sequence[Any], shares: Sequence[float]) -> list[float]:
-    """The value below which each share of the values lies, NaN above all; zeros when there is no value."""
+    """Return, for each share, the value below which that share of the values lies; zeros if all are missing. NaN counts as the largest value."""
     ordered = sorted((float(value) for value in present(values)), key=lambda value: (is_nan(value), 0.0 if is_nan(value) else value))
     if not ordered:
         return [0.0] * len(shares)
@@ -203,7 +212,7 @@ def quantiles(values: Sequence[Any], shares: Sequence[float]) -> list[float]:
 
 
 def frequencies(values: Sequence[Any]) -> dict[Any, int]:
-    """Each distinct value with the number of its rows."""
+    """Return how often each distinct value occurs."""
     counts: dict[Any, int] = {}
     for value in values:
         counts[value] = counts.get(value, 0) + 1
@@ -241,7 +250,7 @@ AGGREGATES: dict[str, Aggregate] = {
 """All aggregates but ``count``, which has no argument."""
 
 
-# Joins by near keys: every row is compared with every other.
+# Joins by near keys and sorted merges: every row is compared with every other row.
 
 
 def is_key(value: Any) -> bool:
@@ -250,7 +259,7 @@ def is_key(value: Any) -> bool:
 
 
 def gap(first: Any, second: Any) -> Any:
-    """Distance between two keys, in microseconds for datetimes."""
+    """Return the distance between two keys, in microseconds for datetimes."""
     if first == second:
         return 0
     distance = abs(first - second)
@@ -258,7 +267,7 @@ def gap(first: Any, second: Any) -> Any:
 
 
 def match(operator: Any, row: Row, others: Sequence[Row]) -> Row | None:
-    """The row that an as-of join finds for a row."""
+    """Return the row that an as-of join finds for a row, or None if no row matches."""
     key, group = row[0], row[1 : 1 + len(operator.by)]
     if not is_key(key) or None in group:
         return None
@@ -275,7 +284,7 @@ def match(operator: Any, row: Row, others: Sequence[Row]) -> Row | None:
 
 
 def asof_join(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """The selected columns of each row, and the values of its match."""
+    """Return the selected columns of each left row, followed by the values of the row that matches it, or missing values."""
     result: list[Row] = []
     for row in inputs[0].rows:
         found = match(operator, row, inputs[1].rows)
@@ -285,7 +294,7 @@ def asof_join(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def key_window(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """The selected columns of each row, and the aggregates of the rows near it."""
+    """Return the selected columns of each left row, followed by aggregates of the right rows whose keys are near its key."""
     result: list[Row] = []
     for row in inputs[0].rows:
         key = row[operator.on]
@@ -297,7 +306,7 @@ def key_window(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def aggregated(aggregation: Any, table: Table, rows: Sequence[Row]) -> Any:
-    """One aggregate of some rows."""
+    """Return one aggregate of some rows of a table."""
     if aggregation.function == "count":
         return len(rows)
     columns = [[row[position] for row in rows] for position in aggregation.positions]
@@ -305,10 +314,10 @@ def aggregated(aggregation: Any, table: Table, rows: Sequence[Row]) -> Any:
 
 
 def merge_sorted(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """All rows in the order of the columns."""
+    """Return the rows of both inputs, sorted; of rows that tie, the left ones come first."""
     rows = [*inputs[0].rows, *inputs[1].rows]
     for position, ascending in reversed(operator.by):
-        # Reversed before and after, ties keep their order in a descending pass too.
+        # A descending pass reverses the rows before and after it, so that ties keep their order.
         rows = sorted(rows if ascending else rows[::-1], key=lambda row, place=position: rank(row[place]))  # type: ignore[misc]
         rows = rows if ascending else rows[::-1]
     return rows
@@ -332,7 +341,7 @@ def _arrange(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def side_by_side(inputs: Sequence[Table]) -> list[Row]:
-    """Rows of all inputs, by position.
+    """Return rows with the columns of all inputs: each is made of the input rows at one position.
 
     Raises
     ------
@@ -343,7 +352,7 @@ def side_by_side(inputs: Sequence[Table]) -> list[Row]:
 
 
 def call(function: Any, arguments: Sequence[Any], parameters: Sequence[Any]) -> Any:
-    """Call a scalar function, built-in or a user function, on the values of one row."""
+    """Call a built-in scalar function, which is given by name, or a user function, on the values of one row."""
     if not isinstance(function, str):
         return call_user(function, arguments)
     if function == "cast":
@@ -354,7 +363,7 @@ def call(function: Any, arguments: Sequence[Any], parameters: Sequence[Any]) -> 
 
 
 def call_user(function: Any, arguments: Sequence[Any]) -> Any:
-    """Call a user function of one value, or of a row as a dict."""
+    """Call a user function on one value, or, if it has column names, on a row as a dict; return None for a missing value that it skips."""
     if function.names is not None:
         return function.function(dict(zip(function.names, arguments, strict=True)))
     if function.skip_missing and arguments[0] is None:
@@ -406,10 +415,13 @@ def _append(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def sorted_rows(rows: Sequence[Row], by: Sequence[tuple[int, bool]]) -> list[Row]:
-    """Rows in the order of some columns, the last column first: each pass is stable, so earlier columns decide."""
+    """Return rows sorted by columns, each with whether it ascends; rows that tie keep their order.
+
+    The rows are sorted by one column at a time, the last first: as each pass is stable, earlier columns take precedence.
+    """
     result = list(rows)
     for position, ascending in reversed(by):
-        # Reversed before and after, ties keep their order in a descending pass too.
+        # A descending pass reverses the rows before and after it, so that ties keep their order.
         result = result if ascending else result[::-1]
         result.sort(key=lambda row: rank(row[position]))
         result = result if ascending else result[::-1]
@@ -492,7 +504,7 @@ def _row_number(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def _running(values: Sequence[Any], kind: str) -> Any:
-    """One running value: an aggregate of the non-missing values so far; missing while there is none."""
+    """Return an aggregate of the values that are not missing, or None if there are none."""
     found = present(values)
     if not found:
         return None
@@ -521,7 +533,7 @@ def _window(operator: Any, values: Sequence[Any], place: int) -> Any:
     if len(found) < needed:
         return None
     if operator.kind in ("min", "max") and is_nan(found[0]):
-        # Like the reference engine: NaN wins if it comes first, and is ignored elsewhere.
+        # Like the reference engine: the result is NaN if the first value is NaN; at other positions NaN is ignored.
         return math.nan
     return _running(found, operator.kind)
 
@@ -631,7 +643,7 @@ class Table:
     kinds: tuple[str, ...]
 
     def column(self, position: int) -> list[Any]:
-        """Values of one column, in row order."""
+        """Return the values of one column, in row order."""
         return [row[position] for row in self.rows]
 
 
@@ -639,13 +651,13 @@ Meaning = Callable[[Any, Sequence[Table]], Rows]
 
 
 class Oracle:
-    """Evaluates nodes on plain Python rows and caches the rows of every node that it has seen.
+    """Evaluates nodes on plain Python rows, and caches the rows of every node.
 
     Parameters
     ----------
     meanings
-        Meanings of further operators by name: ``meaning(operator, inputs)`` gives the rows. This is the door for
-        packages with operators of their own.
+        Functions ``meaning(operator, inputs)`` that return an operator's rows, by the name of the operator. They are needed for
+        the operators of other packages, and replace those of this package with the same name.
 
     Examples
     --------
@@ -661,17 +673,17 @@ class Oracle:
         self._known: dict[int, tuple[PlannerNode, Table]] = {}
 
     def rows(self, node: PlannerNode) -> Rows:
-        """Rows of a node, in row order.
+        """Return the rows of a node, in row order.
 
         Raises
         ------
         KeyError
-            If an operator below it has no meaning here.
+            If the oracle has no implementation of the operator of the node, or of a node below it.
         """
         return self.table(node).rows
 
     def table(self, node: PlannerNode) -> Table:
-        """Rows of a node and the kinds of its columns."""
+        """Return the rows of a node and the kinds of its columns; see :meth:`rows`."""
         stack = [node]
         while stack:
             current = stack[-1]

@@ -1,4 +1,4 @@
-"""The oracle's values: order, identity for grouping, 64-bit ints, comparison, rows of sources, scalar functions."""
+"""Values in the oracle: how they are sorted, grouped and compared, how sources are read, and the scalar functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_nan(value: Any) -> bool:
 
 
 def rank(value: Any) -> tuple[Any, ...]:
-    """Sort key of a value in ascending order: missing first, NaN last.
+    """Return a key that sorts values in ascending order, missing values first and NaN last.
 
     Examples
     --------
@@ -39,7 +39,10 @@ def rank(value: Any) -> tuple[Any, ...]:
 
 
 def token(value: Any) -> Any:
-    """A hashable value that is equal for equal values: NaN equals NaN, missing equals missing, the offset of a datetime counts."""
+    """Return a hashable key that is the same for equal values of one type.
+
+    NaN equals NaN, missing equals missing, a list equals a tuple with the same items. Datetimes with different UTC offsets differ.
+    """
     if is_nan(value):
         return ("nan",)
     if isinstance(value, (list, tuple)):
@@ -52,7 +55,7 @@ def token(value: Any) -> Any:
 
 
 def wrap(number: int) -> int:
-    """Reduce an int modulo 2**64 to 64 bits.
+    """Return the signed 64-bit int that is congruent to an int modulo 2**64, as after overflow.
 
     Examples
     --------
@@ -63,7 +66,10 @@ def wrap(number: int) -> int:
 
 
 def exact_sum(values: Iterable[Any]) -> Any:
-    """Sum of floats with a single rounding, or of ints modulo 2**64; NaN and infinities follow IEEE."""
+    """Return the sum of ints as a 64-bit int that wraps around, or of floats with a single rounding.
+
+    If a float is not finite, or the sum overflows, the floats are added in order with IEEE arithmetic.
+    """
     numbers = list(values)
     if all(isinstance(number, int) for number in numbers):
         return wrap(sum(numbers))
@@ -77,7 +83,9 @@ def exact_sum(values: Iterable[Any]) -> Any:
 
 
 def value_equal(found: Any, expected: Any) -> bool:
-    """Return whether two values are of one class and equal; NaN equals NaN, floats within a relative tolerance.
+    """Return whether two values have the same type and are equal.
+
+    NaN equals NaN, floats may differ by a small relative or absolute tolerance, and a list may equal a tuple.
 
     Examples
     --------
@@ -96,17 +104,17 @@ def value_equal(found: Any, expected: Any) -> bool:
 
 
 def rows_equal(found: Sequence[Row], expected: Sequence[Row]) -> bool:
-    """Return whether two sequences of rows are equal, row by row, in order."""
+    """Return whether two sequences have equal rows in the same order."""
     if len(found) != len(expected):
         return False
     return all(len(a) == len(b) and all(map(value_equal, a, b)) for a, b in zip(found, expected, strict=True))
 
 
-# Rows of sources, read with nothing but pyarrow.
+# Rows of sources, read with pyarrow instead of the engine.
 
 
 def cells(column: Any, column_type: Any) -> list[Any]:
-    """Python values of an Arrow column as users see them."""
+    """Return the Python values of an Arrow column, as users see them."""
     values = column.to_pylist()
     if column_type.kind == "dict":
         return [None if value is None else _as_dict(value) for value in values]
@@ -118,21 +126,21 @@ def cells(column: Any, column_type: Any) -> list[Any]:
 
 
 def _zoned(instant: datetime.datetime, offset: int | None) -> datetime.datetime:
-    """A stored pair of an instant and an offset in minutes as a datetime."""
+    """Return the datetime of a stored instant (UTC) and its offset in minutes; without a time zone if there is no offset."""
     if offset is None:
         return instant
     return instant.replace(tzinfo=datetime.UTC).astimezone(datetime.timezone(datetime.timedelta(minutes=offset)))
 
 
 def _as_dict(value: Any) -> dict[Any, Any]:
-    """Convert a native map, a list of pairs, or an encoded one, JSON with its pairs under a tag."""
+    """Convert a stored dict to a dict: either a list of pairs (an Arrow map), or JSON with the pairs under the key ``$dict``."""
     if isinstance(value, str):
         value = json.loads(value)["$dict"]
     return dict(value)
 
 
 def rows_of(columns: Sequence[Any], types: Sequence[Any]) -> list[Row]:
-    """Rows of Arrow columns."""
+    """Return the rows of Arrow columns, as tuples of Python values."""
     return list(zip(*[cells(column, column_type) for column, column_type in zip(columns, types, strict=True)], strict=True))
 
 
@@ -144,7 +152,7 @@ def _memory(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def _segments(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """The rows of all segment files, in the order of the manifest."""
+    """Return the rows from ``start`` to ``stop`` of all segment files together, in the order of the manifest."""
     manifest = operator.manifest
     types = [manifest.types[position] for position in operator.positions]
     in_files = manifest.column_names_in_files
@@ -163,7 +171,7 @@ def _segment_parts(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def _archive(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """The rows of a test's archive, which are stored next to it as Parquet."""
+    """Return the rows of an archive that a test wrote, read from the Parquet copy that the test stored in the archive's directory."""
     if not operator.positions:
         return [()] * (operator.stop - operator.start)
     types = operator.infer_type(())
@@ -180,7 +188,7 @@ def _constant(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 
 
 def _spark(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """Rows as Spark returns them; ordered only if the plan is."""
+    """Return the rows that Spark collects; their order is only defined if the DataFrame is sorted."""
     return [tuple(_plain(value) for value in row) for row in operator.df.collect()]
 
 
@@ -206,7 +214,7 @@ Scalar = Callable[..., Any]
 
 
 def missing_if_any(function: Scalar) -> Scalar:
-    """Make a function return missing if an argument is missing."""
+    """Return a function that returns None if an argument is None, and otherwise calls the given function."""
     return lambda *arguments: None if any(argument is None for argument in arguments) else function(*arguments)
 
 
@@ -231,7 +239,7 @@ def _multiply(left: Any, right: Any) -> Any:
 
 
 def _divide(left: Any, right: Any) -> float:
-    """IEEE division: a zero divisor gives an infinity, or NaN for zero and NaN."""
+    """Divide like IEEE: a zero divisor gives an infinity, or NaN if the dividend is zero or NaN."""
     dividend, divisor = float(left), float(right)
     if divisor != 0.0:
         return dividend / divisor
@@ -260,7 +268,7 @@ def _absolute(value: Any) -> Any:
 
 
 def equal(left: Any, right: Any) -> int:
-    """1 where values are equal; missing equals missing, NaN equals NaN."""
+    """Return 1 if two values are equal, otherwise 0; missing equals missing, NaN equals NaN, and a string equals only strings."""
     if left is None or right is None:
         return int(left is None and right is None)
     if is_nan(left) or is_nan(right):
@@ -275,7 +283,7 @@ def _or_equal(compare: Scalar) -> Scalar:
 
 
 def truth(value: Any) -> int | None:
-    """1 for a value that counts as true: NaN does, zero and empty values do not."""
+    """Return 0 for zero and for empty values, None for a missing value, and 1 for all others, including NaN."""
     return None if value is None else int(value != 0) if isinstance(value, (int, float)) else int(len(value) > 0)
 
 
@@ -302,7 +310,15 @@ def _is_missing(value: Any) -> bool:
 
 
 def cast(value: Any, source: str, target: str) -> Any:
-    """The value as another kind: int to float, int to text, float to int towards zero, NaN to missing."""
+    """Convert a value to another kind: int to float or string, or float to int; missing and NaN become missing.
+
+    Floats are rounded towards zero; those outside of 64 bits become the smallest int.
+
+    Raises
+    ------
+    KeyError
+        For all other pairs of different kinds.
+    """
     if value is None or is_nan(value):
         return None
     if source == target:
@@ -317,7 +333,7 @@ def cast(value: Any, source: str, target: str) -> Any:
 
 
 def clip(value: Any, lower: Any, upper: Any) -> Any:
-    """The value moved into a range; missing and NaN stay."""
+    """Return the value, or the bound that it exceeds; missing and NaN stay. The result is a float if the value or a bound is."""
     if value is None or is_nan(value):
         return value
     as_float = any(isinstance(number, float) for number in (value, lower, upper))
