@@ -1,4 +1,4 @@
-"""Analysis of byte code: which names functions read, assign and mention."""
+"""Analysis of byte code: which names a function reads, assigns or mentions, and which functions a class has."""
 
 from __future__ import annotations
 
@@ -14,44 +14,52 @@ from typing import Any
 
 import attrs
 
-# The type of functions whose results are remembered, which stand under the names of the functions in them.
+# The type of functions wrapped by ``functools.lru_cache``. A module holds the wrapper under the name of the wrapped function.
 CACHED = type(functools.lru_cache(lambda: None))
-# Calls by which names are assigned, and read, in ways that the code does not show.
+# Built-in functions that can assign variables or attributes whose names are not in the byte code.
 _ASSIGNS_ANY = frozenset({"globals", "vars", "exec", "eval", "setattr", "delattr"})
+# Names whose use shows that the code may read variables of any module by names that are not in the byte code.
 _READS_ANY = frozenset({"vars", "globals", "eval", "exec", "__dict__", "import_module", "attrgetter", "getmembers"})
+# Built-in functions that can read variables of the calling function's own module by names that are not in the byte code.
 _READS_OWN = frozenset({"globals", "eval", "exec"})
+# Functions that unpickle: what they read depends on the pickled bytes. They count only together with a name of ``_PICKLERS``.
 _UNPICKLES = frozenset({"loads", "load", "Unpickler", "read_pickle"})
+# Modules that provide the functions of ``_UNPICKLES``, and the usual alias of pandas.
 _PICKLERS = frozenset({"pickle", "cloudpickle", "dill", "joblib", "pandas", "pd"})
+# Byte code instructions that load a constant.
 _LOADS_CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT")
+# A Python identifier within a string.
 _WORD = re.compile(r"[^\W\d]\w*")
+# Byte code instructions that read a global or built-in variable.
 _READING = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+# Byte code instructions that read an attribute.
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 @attrs.frozen
 class CodeNames:
-    """The names that some code uses, including functions and classes nested in it.
+    """The names that a code object uses, including functions and classes nested in it.
 
     Parameters
     ----------
     names, texts
-        Variables and attributes that it mentions; texts that may be names of such.
+        ``names``: global variables, attributes and modules that the code mentions. ``texts``: string constants that may be names of variables.
     read, assigned
-        Variables of its module, or built-in ones, that it reads; those of its module that it assigns or deletes.
+        ``read``: global or built-in variables that the code reads. ``assigned``: global variables that the code assigns or deletes.
     assigned_around
         Variables of enclosing functions that it assigns or deletes.
     assigned_attributes
-        Attributes that it assigns: those of a module are its variables.
+        Attributes that the code assigns. If the object is a module, the attribute is a variable of that module.
     imported
         Modules that it imports.
     passed_on
-        Variables that it reads for other reasons than to read an attribute of their value.
+        Global variables whose value the code uses other than by reading an attribute of the value.
     reads_any, reads_own
-        It may read variables that it does not spell: of any module that it names, of its own.
+        Whether the code may read variables whose names are not in it: of any module that it mentions (``reads_any``), of its own (``reads_own``).
     hashes
-        It asks for hashes, which differ from process to process where they are of texts.
+        Whether the code calls ``hash`` or mentions ``__hash__``: hashes of strings differ between processes.
     makes_sets
-        It makes sets, whose order depends on such hashes.
+        Whether the code makes sets: their iteration order depends on such hashes.
     """
 
     names: frozenset[str]
@@ -69,13 +77,13 @@ class CodeNames:
 
     @property
     def may_assign_any(self) -> bool:
-        """Whether it may assign names that it does not spell."""
+        """Whether the code may assign variables or attributes whose names are not in the code."""
         return not _ASSIGNS_ANY.isdisjoint(self.read)
 
 
 @functools.lru_cache(maxsize=4096)
 def names_in(code: types.CodeType) -> CodeNames:
-    """Return the names that some code uses.
+    """Return the names that a code object uses.
 
     Examples
     --------
@@ -118,7 +126,7 @@ def names_in(code: types.CodeType) -> CodeNames:
     texts = {item for item in constants if item.replace(".", "_").isidentifier()}
     reads_own = not _READS_OWN.isdisjoint(names)
     if reads_own:
-        # Code that is a text.
+        # Strings may hold code: each identifier in a string may be a name.
         texts.update(word for item in constants for word in _WORD.findall(item))
     unpickles = not _UNPICKLES.isdisjoint(names) and not _PICKLERS.isdisjoint(names)
     return CodeNames(
@@ -138,7 +146,7 @@ def names_in(code: types.CodeType) -> CodeNames:
 
 
 def _codes_in(code: types.CodeType) -> Iterator[tuple[types.CodeType, set[str]]]:
-    """Return the code of a function and of those in it, each with its names that are of functions around the first."""
+    """Yield the code of a function and of each function nested in it, with the variables taken from functions that enclose the first."""
     waiting = [(code, set(code.co_freevars))]
     while waiting:
         part, free = waiting.pop()
@@ -153,9 +161,9 @@ def _constants_of(code: types.CodeType) -> Iterator[Any]:
 
 
 def _is_spelled(steps: Sequence[dis.Instruction]) -> bool:
-    """Return whether a call of ``getattr``, whose function has just been loaded, has the name of the attribute as a constant string.
+    """Return whether a call of ``getattr`` names the attribute as a string constant.
 
-    The name is the second argument: what is loaded last, or before a constant default.
+    The instructions start after ``getattr`` has been loaded. The name is the second argument: it is loaded last, or before a constant default.
     """
     depth, loaded = 0, []
     for step in steps:
@@ -188,17 +196,17 @@ def is_importable(value: Any) -> bool:
             found = getattr(found, part, None)
         return found is value or (found is not None and getattr(found, "__func__", None) is value)
     except Exception:
-        # A module that loads its parts when they are asked for, a class that answers in its own way.
+        # The module may load attributes lazily, or the class may override attribute access.
         return False
 
 
 def is_class(value: Any) -> bool:
-    """Return whether something is a class, whatever it says of itself."""
+    """Return whether a value is a class, even if it overrides ``__class__``."""
     return issubclass(type(value), type)
 
 
 def is_full(cell: types.CellType) -> bool:
-    """Return whether a cell holds something: a name of an enclosing function may mean nothing yet."""
+    """Return whether a cell has a value: a variable of an enclosing function may not be assigned yet."""
     try:
         _ = cell.cell_contents
     except ValueError:
@@ -207,12 +215,12 @@ def is_full(cell: types.CellType) -> bool:
 
 
 def cells_of(function: types.FunctionType) -> dict[str, types.CellType]:
-    """The cells of the names of enclosing functions."""
+    """Return the closure cells of a function by variable name."""
     return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
 
 def functions_of(owner: type) -> Iterator[types.FunctionType]:
-    """Functions that a class has, those of the classes above it included, but for those of other modules."""
+    """Yield the functions that a class defines or inherits, except those of base classes that can be imported from another module."""
     for kind in type.__dict__["__mro__"].__get__(owner):
         if kind is owner or kind.__module__ == owner.__module__ or not is_importable(kind):
             for value in list(type.__dict__["__dict__"].__get__(kind).values()):
@@ -220,7 +228,7 @@ def functions_of(owner: type) -> Iterator[types.FunctionType]:
 
 
 def _parts_of(value: Any) -> tuple[Any, ...]:
-    """The functions of which a method or a property is made."""
+    """Return the functions that an attribute of a class wraps (a method, property or cached function), or the attribute itself if it wraps none."""
     if type(value) in (staticmethod, classmethod):
         return (value.__func__,)
     if type(value) is property:
@@ -231,5 +239,5 @@ def _parts_of(value: Any) -> tuple[Any, ...]:
 
 
 def is_built_in(name: str) -> bool:
-    """Return whether a name that a module lacks means something all the same."""
+    """Return whether a name is built in, so that code can read it without defining it in a module."""
     return hasattr(builtins, name)

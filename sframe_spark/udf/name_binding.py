@@ -1,4 +1,4 @@
-"""The values of the names of a user's function, and copies of the function whose names keep these values after other code reassigns them."""
+"""The values of the variables that a user's function reads, and copies of the function that keep these values when other code reassigns them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from sframe_spark.udf.code_analysis import (
     names_in,
 )
 
-# Objects visited at most; larger structures are data rather than tables of functions.
+# At most so many objects are visited; larger structures are data rather than tables of functions.
 MAX_VISITED = 20_000
 COLLECTIONS = (list, tuple, set, frozenset, dict)
-# Types whose values hold no function.
+# Types whose values cannot hold a function.
 _PLAIN = frozenset({int, float, str, bytes, bool, complex, type(None), types.ModuleType, types.BuiltinFunctionType})
 _ABSENT = object()
 
 
 class Family:
-    """Functions that a function reaches: by names, in its defaults, in methods, partial functions, small collections and attributes of objects.
+    """The functions that a function can call: through variables, defaults, methods, partial functions, small collections and attributes of objects.
 
-    A function that its module has under its name belongs to that module instead: it is called as the module is then.
+    An importable function (one that its module holds under its name) is not a member: it is called as its module holds it at the time of the call.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Family:
 
     def __init__(self, given: Any) -> None:
         self.members: list[types.FunctionType] = []
-        # By ``id`` of the globals and name, and by ``id`` of the cell.
+        # Assigned globals by ``id`` of the globals dict and name; assigned cells by ``id`` of the cell.
         self.assigned: set[tuple[int, str]] = set()
         self.assigned_cells: set[int] = set()
         self._attributes: set[str] = set()
@@ -50,7 +50,7 @@ class Family:
         # Visited objects are kept, so that no other object gets their ``id``.
         self._met: dict[int, Any] = {}
         self._visit([*attributes_of(given).values(), called(given), given])
-        # Globals and names that members read and none assigns, with what they mean; by ``id``, cells with what they hold.
+        # Globals that members read and no function assigns, with their values; and cells likewise, by ``id``.
         self.names = list(self._read_names())
         self.cells = dict(self._read_cells())
 
@@ -70,7 +70,7 @@ class Family:
                     self.members.append(value)
                     waiting += meanings(value)
                 elif any(other.__globals__ is value.__globals__ for other in self.members):
-                    # It may assign what a member reads.
+                    # The function may assign what a member reads.
                     waiting += meanings(value)
             elif is_class(value) and (not is_importable(value) or self._shares_names_with(value)):
                 for function in functions_of(value):
@@ -80,7 +80,7 @@ class Family:
                 waiting += itertools.islice(parts(value), MAX_VISITED)
 
     def _shares_names_with(self, value: type) -> bool:
-        """Return whether a class is of the module of a member: its methods may assign what the member reads."""
+        """Return whether a class belongs to the module of a member, so that its methods may assign what the member reads."""
         return any(other.__globals__.get("__name__") == value.__module__ for other in self.members)
 
     def _note(self, function: types.FunctionType) -> None:
@@ -91,7 +91,7 @@ class Family:
         self._may_assign_any |= names.may_assign_any
 
     def _read_names(self) -> Iterator[tuple[dict[str, Any], str, Any]]:
-        """Not names that mean nothing yet."""
+        """Yield the globals dict, name and value of each global that members read and no visited function assigns, except undefined names."""
         seen = set()
         for function in self.members:
             module = function.__globals__
@@ -108,20 +108,21 @@ class Family:
                     yield id(cell), (cell, cell.cell_contents)
 
     def is_as_it_was(self) -> bool:
-        """Return whether all names still have their values."""
-        # A plain loop, as this is called for each row of some functions, and a generator takes as long as three names.
+        """Return whether all variables still have their recorded values."""
+        # This is called for each row of some functions: a plain loop, as a generator alone would cost as much as three names.
         for module, name, value in self.names:
             if module.get(name, _ABSENT) is not value:
                 return False
         return not self.cells or all(is_full(cell) and cell.cell_contents is value for cell, value in self.cells.values())
 
     def take_for_its_own(self, all_of_them: bool) -> None:
-        """Of the names that were assigned during a call, attribute those to the family that its code may have assigned.
+        """After a call, treat variables that have changed as assigned by the family itself, if its code may have assigned them.
 
         Parameters
         ----------
         all_of_them
-            Whether no other code can have assigned any: functions may assign names in ways that their code does not show.
+            Whether no other code can have assigned any variable in the meantime. Then all changes are the family's, even if its code does not show
+            them.
         """
         if all_of_them:
             self.cells = {key: item for key, item in self.cells.items() if is_full(item[0]) and item[0].cell_contents is item[1]}
@@ -134,17 +135,17 @@ class Family:
 
 
 def was_absent(meaning: Any) -> bool:
-    """Return whether a name had no meaning in its module: it was a built-in one."""
+    """Return whether a recorded value says that the module had no such variable, so that the name meant a built-in."""
     return meaning is _ABSENT
 
 
 def called(given: Any) -> Any:
-    """Return what Python calls when an object is called that is no function."""
+    """Return the function that Python calls when an object that is not a function is called; None if the object cannot be called."""
     return getattr(type(given), "__call__", None)  # noqa: B004  # the function itself, not whether there is one
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
-    """Return the attributes that an object keeps, without calling code of its class."""
+    """Return the attributes in an object's ``__dict__``, without calling code of its class; empty if there is no plain dict."""
     try:
         found = object.__getattribute__(value, "__dict__")
     except Exception:
@@ -153,7 +154,7 @@ def attributes_of(value: Any) -> dict[str, Any]:
 
 
 def meanings(function: types.FunctionType) -> Iterator[Any]:
-    """Return what the names of a function mean, and its defaults."""
+    """Yield the values of the variables that a function reads (globals and cells), and of its default arguments."""
     for name in names_in(function.__code__).read:
         if name in function.__globals__:
             yield function.__globals__[name]
@@ -163,7 +164,7 @@ def meanings(function: types.FunctionType) -> Iterator[Any]:
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """Return the parts of an object other than a function that may hold functions."""
+    """Yield the parts of an object (not a function) that may hold functions."""
     kind = type(value)
     if kind in (types.MethodType, staticmethod):
         yield value.__func__
@@ -179,23 +180,23 @@ def parts(value: Any) -> Iterator[Any]:
         yield from (item for item in list(base.__iter__(value)) if type(item) not in _PLAIN)
     else:
         yield kind
-        # Objects of importable classes are data.
+        # Attributes of objects of importable classes are taken to be data.
         yield from () if is_importable(kind) else list(attributes_of(value).values())
 
 
-# Collections within collections that go deeper are data.
+# Collections nested deeper than this are taken to be data.
 _MAX_DEPTH = 20
 
 Function = Callable[..., Any]
 
 
 def itself(function: Function) -> Function:
-    """Return the function."""
+    """Return the function unchanged; a target for pickling."""
     return function
 
 
 def copied(given: Function, family: Family) -> Function:
-    """Copy a function and those that it uses; in the copies names mean what they meant when the family was made."""
+    """Copy a function and the members of its family; in the copies variables have the values that they had when the family was made."""
     copies = _Copies(family)
     function = copies.copy_of_callable(given)
     scopes = [scope for scope in copies.scopes.values() if type(scope) is Scope]
@@ -203,14 +204,14 @@ def copied(given: Function, family: Family) -> Function:
 
 
 class Scope(dict[str, Any]):
-    """Globals of copied functions that assign some of them: these are not here until they are assigned, but where the originals find them.
+    """The globals of copied functions that assign some globals. Until it is assigned here, such a global is looked up in the original module.
 
     Parameters
     ----------
     module
-        The globals of the originals.
+        The globals dict of the original functions.
     assigned
-        Names that functions assign. Python does so past any method: they are carried to the module afterwards.
+        Names that the functions assign. Python stores globals without calling ``__setitem__``, so :meth:`carry` copies them to the module later.
     """
 
     def __init__(self, module: dict[str, Any], assigned: frozenset[str]) -> None:
@@ -226,7 +227,7 @@ class Scope(dict[str, Any]):
         return super().__contains__(name) or (name in self.assigned and name in self.module)
 
     def carry(self) -> None:
-        """Let the module have what was assigned."""
+        """Move the globals that have been assigned to the original module."""
         for name in self.assigned:
             if dict.__contains__(self, name):
                 self.module[name] = self[name]
@@ -234,14 +235,14 @@ class Scope(dict[str, Any]):
 
 
 class AssigningFunction:
-    """A function that assigns names of modules, which see that after each call.
+    """A function that assigns globals of modules. After each call the modules get the assigned values.
 
     Parameters
     ----------
     function
-        The function whose names are bound.
+        The function, a copy with bound variables.
     scopes
-        Where it assigns them.
+        The globals of the copies, in which the function assigns.
     """
 
     def __init__(self, function: Function, scopes: list[Scope]) -> None:
@@ -256,15 +257,15 @@ class AssigningFunction:
                 scope.carry()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Elsewhere the globals are its own.
+        # In another process there is no original module to update.
         return itself, (self.function,)
 
 
 class _Copies:
-    """Copies of the functions of a family, whose names mean what they did.
+    """Copies of the functions of a family whose variables keep the values recorded in the family.
 
     Parameters
-    ----------
+    The functions to copy.
     family
         The functions.
     """
@@ -274,15 +275,15 @@ class _Copies:
         self.scopes: dict[int, dict[str, Any]] = {}
         self._cells: dict[int, types.CellType] = {}
         self._depth = self._examined = 0
-        # By ``id``, with the originals, so that no other object gets theirs.
+        # By ``id``, together with the originals, which are kept so that no other object gets their ``id``.
         self._done: dict[int, tuple[Any, Any]] = {}
         for function in family.members:
             self._done[id(function)] = function, self._copy(function)
-        # When all are there: they use each other.
+        # Variables are set after all copies exist, because copies refer to each other.
         self._fill()
 
     def copy_of_callable(self, given: Any) -> Any:
-        """The copy of the user's callable, which may also be an object that holds functions, or one with ``__call__``."""
+        """Return the copy of the user's callable, which may also be an object that holds functions, or an object with ``__call__``."""
         bound = self.bound(given.__func__ if type(given) is staticmethod else given)
         if bound is not given or type(given) in (types.FunctionType, types.MethodType):
             return bound
@@ -294,7 +295,7 @@ class _Copies:
         return bound if function is called(given) else types.MethodType(function, bound)
 
     def bound(self, value: Any) -> Any:
-        """The value of a name in the copies: the copy of a function, or of an object that holds one."""
+        """Return the value that a variable has in the copies: the copy if the value is a copied function or holds one, otherwise the value itself."""
         if id(value) in self._done:
             return self._done[id(value)][1]
         kind, made = type(value), value
@@ -330,8 +331,8 @@ class _Copies:
         return made
 
     def _collection(self, value: Any) -> Any:
-        """The same collection, unless it holds functions that are copied."""
-        # It may hold itself.
+        """Return the same collection, or a new one if it holds functions that are copied."""
+        # Recorded first, because the collection may contain itself.
         self._done[id(value)] = value, value
         keys, items = (list(value), list(value.values())) if type(value) is dict else ([], list(value))
         self._examined += len(keys) + len(items)
@@ -344,7 +345,7 @@ class _Copies:
         cells = tuple(self._cell(cell) for cell in cells_of(function).values())
         made = types.FunctionType(function.__code__, self._scope(function), function.__name__, None, cells)
         made.__qualname__, made.__module__, made.__doc__ = function.__qualname__, function.__module__, function.__doc__
-        # What a function keeps as its attributes is the user's.
+        # Attributes of the function object are shared with the original.
         made.__dict__ = function.__dict__
         if sys.version_info >= (3, 12):
             made.__type_params__ = function.__type_params__
@@ -356,7 +357,7 @@ class _Copies:
         return self._cells.setdefault(id(cell), types.CellType()) if id(cell) in self._family.cells else cell
 
     def _scope(self, function: types.FunctionType) -> dict[str, Any]:
-        """The globals of all copies of functions with the same globals."""
+        """Return the globals dict for the copies of all functions that share one globals dict."""
         module = function.__globals__
         key = id(module)
         if key not in self.scopes:
@@ -367,7 +368,7 @@ class _Copies:
         return self.scopes[key]
 
     def _fill(self) -> None:
-        """Give the copies what their names meant."""
+        """Set the variables and defaults of the copies to the recorded values."""
         for cell, value in self._family.cells.values():
             if id(cell) in self._cells:
                 self._cells[id(cell)].cell_contents = self.bound(value)
@@ -384,7 +385,7 @@ class _Copies:
 
 
 def _with_attributes(given: Any, attributes: dict[str, Any]) -> Any:
-    """A copy of an object with other attributes; the object itself where it has its own way of being copied, or none."""
+    """Return a copy of an object with some attributes replaced; the object itself if it cannot be copied in the standard way."""
     try:
         made = copy.copy(given)
         found = attributes_of(made)

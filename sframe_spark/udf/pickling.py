@@ -1,4 +1,4 @@
-"""Sending users' functions to worker processes: pickling here, loading there."""
+"""Sending users' functions to worker processes: pickling in the driver, loading in the worker."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from sframe_spark.udf.received_program import ReceivedFunction
 if TYPE_CHECKING:
     from sframe_spark.udf.program_pickler import PackedProgram
 
-# Its description, the pickled function, the directories of its modules, and how an error gets back.
+# The function's description, its pickled bytes, the directories of its modules, and how errors are sent back.
 PackedFunction = tuple[str, bytes, tuple[str, ...], ErrorTransport]
-# Functions of at most so many bytes are cached by workers; larger ones are loaded again for each range of rows.
+# Workers cache functions of at most so many bytes; larger ones are loaded again for each range of rows.
 _MAX_RETAINED = 4 << 20
 _IS_PACKING: ContextVar[bool] = ContextVar("sframe_spark_is_packing", default=False)
 
 
 def search_path() -> tuple[str, ...]:
-    """Return the directories from which this process imports modules that no package manager installed, such as the main script's."""
+    """Return the directories on ``sys.path`` outside of the Python installation, such as the main script's."""
     directories = dict.fromkeys(os.path.abspath(entry) for entry in sys.path)
     installed = (sys.prefix + os.sep, sys.base_prefix + os.sep)
     return tuple(directory for directory in directories if not directory.startswith(installed))
@@ -48,9 +48,9 @@ def pack_program(function: Any, state: State, context: Context, max_bytes: int |
     Raises
     ------
     pickle.PicklingError
-        If something cannot be sent; or whatever error its class raises.
+        If something cannot be pickled; a class may also raise any other error while its objects are pickled.
     """
-    # It imports PySpark's cloudpickle, which `import sframe_spark` does without.
+    # Imported here, because it imports PySpark's cloudpickle, which ``import sframe_spark`` must not need.
     from sframe_spark.udf.program_pickler import packed_program
 
     with _packing():
@@ -58,7 +58,7 @@ def pack_program(function: Any, state: State, context: Context, max_bytes: int |
 
 
 def addressed(description: str, program: PackedProgram) -> PackedFunction:
-    """Return a packed program as the arguments of :func:`load_program`."""
+    """Return a packed program in the form of the arguments of :func:`load_program`."""
     return description, program.content, search_path(), error_transport()
 
 
@@ -72,12 +72,12 @@ def _packing() -> Iterator[None]:
 
 
 def is_packing() -> bool:
-    """Return whether a function is being pickled for workers of this process."""
+    """Return whether this thread is pickling a function for workers."""
     return _IS_PACKING.get()
 
 
 def load_function(description: str, content: bytes, directories: Sequence[str], transport: ErrorTransport) -> Any:
-    """Load a user's function in a worker, which also searches the driver's directories for the user's modules.
+    """Load a user's function in a worker; modules are also searched in the driver's directories.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def _loaded(load: Callable[[bytes], Any], description: str, content: bytes, dire
 
 
 def copy_of_program(program: PackedProgram) -> ReceivedFunction:
-    """Return a copy of a function and of what it reached when it was packed, in the process that it comes from."""
+    """Return a copy of a packed function and of what it reached, in the process that packed it."""
     return _received(program.content, is_users_process=True)
 
 
@@ -123,12 +123,12 @@ def _received(content: bytes, is_users_process: bool = False) -> ReceivedFunctio
 
 @functools.lru_cache(maxsize=16)
 def _load_retained(content: bytes) -> ReceivedFunction:
-    """Load a function once per process: the state of its modules stays until the process ends, as in plain Python."""
+    """Load a function once per process, so that the state of its modules persists until the process ends, as in plain Python."""
     return _received(content)
 
 
 def _advice(error: Exception) -> str:
-    """Return what to do about a function that a worker cannot load."""
+    """Return advice about a function that a worker cannot load."""
     if not isinstance(error, (ImportError, AttributeError)):
         return "An object that it refers to is pickled, and cannot be made again there: let the function make it itself."
     ways = "let sys.path have its directory (elsewhere, send it with spark.sparkContext.addPyFile(path))"

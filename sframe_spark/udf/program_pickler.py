@@ -1,7 +1,7 @@
-"""A user's function as bytes, with what it reaches of the user's program: variables of its modules, classes and functions, by value.
+"""Pickling of a user's function together with the variables, classes and functions of the user's modules that it can reach.
 
-Modules of installed packages go by name, as every process that calls functions has them. Of the user's modules such variables are sent as the code
-that the function reaches names, whatever it names them in; a variable that cannot be sent is refused where the function reads it.
+Modules of installed packages are pickled by name, because every process that calls functions has them. Of the user's modules only the variables
+that the reached code names are sent; a variable that cannot be pickled causes an error where the function reads it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MAX_CULPRIT_DEPTH = 6
 
 
 class _Variables:
-    """Stands for the variables of a module where functions are pickled, whose globals they are."""
+    """Stands for the globals dict of a user's module in pickled functions."""
 
     def __init__(self, place: tuple[Any, ...]) -> None:
         self._place = place
@@ -60,7 +60,7 @@ class _Variables:
 
 
 class _Limited(io.BytesIO):
-    """A buffer of a limited number of bytes."""
+    """A buffer that raises StateTooLargeError beyond a number of bytes; None: no limit."""
 
     def __init__(self, max_bytes: int | None) -> None:
         super().__init__()
@@ -73,16 +73,16 @@ class _Limited(io.BytesIO):
 
 
 class ProgramPickler(cloudpickle.Pickler):
-    """Pickles a function, then the variables that it reaches, one after the other.
+    """Pickles a function, and then one after the other the variables that it reaches.
 
     Parameters
     ----------
     file
-        Where the bytes go.
+        The buffer that is written to.
     context
-        Context variables, as they were where the function was given.
+        The context variables at the time the function was given.
     left_out
-        What cannot be pickled, and why.
+        Variables (module and name) to leave out because they cannot be pickled, with the reason.
     """
 
     def __init__(self, file: io.BytesIO, context: contextvars.Context, left_out: Mapping[tuple[str, str], str]) -> None:
@@ -97,11 +97,11 @@ class ProgramPickler(cloudpickle.Pickler):
         self._variable: Any = None
         self._classes: dict[int, type] = {}
         self._spaces: dict[int, types.ModuleType | None] = {}
-        # Methods that are called when classes are made: classes have them when all of them are made.
+        # Methods to call when classes are made. They are set on the classes after all classes have been made.
         self._hooks: list[tuple[type, str, Any]] = []
 
     def pickle(self, function: Any, state: State) -> None:
-        """Write a function, and everything that travels with it."""
+        """Write a function, the variables that it reaches, and the state of the process."""
         self.dump((self.program, function))
         self._is_of_module = True
         while (waiting := self._waiting()) or self._hooks:
@@ -140,12 +140,12 @@ class ProgramPickler(cloudpickle.Pickler):
             raise _not_sent(module, name, value, error) from error
 
     def _waiting(self) -> list[tuple[str, str]]:
-        """Return the variables that are reached and not written yet."""
+        """Return the variables that are reached and have not been written yet."""
         modules, found = self.reached.modules, dict.fromkeys(self.reached.variables())
         return [each for each in found if each not in self._sent and each[1] in vars(modules[each[0]])]
 
     def _not_sent(self) -> dict[str, dict[str, str]]:
-        """Return the variables of reached modules that are not sent, with the reason."""
+        """Return for each reached module its variables that are not sent, with the reason."""
         unnamed = "which no code that the function reaches names"
         found: dict[str, dict[str, str]] = {}
         for module, content in self.reached.modules.items():
@@ -155,13 +155,13 @@ class ProgramPickler(cloudpickle.Pickler):
         return found
 
     def _environment(self) -> dict[str, str]:
-        """Return the variables of the environment that the code names."""
+        """Return the environment variables that strings in the code name; empty if the code does not use the environment."""
         if ENVIRONMENT.isdisjoint(self.reached.names):
             return {}
         return {name: os.environ[name] for name in sorted(self.reached.texts) if name in os.environ}
 
     def _place(self, module: types.ModuleType) -> tuple[Any, ...]:
-        """Return the arguments that make a module in the program, or find it there."""
+        """Return the arguments with which the receiver makes or finds a module."""
         content = vars(module)
         name = self.reached.add(module)
         directories = content.get("__path__")
@@ -175,16 +175,16 @@ class ProgramPickler(cloudpickle.Pickler):
             self.dump(value)
 
     def state(self) -> ReachedState:
-        """Return where the state is that has been reached by names of modules and classes."""
+        """Return which variables and classes with state the pickled function reaches."""
         left_out, modules = self._left_out, self.reached.modules
-        # Names of a script are those of the function itself.
+        # Variables of the main script are left out: they are bound to the function itself.
         variables = [(modules[module], name) for module, name in self._sent if module != MAIN and (module, name) not in left_out]
         variables.sort(key=lambda each: (each[0].__name__, each[1]))
         changed = [(name, path) for name, path, _ in self._changed()]
         return ReachedState(tuple(variables), tuple(self._classes.values()), tuple(changed), tuple(self._environment()))
 
     def reducer_override(self, value: Any) -> Any:
-        """Pickle the user's modules, functions and classes, and objects that Python itself cannot pickle."""
+        """Return how to pickle the user's modules, functions and classes, and objects of types that Python cannot pickle."""
         kind = type(value)
         if kind is types.FunctionType:
             return self._function(value)
@@ -203,7 +203,7 @@ class ProgramPickler(cloudpickle.Pickler):
         if other is not None:
             return other(self, value)
         if self._is_of_module and kind.__module__ == "_thread" and kind.__name__ in ("lock", "RLock"):
-            # A lock keeps threads of one process apart; in the other process it is free.
+            # A lock synchronises threads of one process; in another process it starts unlocked.
             return threading.Lock if kind.__name__ == "lock" else threading.RLock, ()
         return super().reducer_override(value)
 
@@ -222,7 +222,7 @@ class ProgramPickler(cloudpickle.Pickler):
         _, (code, variables, _, _, closure), (attributes, slots), *rest = self._dynamic_function_reduce(value)
         self.reached.add_read(module, slots["__globals__"], self._is_surely_called)
         within = [each for each in slots["_cloudpickle_submodules"] if not is_users_module(each)]
-        # Variables are written one by one, so that none is nested in another, and one that cannot be sent is known by its name.
+        # Variables are written one by one: none is nested in another, and an error names the variable that cannot be pickled.
         slots = {**slots, "__globals__": {}, "_cloudpickle_submodules": within}
         return received_program.function_of, (self.program, code, variables, closure), (attributes, slots), *rest
 
@@ -243,7 +243,7 @@ class ProgramPickler(cloudpickle.Pickler):
             if reduced is NotImplemented and value.__flags__ & _HEAP_TYPE:
                 self.installed_classes[(value.__module__, value.__qualname__)] = value
             return reduced
-        # A class that is sent again is another one: it may have other attributes by then.
+        # A class is never taken from an earlier transfer: its attributes may have changed since then.
         make, arguments, (content, slots), *rest = reduced
         arguments = *arguments[:-2], None, arguments[-1]
         if type(value).__module__ == "_ctypes":
@@ -261,7 +261,7 @@ class ProgramPickler(cloudpickle.Pickler):
 
     @staticmethod
     def _of_ctypes(value: Any, content: dict[str, Any]) -> Any:
-        """Pickle a structure of ``ctypes``: its fields are made with it."""
+        """Return how to pickle a ctypes structure, whose fields must be given when the class is made."""
         given = {name: content.pop(name) for name in ("_anonymous_", "_pack_", "_type_", "_length_", "_fields_", "__module__") if name in content}
         fields = {field[0] for field in given.get("_fields_", ())} | {name for name, item in content.items() if type(item).__module__ == "_ctypes"}
         others = {name: item for name, item in content.items() if name not in fields}
@@ -269,7 +269,7 @@ class ProgramPickler(cloudpickle.Pickler):
         return received_program.structure_of, arguments, (others, {}), None, None, cloudpickle.cloudpickle._class_setstate
 
     def _enumeration(self, value: Any, content: dict[str, Any], arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-        """Pickle an enumeration, whose members may have attributes and aliases."""
+        """Return how to pickle an enumeration, whose members may have attributes and aliases."""
         members, kind = dict(value.__members__), value._member_type_
         for name in members:
             content.pop(name, None)
@@ -287,19 +287,19 @@ class ProgramPickler(cloudpickle.Pickler):
         return received_program.caching_function, (value.__wrapped__, value.cache_parameters()), own or None
 
     def context_variable(self, value: ContextVar[Any]) -> Any:
-        """A context variable, with what it is by default and what it is now."""
+        """Return how to pickle a context variable with its default and its current value."""
         default, found = contextvars.Context().run(_got, value), self._context.copy().run(_got, value)
         return received_program.context_variable, (self.program, value.name, default, found)
 
     def type_variable(self, value: typing.TypeVar) -> Any:
-        """A type variable, which others may find by its name in a module."""
+        """Return how to pickle a type variable of a user's module, by value; NotImplemented for others, which are pickled by name."""
         if users_module(value.__module__) is None:
             return NotImplemented
         keywords = {"bound": value.__bound__, "covariant": value.__covariant__, "contravariant": value.__contravariant__}
         return _type_variable, (value.__name__, value.__constraints__, keywords)
 
     def _changed(self) -> Iterator[tuple[str, str, Any]]:
-        """Return the variables of installed modules that the code names and the program may have changed."""
+        """Yield the variables of installed modules and their classes that the code names and that the program may have changed."""
         named = self.reached.names | self.reached.texts
         if "argv" in named and "sys" in self.installed:
             yield "sys", "argv", list(sys.argv)
@@ -321,16 +321,16 @@ class ProgramPickler(cloudpickle.Pickler):
                         yield name, f"{qualified}.{attribute}", content[attribute]
 
 
-# Of the interpreter's, and ours.
+# Modules of the interpreter and of this package, whose classes are not searched for changes.
 _LEFT_ALONE = OF_THE_MACHINE | {"builtins", "sframe_spark", "pyspark", "abc", "typing", "types", "enum"}
 _HEAP_TYPE = 1 << 9
 _HOOKS = ("__init_subclass__",)
-# What every member of an enumeration has.
+# Attributes that every member of an enumeration has.
 _OF_MEMBERS = ("_name_", "_value_", "__objclass__", "_sort_order_")
 
 
 def _got(variable: ContextVar[Any]) -> tuple[Any, ...]:
-    """Return the value of a context variable here, if it has one."""
+    """Return a tuple with the value of a context variable in the current context; empty if it has none."""
     try:
         return (variable.get(),)
     except LookupError:
@@ -351,11 +351,11 @@ def _weak_dict(pickler: ProgramPickler, value: Any) -> Any:
 
 
 def _local(pickler: ProgramPickler, value: threading.local) -> Any:
-    # Of this thread, which gives the function away.
+    # Only the values of the current thread are sent.
     return type(value), (), dict(vars(value))
 
 
-# Reducers of types that Python cannot pickle, or pickles by a name that means another object in another process.
+# How to pickle types that Python cannot pickle, or pickles by a name that may mean another object in another process.
 _REDUCERS: dict[type, Callable[[ProgramPickler, Any], Any]] = {
     ContextVar: ProgramPickler.context_variable,
     typing.TypeVar: ProgramPickler.type_variable,
@@ -369,7 +369,7 @@ _CLASS_MAKERS = cloudpickle.cloudpickle._make_skeleton_class, cloudpickle.cloudp
 
 
 class _FromImport:
-    """A variable that the function assigns itself: it begins in each process as importing its module leaves it."""
+    """Stands for a variable that the function assigns itself: in each process it starts with the value after importing its module."""
 
     def __init__(self, module: str, name: str) -> None:
         self._place = module, name
@@ -387,7 +387,7 @@ def _not_sent(module: str, name: str, value: Any, error: Exception) -> VariableN
 
 
 def culprit(value: Any, depth: int = 0) -> str:
-    """Return which part of a value prevents it from being pickled, as Python code would name it."""
+    """Return the first part of a value that cannot be pickled, written like Python code (``[0].name``); empty if none is found."""
     if depth >= _MAX_CULPRIT_DEPTH:
         return ""
     if type(value) is dict:
@@ -412,7 +412,7 @@ def _is_pickled(value: Any) -> bool:
 
 
 def _added_to_builtins(names: set[str]) -> Iterator[tuple[str, Any]]:
-    """Return those of some built-in names that the program has added or changed, as ``gettext.install`` does."""
+    """Yield the built-in names among ``names`` that the program has added or changed (as ``gettext.install`` adds ``_``), with their values."""
     for name in sorted(names.intersection(vars(builtins))):
         value = vars(builtins)[name]
         is_pythons = type(value) in (types.BuiltinFunctionType, type) and value.__module__ == "builtins"
@@ -424,7 +424,7 @@ _OF_SITE = frozenset({"exit", "quit", "copyright", "credits", "license", "help",
 
 
 class _StatePickler(ProgramPickler):
-    """Pickles state to compare it: functions and classes are themselves."""
+    """Pickles values for comparison; functions and classes are compared by identity."""
 
     def _function(self, value: types.FunctionType) -> Any:
         return abs, (id(value),)
@@ -438,18 +438,18 @@ class _StatePickler(ProgramPickler):
 
 @attrs.frozen(eq=False)
 class ReachedState:
-    """Where the state is that a function reaches by names of modules and classes.
+    """The variables and classes with state that a function reaches.
 
     Parameters
     ----------
     variables
-        Variables of the user's modules.
+        Variables of the user's modules: module and name.
     classes
-        Classes of the user's.
+        Classes of the user's modules.
     changed
-        Variables of installed modules, or of their classes.
+        Variables of installed modules, or attributes of their classes: module name and dotted path.
     environment
-        Variables of the environment.
+        Names of environment variables.
     """
 
     variables: tuple[tuple[types.ModuleType, str], ...]
@@ -459,11 +459,11 @@ class ReachedState:
 
     @property
     def is_none(self) -> bool:
-        """Whether there is none."""
+        """Whether the function reaches no state."""
         return not (self.variables or self.classes or self.changed or self.environment)
 
     def now(self) -> bytes | None:
-        """Return the state as it is now, to be compared; None if it cannot be pickled."""
+        """Return the current state in a form that can be compared; None if it cannot be pickled or is larger than MAX_COMPARED."""
         variables = [(module.__name__, name, vars(module).get(name)) for module, name in self.variables]
         attributes = [self._attributes_of(each) for each in self.classes]
         changed = []
@@ -475,12 +475,12 @@ class ReachedState:
     @staticmethod
     def _attributes_of(kind: type) -> list[Any]:
         content = type.__dict__["__dict__"].__get__(kind)
-        # Caches of classes change by themselves.
+        # Caches of classes (``_abc_...``) change by themselves.
         return [(name, value) for name, value in content.items() if not name.startswith(("__", "_abc_")) and type(value) not in _OF_CLASSES]
 
 
 def content_now(values: list[Any]) -> bytes | None:
-    """Return what some values hold now, to be compared; None if that cannot be pickled, or is large."""
+    """Return some values pickled for comparison; None if they cannot be pickled or are larger than MAX_COMPARED."""
     file = _Limited(MAX_COMPARED)
     try:
         _StatePickler(file, contextvars.copy_context(), {}).dump_all(values)
@@ -495,16 +495,16 @@ _OF_CLASSES = (types.FunctionType, staticmethod, classmethod, property, types.Me
 
 @attrs.frozen
 class PackedProgram:
-    """A function with what it reaches.
+    """A pickled function with what it reaches.
 
     Parameters
     ----------
     content
-        The bytes, for :func:`received`.
+        The pickled bytes, for :func:`received`.
     hashes, makes_sets
-        Code that it reaches asks for hashes, or makes sets.
+        Whether code that the function reaches calls ``hash``, or makes sets.
     state
-        Where the state is that it reaches by names of modules and classes.
+        The variables and classes with state that the function reaches.
     """
 
     content: bytes
@@ -514,23 +514,23 @@ class PackedProgram:
 
 
 def packed_program(function: Any, state: State, context: contextvars.Context, max_bytes: int | None = None) -> PackedProgram:
-    """Pickle a function with what it reaches.
+    """Pickle a function together with the variables, classes and functions that it reaches.
 
     Parameters
     ----------
     function
-        The function.
+        The function to pickle.
     state, context
-        The state of the process and the context variables, as the function is to find them.
+        The state of the process and the context variables that the function will find.
     max_bytes
-        A limit.
+        The most bytes that the result may have; None: no limit.
 
     Raises
     ------
     StateTooLargeError
-        If it takes more than ``max_bytes``.
+        If the pickled bytes are more than ``max_bytes``.
     VariableNotSentError
-        If what the function surely reads cannot be sent; the message names it.
+        If a variable that the function certainly reads cannot be pickled (the message names it), or very many variables cannot be pickled.
     """
     left_out: dict[tuple[str, str], str] = {}
     while True:
@@ -548,7 +548,7 @@ def packed_program(function: Any, state: State, context: contextvars.Context, ma
 
 
 class _ProgramUnpickler(pickle.Unpickler):
-    """Reads what :class:`ProgramPickler` has written."""
+    """Reads the bytes that :class:`ProgramPickler` has written."""
 
     def __init__(self, file: io.BytesIO, is_users_process: bool) -> None:
         super().__init__(file)
@@ -561,7 +561,7 @@ class _ProgramUnpickler(pickle.Unpickler):
 
 
 def received(content: bytes, is_users_process: bool = False) -> tuple[Any, UsersProgram]:
-    """Read a function, and what it reaches of the program that it comes from; ``is_users_process``: that program runs in this process."""
+    """Return the function and the program read from pickled bytes; ``is_users_process``: whether the user's own program runs in this process."""
     unpickler = _ProgramUnpickler(io.BytesIO(content), is_users_process)
     program, function = unpickler.load()
     hooks = []

@@ -1,4 +1,4 @@
-"""Modules of the user's program, the variables of them that a function reaches, and what a program may have changed."""
+"""Tells modules of the user's program from installed ones, and finds which of their variables a function reaches or may have changed."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sframe_spark.udf.code_analysis import CACHED, is_class, is_importable, name
 from sframe_spark.udf.name_binding import Family, meanings
 
 MAIN = "__main__"
-# Where Spark is not installed as a package it is found by PYTHONPATH; workers have it in any case, and this package too.
+# Modules that every worker has, even if PYTHONPATH provides them (as it does Spark that is not installed as a package).
 _OF_WORKERS = frozenset({"sframe_spark", "pyspark", "py4j"})
 _SITE_DIRECTORIES = ("site-packages", "dist-packages")
 
 
 def users_module(name: Any) -> types.ModuleType | None:
-    """Return the loaded module of a name if it belongs to the user's program; None if it is installed, built in, or not loaded.
+    """Return the loaded module of that name if it belongs to the user's program; None if it is installed, built in, or not loaded.
 
     Examples
     --------
@@ -41,8 +41,8 @@ def users_module(name: Any) -> types.ModuleType | None:
 def is_users_module(module: types.ModuleType) -> bool:
     """Return whether a module belongs to the user's program.
 
-    It does unless it is part of Python, compiled, or lies where packages are installed. An editable installation lies among the user's own files.
-    A module without a file, which a program has made itself, is the user's.
+    It does unless it is part of Python, compiled, or in a directory of installed packages. Modules of an editable installation count as the user's,
+    and so does a module without a file that a program has made itself.
     """
     content = vars(module)
     name = content.get("__name__")
@@ -62,7 +62,7 @@ def is_users_module(module: types.ModuleType) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def is_users_file(path: str) -> bool:
-    """Return whether a file belongs to the user's program."""
+    """Return whether a module file belongs to the user's program: neither compiled nor in a directory of installed packages."""
     if path.endswith(tuple(EXTENSION_SUFFIXES)):
         return False
     found = [os.path.abspath(path), os.path.realpath(path)]
@@ -73,7 +73,7 @@ def is_users_file(path: str) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _installed_directories() -> tuple[str, ...]:
-    """Return the directories of Python's own modules and of those that package managers install."""
+    """Return the directories of the standard library and of installed packages."""
     schemes = sysconfig.get_paths(), sysconfig.get_paths(vars={"base": sys.base_prefix, "platbase": sys.base_exec_prefix})
     directories = {paths[key] for paths in schemes for key in ("stdlib", "platstdlib", "purelib", "platlib")}
     directories |= {*site.getsitepackages(), site.getusersitepackages(), os.path.dirname(os.__file__)}
@@ -81,7 +81,7 @@ def _installed_directories() -> tuple[str, ...]:
 
 
 def _is_pip_target(path: str) -> bool:
-    """Return whether a file lies in a directory that an installer has filled, as ``pip install --target`` does."""
+    """Return whether a file is in a directory that an installer has filled, as ``pip install --target`` does."""
     parent = os.path.dirname(path)
     while os.path.exists(os.path.join(parent, "__init__.py")) and os.path.dirname(parent) != parent:
         parent = os.path.dirname(parent)
@@ -97,12 +97,12 @@ def _has_metadata(directory: str) -> bool:
 
 
 def module_of_globals(names: dict[str, Any]) -> types.ModuleType | None:
-    """Return the user's module whose variables a dict is; None if it is of no module, or of one that is installed."""
+    """Return the user's module whose variables are this dict; None if there is none, or the module is installed."""
     module = users_module(names.get("__name__"))
     return module if module is not None and vars(module) is names else None
 
 
-# Modules whose variables belong to the machine or the process.
+# Modules whose variables describe the machine or the process, and are therefore never sent.
 OF_THE_MACHINE = frozenset({"sys", "os", "posix", "posixpath", "ntpath", "nt", "time", "platform", "sysconfig", "site", "threading", "socket"})
 ENVIRONMENT = frozenset({"environ", "environb", "getenv", "expandvars"})
 PLAIN = (int, float, complex, str, bytes, bool, type(None))
@@ -110,7 +110,7 @@ MAX_ITEMS = 1_000
 
 
 def may_be_changed(value: Any, module: str) -> bool:
-    """Return whether the value of a variable of an installed module may be another one than importing the module gives."""
+    """Return whether a variable of an installed module may have another value than importing the module gives it."""
     kind, root = type(value), module.partition(".")[0]
     if kind in PLAIN or (kind in _SMALL and len(value) <= MAX_ITEMS and all(type(item) in PLAIN for item in _items(value))):
         return True
@@ -135,16 +135,16 @@ def _items(value: Any) -> Iterator[Any]:
 
 
 class ReachedModules:
-    """Modules of the user's program that functions reach, collected function by function.
+    """The user's modules and variables that functions reach, collected function by function.
 
-    A function reads a variable of its own module by its name. Of a module that its code names (``rules.RATE``) it may read what the same code
-    names; of one that is a value, which is passed on or kept in an object, what any code names.
+    A function reads globals of its own module. Of a module that its code names (``rules.RATE``) it may read any variable that the same code
+    names. Of a module that is used as a value (passed on, or kept in an object) any code may read what that code names.
     """
 
     def __init__(self) -> None:
         self.modules: dict[str, types.ModuleType] = {}
         self.names, self.texts, self.assigned = set[str](), set[str](), set[str]()
-        # Variables of modules that functions read by name; of those that are surely called if the function is.
+        # Variables that functions read as globals; and those read by functions that are certainly called if the given function is.
         self.read: dict[tuple[str, str], None] = {}
         self.surely_read = set[tuple[str, str]]()
         self.hashes = self.makes_sets = False
@@ -154,7 +154,7 @@ class ReachedModules:
         self._reads_any = False
 
     def add(self, module: types.ModuleType) -> str:
-        """Take note of a module and of its packages, and return its name."""
+        """Add a module and its parent packages, and return its name."""
         name: str = vars(module)["__name__"]
         self.modules[name] = module
         parent = users_module(name.rpartition(".")[0])
@@ -163,11 +163,11 @@ class ReachedModules:
         return name
 
     def add_value(self, module: types.ModuleType) -> None:
-        """Take note of a module that is used as a value: any code may read it."""
+        """Add a module that is used as a value, so that any code may read it."""
         self._values.add(self.add(module))
 
     def add_function(self, function: types.FunctionType) -> None:
-        """Take note of what a function's code names."""
+        """Add the modules and variables that the code of a function names."""
         found = names_in(function.__code__)
         self.names |= found.names
         self.texts |= found.texts
@@ -187,7 +187,7 @@ class ReachedModules:
         if found.reads_own:
             own = module_of_globals(function.__globals__)
             if own is not None and vars(own)["__name__"] == MAIN:
-                # All of a script, or a notebook, is data too.
+                # A function may read all of its module, but a script or notebook also holds data: only variables named in strings are taken.
                 self._named.setdefault(self.add(own), set()).update(found.texts)
             elif own is not None:
                 self._whole.add(self.add(own))
@@ -199,13 +199,13 @@ class ReachedModules:
         return is_users_module(module) and not named <= self._named.get(str(name), set())
 
     def _named_in(self, function: types.FunctionType) -> Iterator[types.ModuleType]:
-        """Return the modules that names of a function mean, that it imports, or that its texts name."""
+        """Yield the user's modules that a function's variables hold, that it imports, or that its strings name."""
         found, package = names_in(function.__code__), str(function.__globals__.get("__package__") or "")
         candidates = [*found.texts]
         for name in found.imported:
             candidates += [name] if name else []
             if name and name not in sys.modules and _may_be_users(name):
-                # It is imported where the function is called, and may read anything of its package.
+                # The module is imported where the function is called, and may then read anything of its package.
                 root = name.partition(".")[0]
                 self._whole.update(self.add(each) for key in list(sys.modules) if key.partition(".")[0] == root and (each := users_module(key)))
             above = package
@@ -217,21 +217,21 @@ class ReachedModules:
         yield from (value for value in meanings(function) if isinstance(value, types.ModuleType) and is_users_module(value))
 
     def _passed_on(self, function: types.FunctionType) -> Iterator[types.ModuleType]:
-        """Return the modules that a function uses as values, rather than to read their variables."""
+        """Yield the user's modules that a function uses as values rather than to read their variables."""
         for name in names_in(function.__code__).passed_on:
             value = function.__globals__.get(name)
             if isinstance(value, types.ModuleType) and is_users_module(value):
                 yield value
 
     def add_read(self, module: types.ModuleType, names: Iterator[str] | Any, is_surely_called: bool) -> None:
-        """Take note of variables of its own module that a function reads."""
+        """Add globals that a function reads in its own module."""
         places = [(self.add(module), name) for name in names]
         self.read.update(dict.fromkeys(places))
         if is_surely_called:
             self.surely_read.update(places)
 
     def variables(self) -> Iterator[tuple[str, str]]:
-        """Return the variables that are known to be reached, in an order that depends on nothing but the program."""
+        """Yield module and name of the variables that are reached so far, in an order that depends on nothing but the program."""
         yield from self.read
         for module, content in self.modules.items():
             names = set(self._named.get(module, ()))
@@ -242,12 +242,12 @@ class ReachedModules:
             chosen = vars(content) if is_whole else names.intersection(vars(content))
             yield from ((module, name) for name in sorted(chosen) if not (name.startswith("__") and name.endswith("__")))
             if names and "__getattr__" in vars(content):
-                # It answers for names that the module lacks.
+                # The module's ``__getattr__`` may provide names that the module lacks.
                 yield module, "__getattr__"
 
 
 def _may_be_users(name: str) -> bool:
-    """Return whether a module that is not loaded yet may be the user's."""
+    """Return whether a module that has not been loaded may be the user's."""
     root = name.partition(".")[0]
     if root in sys.modules or root in sys.stdlib_module_names:
         return users_module(root) is not None
@@ -258,7 +258,7 @@ def _may_be_users(name: str) -> bool:
     return spec is not None and spec.origin is not None and is_users_file(spec.origin)
 
 
-# Immutable, or made of parts that are visited themselves.
+# Types whose objects are immutable, or consist of parts that are visited themselves.
 _FIXED = (
     types.BuiltinFunctionType,
     types.MethodDescriptorType,
@@ -291,13 +291,13 @@ def reaches_state(given: Any, family: Family | None) -> bool:
 
 
 def objects_of(family: Family) -> list[Any]:
-    """Return the mutable objects that names of the functions of a family mean."""
+    """Return the mutable objects that variables of the family's functions hold."""
     values = [value for _, _, value in family.names] + [value for _, value in family.cells.values()]
     return [value for value in values if _may_change(value)]
 
 
 def reaches_modules(family: Family) -> bool:
-    """Return whether a function reaches variables of the user's modules, or of classes."""
+    """Return whether a function reaches variables of the user's modules or classes."""
     for function in family.members:
         if function.__kwdefaults__ or function.__dict__:
             return True

@@ -1,4 +1,4 @@
-"""Search for the nearest row before or after each probe key in a sorted source, within groups."""
+"""Search for the nearest row before or after each probe key in a source sorted by key, within groups of rows."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
 
 INDEX_BYTES = 64 * 1024 * 1024
-# Up to so many rows per probe, a merge of both sides takes less time than a binary search for each probe.
+# If the range of rows to search has at most so many rows per probe, a merge takes less time than a binary search for each probe.
 MAX_MERGED = 8
-# Row counts of a block fit this many bits.
+# Row positions within a block fit into this many bits.
 PLACE_BITS = 32
 
 
 @attrs.frozen(eq=False)
 class ProbeKeys:
-    """Keys to search for.
+    """Keys to search for in a source, each within one group.
 
     Parameters
     ----------
     keys
-        One number per row.
+        One number per probe.
     codes
-        Group of each row.
+        Code of the group of each probe.
     there
-        Rows that have a key and a group; the others match nothing.
+        Whether each probe has a key and a group; the others match no row.
     """
 
     keys: Numbers
@@ -49,14 +49,14 @@ class ProbeKeys:
 
 @attrs.frozen(eq=False)
 class GroupEnds:
-    """First and last row of each group of one block.
+    """First and last row of each group in one block.
 
     Parameters
     ----------
     groups
         Codes of the groups, ascending.
     firsts, lasts
-        Indices of their first and last rows that have a key.
+        Indices of the first and last row of each group among the rows that have a key.
     """
 
     groups: Positions
@@ -65,11 +65,11 @@ class GroupEnds:
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes."""
+        """Size of the arrays in bytes."""
         return 3 * self.groups.nbytes
 
     def outermost(self, codes: Positions, after: bool) -> Positions:
-        """The last (``after``: the first) row of each group, or -1."""
+        """Return the last (``after``: the first) row of each group, or -1 if the block does not hold the group."""
         group, known = group_places(self.groups, codes)
         if not known.any():
             return np.full(len(codes), -1, dtype=np.int64)
@@ -78,22 +78,22 @@ class GroupEnds:
 
 @attrs.frozen(eq=False)
 class BlockIndex:
-    """The rows of one block by group and key.
+    """An index of the rows of one block by group and key.
 
     Parameters
     ----------
     first
         Index of the block's first row that has a key.
     keys
-        Keys that are present, ascending.
+        Keys of the block that are neither missing nor NaN, ascending.
     groups
         Codes of the groups in the block, ascending.
     places
-        ``group * (len(keys) + 1) + row`` of each row with a group, ascending; rows are counted from ``first``. None: all rows are one group.
+        For each row with a group ``group * (len(keys) + 1) + row``, ascending, with rows counted from ``first``. None if all rows are one group.
     edges
-        Where each group's entries in ``places`` start, then their number.
+        Start of each group in ``places``, followed by the length of ``places``.
     rows, codes
-        Rows with a group, ascending, and their groups' codes; empty where all rows are one group.
+        Rows that have a group, ascending, and the codes of their groups; both empty if all rows are one group.
     """
 
     first: int
@@ -106,7 +106,7 @@ class BlockIndex:
 
     @classmethod
     def of(cls, first: int, keys: Numbers, codes: Positions, there: Flags) -> BlockIndex:
-        """The index of rows with these keys and groups; ``there`` tells which rows have a group."""
+        """Return the index of rows with these keys and groups; ``there``: whether each row has a group."""
         rows = np.flatnonzero(there)
         codes = codes if len(rows) == len(there) else codes[rows]
         order = order_of([codes])
@@ -118,18 +118,18 @@ class BlockIndex:
 
     @classmethod
     def ungrouped(cls, first: int, keys: Numbers) -> BlockIndex:
-        """The index of rows that are all in group zero."""
+        """Return the index of rows that are all in group zero."""
         nothing = np.zeros(0, dtype=np.int64)
         return cls(first, keys, np.zeros(min(len(keys), 1), dtype=np.int64), None, np.array([0, len(keys)]), nothing, nothing)
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes."""
+        """Size of the arrays in bytes."""
         arrays = (self.keys, self.groups, self.edges, self.rows, self.codes, *([] if self.places is None else [self.places]))
         return sum(array.nbytes for array in arrays)
 
     def ends(self) -> GroupEnds:
-        """The groups' outermost rows."""
+        """Return the first and last row of each group."""
         if not len(self.groups):
             return GroupEnds(self.groups, self.groups, self.groups)
         if self.places is None:
@@ -138,18 +138,18 @@ class BlockIndex:
         return GroupEnds(self.groups, self.places[self.edges[:-1]] - base, self.places[self.edges[1:] - 1] - base)
 
     def counts(self, keys: Numbers, equal: bool) -> Positions:
-        """How many rows have a smaller key (``equal``: or an equal one)."""
+        """Return how many rows of the block have a smaller key (``equal``: or an equal one)."""
         return search_sorted(self.keys, keys, "right" if equal else "left")
 
     def order(self) -> Positions:
-        """Rows sorted by group, counted from the first."""
+        """Return the rows that have a group sorted by group, counted from ``first``."""
         if self.places is None:
             return np.arange(len(self.keys))
         group = np.repeat(np.arange(len(self.groups)), np.diff(self.edges))
         return self.places - group * (len(self.keys) + 1)
 
     def spans(self, low: Numbers, high: Numbers, codes: Positions) -> tuple[Positions, Positions]:
-        """The range in :meth:`order` of each group's rows with keys between ``low`` and ``high``, both included."""
+        """Return the range in :meth:`order` of the rows of each group with keys between ``low`` and ``high``, both included."""
         starts, stops = self.counts(low, False), self.counts(high, True)
         if self.places is not None:
             (group, starts), (_, stops) = self._located(codes, starts), self._located(codes, stops)
@@ -157,7 +157,7 @@ class BlockIndex:
         return starts, np.maximum(starts, stops)
 
     def nearest(self, keys: Numbers, codes: Positions, after: bool, equal: bool) -> Positions:
-        """The last row before each key in its group (``after``: the first one after it), or -1."""
+        """Return the last row before each key in its group (``after``: the first row after it), or -1; ``equal``: or with an equal key."""
         counts = self.counts(keys, equal != after)
         if self.places is None:
             found = counts - (not after)
@@ -170,7 +170,10 @@ class BlockIndex:
         return np.where(known, self.places[np.where(known, found, 0)] - group * (len(self.keys) + 1) + self.first, -1)
 
     def _located(self, codes: Positions, counts: Positions) -> tuple[Positions, Positions]:
-        """For each code its group's index, or -1, and the position in :attr:`places` behind the group's rows among the first ``counts``."""
+        """Return the index of each code's group, and where the group's rows among the first ``counts`` rows end in :attr:`places`.
+
+        The index is -1 for a group that the block does not hold.
+        """
         assert self.places is not None
         if len(codes) >= SMALL_SORT:
             low, high = np.searchsorted(self.rows, [counts.min(), counts.max()]).tolist()
@@ -180,15 +183,15 @@ class BlockIndex:
         return np.where(known, group, -1), np.searchsorted(self.places, group * (len(self.keys) + 1) + counts)
 
     def _merged(self, codes: Positions, counts: Positions, low: int, high: int) -> tuple[Positions, Positions]:
-        """:meth:`_located` by a merge: probes and rows ``low`` to ``high`` are interleaved, then sorted by group.
+        """Return the result of :meth:`_located` by a merge: probes and rows ``low`` to ``high`` are interleaved, then sorted by group.
 
-        A binary search in a large array misses the cache at each step; a merge reads memory sequentially.
+        A binary search in a large array misses the processor's cache at each step; a merge reads memory sequentially.
         """
         assert self.places is not None
         order = None if bool((counts[1:] >= counts[:-1]).all()) else order_of([counts])
         if order is not None:
             codes, counts = codes[order], counts[order]
-        # If all rows have a group, their indices need no search.
+        # If all rows have a group, their positions are known without a search.
         before = counts - low if len(self.rows) == len(self.keys) else search_sorted(self.rows[low:high], counts, "left")
         probes = np.arange(len(codes)) + before
         passes = np.ones(len(codes) + high - low, dtype=bool)
@@ -200,7 +203,7 @@ class BlockIndex:
         starts = group_starts(merged)
         group, known = group_places(self.groups, merged[starts])
         passed = np.cumsum(passes)
-        # Rows of each group before ``low``, minus the rows of other groups that were passed.
+        # Rows of each group before ``low``, minus all rows that the merge passes before the group.
         first = self.rows[low] if low < len(self.rows) else len(self.keys)
         earlier = np.searchsorted(self.places, group * (len(self.keys) + 1) + first) - (passed[starts] - passes[starts])
         # Both results are packed into one number, so that they are permuted once.
@@ -214,7 +217,7 @@ class BlockIndex:
 
 
 def group_starts(codes: Positions) -> Positions:
-    """Where each run of equal codes starts.
+    """Return the position at which each run of equal codes starts.
 
     Examples
     --------
@@ -225,7 +228,7 @@ def group_starts(codes: Positions) -> Positions:
 
 
 def key_run(column: pa.Array, column_type: ColumnType, as_float: bool = False) -> tuple[Numbers, int]:
-    """The keys of an ascending column (missing first, NaN last) that are neither missing nor NaN, and the row of the first one.
+    """Return the keys of an ascending column that are neither missing (sorted first) nor NaN (sorted last), and the row of the first such key.
 
     Raises
     ------
@@ -241,7 +244,7 @@ def key_run(column: pa.Array, column_type: ColumnType, as_float: bool = False) -
 
 
 def group_places(groups: Positions, codes: Positions) -> tuple[Positions, Flags]:
-    """Position of each code in an ascending array, and whether it is in it."""
+    """Return the position of each code in an ascending array, and whether the array holds the code (if not, the position has no meaning)."""
     if not len(groups):
         return np.zeros(len(codes), dtype=np.int64), np.zeros(len(codes), dtype=bool)
     places = np.minimum(np.searchsorted(groups, codes), len(groups) - 1)
@@ -250,20 +253,20 @@ def group_places(groups: Positions, codes: Positions) -> tuple[Positions, Flags]
 
 @attrs.define(eq=False)
 class KeySearch:
-    """Search for nearest rows in a source that is in ascending order of a key column.
+    """Search for the nearest rows in a source that is in ascending order of a key column.
 
     Parameters
     ----------
     lookup
-        The source.
+        Lookup over the source.
     on
         Position of the key column.
     by
-        Positions of the columns that make the groups.
+        Positions of the columns whose values define the groups.
     groups
-        Codes of the groups, shared by the source and the probes.
+        Codes of the groups, assigned to source rows and probes alike.
     as_float
-        Compare int keys as floats.
+        Whether to compare int keys as floats.
     """
 
     lookup: Lookup
@@ -275,18 +278,18 @@ class KeySearch:
     _ends: LruCache = attrs.field(factory=lambda: LruCache(INDEX_BYTES))
 
     def nearest(self, probes: ProbeKeys, after: bool, equal: bool, reach: int | float | None) -> Positions:
-        """The last row before each key (``after``: the first one after it), -1 where there is none.
+        """Return the index of the last row before each key (``after``: the first one after it), -1 where there is none.
 
         Parameters
         ----------
         probes
-            Keys and groups.
+            Keys and groups to search for.
         after
-            Direction.
+            Whether to search forwards instead of backwards.
         equal
-            Whether rows with an equal key count.
+            Whether a row with an equal key is a match.
         reach
-            Maximum distance; None: any. It limits the search, but rows further away may be returned too.
+            Maximum distance between keys; None: any. It only ends the search early: rows further away may be returned.
         """
         result = np.full(len(probes.keys), -1, dtype=np.int64)
         blocks = self.lookup.fences(self.on, self.as_float).last_block_from(probes.keys, equal != after)
@@ -303,12 +306,12 @@ class KeySearch:
         return result
 
     def _further(self, probes: ProbeKeys, rows: Positions, blocks: Positions, after: bool, reach: int | float | None) -> Positions:
-        """Results from further blocks, which depend only on the group and the block where the walk starts."""
+        """Search the blocks beyond the first one. The result depends only on the group and on the block where the search starts."""
         keys, codes = probes.keys[rows], probes.codes[rows]
         order = np.lexsort((keys, codes, blocks))
         new = (codes[order][1:] != codes[order][:-1]) | (blocks[order][1:] != blocks[order][:-1])
         heads = np.concatenate([[True], new])
-        # Probes with the same group and block share a walk, led by the key that may reach furthest: the smallest backwards, the largest forwards.
+        # Probes with the same group and block share one search, for the key that can reach furthest: the smallest backwards, the largest forwards.
         leaders = order[np.concatenate([new, [True]])] if after else order[heads]
         found = self._walk(codes[leaders], blocks[leaders], keys[leaders], after, reach)
         result = np.empty(len(rows), dtype=np.int64)
@@ -316,7 +319,7 @@ class KeySearch:
         return result
 
     def _walk(self, codes: Positions, blocks: Positions, keys: Numbers, after: bool, reach: int | float | None) -> Positions:
-        """The outermost row of each group in the next block that holds the group, starting beyond the given blocks."""
+        """Return the last (``after``: the first) row of each group in the nearest block beyond ``blocks`` that holds the group, or -1."""
         result = np.full(len(codes), -1, dtype=np.int64)
         step = 1 if after else -1
         current = blocks + step
@@ -332,10 +335,10 @@ class KeySearch:
         return result
 
     def _in_reach(self, walkers: Positions, current: Positions, keys: Numbers, after: bool, reach: int | float | None) -> Positions:
-        """The walkers whose current block exists and may hold keys within reach."""
+        """Return the searches whose current block exists and may hold keys within ``reach``."""
         fences = self.lookup.fences(self.on, self.as_float)
         walkers = walkers[(current[walkers] >= 0) & (current[walkers] < self.lookup.block_count)]
-        # Keys of a block lie between its own fence and that of the next block.
+        # Keys of a block lie between the fence key of the block and that of the next block.
         edges = current[walkers] + (0 if after else 1) - fences.missing
         if not after:
             walkers, edges = walkers[edges >= 0], edges[edges >= 0]
@@ -347,7 +350,7 @@ class KeySearch:
         return walkers[near | ~known]
 
     def index(self, number: int) -> BlockIndex:
-        """The index of a block."""
+        """Return the index of the rows of a block, from the cache if possible."""
         found: BlockIndex | None = self._indexes.get(number)
         if found is None:
             found = self._built(number)
@@ -373,7 +376,7 @@ class KeySearch:
 
 
 def by_block(blocks: Positions, rows: Positions) -> Iterator[tuple[int, Positions | slice]]:
-    """The rows that belong to each block, block by block; consecutive rows as a slice, which copies nothing.
+    """Yield each block that occurs with the rows that belong to it; consecutive rows as a slice, which copies nothing.
 
     Examples
     --------
@@ -386,12 +389,12 @@ def by_block(blocks: Positions, rows: Positions) -> Iterator[tuple[int, Position
         chosen = blocks[rows]
     for start, stop in runs(chosen):
         part = rows[start:stop]
-        # Strictly ascending rows are consecutive if first and last are that far apart.
+        # Strictly ascending rows are consecutive if the last minus the first is their number minus one.
         is_whole = part[-1] - part[0] == len(part) - 1 and bool((part[1:] > part[:-1]).all())
         yield int(chosen[start]), slice(int(part[0]), int(part[-1]) + 1) if is_whole else part
 
 
-# Order of a column, for operators that need their input sorted by a key.
+# The order of a column, for operators that need their input sorted by a key.
 
 
 def known_ascending(node: PlannerNode, position: int) -> bool:
@@ -407,12 +410,15 @@ def known_ascending(node: PlannerNode, position: int) -> bool:
 
 
 def ascending_by(node: PlannerNode, position: int) -> PlannerNode:
-    """Return the rows in ascending order of a column: the node itself where that is known, otherwise sorted (ties keep their order)."""
+    """Return the rows in ascending order of a column: the node itself if it is known to be in that order, otherwise a stable sort of it."""
     return node if known_ascending(node, position) else sort_rows(node, [(position, True)])
 
 
 def first_row_out_of_order(node: PlannerNode, position: int, ascending: bool = True) -> int | None:
-    """Return the index of the first row whose value comes before the one above it, if the column is one of a source known not to be in order."""
+    """Return the index of the first row whose value should come before that of the row above it.
+
+    The result is None if the column does not come directly from a source whose statistics say that it is not in order.
+    """
     while isinstance(operator := node.operator, (Project, Zip)):
         if isinstance(operator, Project):
             node, position = node.inputs[0], operator.positions[position]

@@ -1,4 +1,4 @@
-"""Keys as numbers, which lookups compare, and codes for groups of rows."""
+"""Conversion of key columns to numbers that can be compared, and codes for groups of rows."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ Numbers = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 
-# Codes of two columns are packed into one 64-bit number.
+# Codes of two columns, this many bits each, are packed into one 64-bit number.
 CODE_BITS = 31
-# Wide enough for any sum of two 64-bit numbers.
+# The Spark type that holds any sum of two 64-bit integers.
 WIDE = "decimal(38,0)"
 KEY_KINDS = ("int", "float", "datetime")
 
 
 def key_numbers(column: pa.Array, column_type: ColumnType, as_float: bool = False) -> tuple[Numbers, Flags]:
-    """Return the values of a key column as numbers that compare as the keys do, and which of them are neither missing nor NaN.
+    """Return the values of a key column as numbers in the same order, and which of the values are neither missing nor NaN.
 
-    Date-times become microseconds of their instants. A value that is not there is some number.
+    Date-times become microseconds since the epoch (UTC). The number of a missing value has no meaning.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def key_numbers(column: pa.Array, column_type: ColumnType, as_float: bool = Fals
 
 
 def key_column(column: Column, column_type: ColumnType, as_float: bool = False) -> Column:
-    """Return the Spark column of :func:`key_numbers`: missing where the key is missing or NaN."""
+    """Return a Spark column with the numbers of :func:`key_numbers`; null where the key is missing or NaN."""
     from pyspark.sql import functions as F
 
     if column_type.kind == DATETIME_KIND:
@@ -64,19 +64,19 @@ def key_column(column: Column, column_type: ColumnType, as_float: bool = False) 
 
 
 def distance_column(distance: int | float, spark_type: str) -> Column:
-    """Return a constant Spark column of a distance between keys: no two ints are further apart than ``2**64``."""
+    """Return a constant Spark column with a distance between keys; if it is not a double, at most ``2**64``, the largest difference of two ints."""
     from pyspark.sql import functions as F
 
     return F.lit(float(distance) if spark_type == "double" else str(min(int(distance), 2**64))).cast(spark_type)
 
 
 def check_keys(left: ColumnType, right: ColumnType, what: str = "keys") -> None:
-    """Refuse keys that cannot be searched by, or not be compared with each other.
+    """Check that two key columns can be searched and compared with each other.
 
     Raises
     ------
     SchemaError
-        If a key is not an int, float or datetime, if the kinds differ, or if only one of two date-times has an offset.
+        If a key is not an int, float or datetime, if only one of them is a datetime, or if only one of two date-times has an offset.
     """
     for column_type in (left, right):
         if column_type.kind not in KEY_KINDS:
@@ -88,12 +88,12 @@ def check_keys(left: ColumnType, right: ColumnType, what: str = "keys") -> None:
 
 
 def check_distances(*distances: int | float | None) -> None:
-    """Refuse distances between keys that are negative, or no numbers.
+    """Check that distances between keys are neither negative nor NaN; None is allowed.
 
     Raises
     ------
     SchemaError
-        If one is.
+        If a distance is negative or NaN.
     """
     for distance in distances:
         if distance is not None and not distance >= 0:
@@ -101,12 +101,12 @@ def check_distances(*distances: int | float | None) -> None:
 
 
 def compare_as_float(left: ColumnType, right: ColumnType) -> bool:
-    """Return whether an int key meets a float key."""
+    """Return whether the kinds of two numeric keys differ (int and float), so that they must be compared as floats."""
     return left.kind != right.kind
 
 
 def distances(above: Numbers, below: Numbers) -> Numbers:
-    """Return ``above - below`` for numbers with ``below <= above``; of ints as unsigned numbers, which cannot overflow.
+    """Return ``above - below`` for numbers with ``below <= above``; for ints as unsigned numbers, which cannot overflow.
 
     Examples
     --------
@@ -121,16 +121,16 @@ def distances(above: Numbers, below: Numbers) -> Numbers:
 
 @attrs.define(eq=False)
 class GroupCodes:
-    """Encodes the values of some columns as codes: equal values get equal codes, in all chunks.
+    """Assigns an integer code to the values of some columns: equal values get equal codes in all chunks.
 
-    A single int column is its own code. Other values get codes in order of first appearance.
+    The value of a single int column is used as its code (unless ``keep_missing``). Other values get codes in order of first appearance.
 
     Parameters
     ----------
     types
-        Types of the columns; without columns all rows are one group.
+        Types of the columns. Without columns all rows are one group.
     keep_missing
-        Missing values are a value like any other; otherwise rows with one belong to no group.
+        Whether a missing value is a value like any other; otherwise rows with a missing value belong to no group.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class GroupCodes:
     _seen: list[dict[Hashable, int]] = attrs.field(factory=list)
 
     def of(self, columns: Sequence[pa.Array], rows: int) -> tuple[Positions, Flags]:
-        """Return the code of each row, and which rows belong to a group."""
+        """Return the code of each row, and whether each row belongs to a group."""
         if not columns:
             return np.zeros(rows, dtype=np.int64), np.ones(rows, dtype=bool)
         if len(columns) == 1 and self.types[0] == INT and not self.keep_missing:

@@ -1,4 +1,4 @@
-"""Lookup of a source's rows by index and by key, in bounded memory: only blocks that can match are read."""
+"""Reading rows of a source by index, and finding blocks by key, with bounded memory: only blocks that can match are read."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from sframe_spark.storage.manifest.physical_types import order_column
 from sframe_spark.storage.parquet.footer import segment_footer
 from sframe_spark.storage.segments.reader import coalesced_segments
 
-# Blocks: the rows that a lookup reads at a time.
+# A block is the unit that a lookup reads and caches.
 
-# Rows of a block that is not a row group.
+# Rows per block of a source without segments, and the most rows of several segments combined into one block.
 BLOCK_ROWS = 131_072
-# Limits of a block of several segments: each segment is a file to open, and neighbouring tasks may need the same block.
+# Limits of a block that combines several segments. Each segment is a file to open, and parallel tasks may each read the same block.
 MAX_BLOCK_BYTES = 32 * 1024 * 1024
 MAX_BLOCK_SEGMENTS = 64
-# Larger row groups, which only other writers make, are divided.
+# Row groups larger than this many bytes are divided into several blocks. Only files of other writers have them.
 LARGEST_BLOCK_BYTES = 128 * 1024 * 1024
 
 
 @attrs.frozen(eq=False)
 class RowBlock:
-    """Consecutive rows of a source.
+    """A block: consecutive rows of a source that a lookup reads together.
 
     Parameters
     ----------
     start
         Index of the first row.
     entry
-        The segment that it starts in; None for sources without segments.
+        The segment in which the block starts; None for sources without segments.
     group
-        The row group at which it starts; None if it starts within one.
+        Index of the row group whose first row starts the block; None if the block starts inside a row group, or the source has no segments.
     segments
         Number of segments in the block.
     """
@@ -63,8 +63,8 @@ class RowBlock:
 def blocks_of(source: Source) -> tuple[RowBlock, ...]:
     """Divide the rows of a source into blocks.
 
-    Blocks of stored segments are row groups. Short segments, each of which is one row group by its manifest, are combined, without opening their
-    files.
+    A block of a stored segment is one row group, or a part of a very large one. Short segments that hold one row group each according to the
+    manifest are combined into one block, without opening their files.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
 
 
 def _row_groups(source: SegmentSource, entry: SegmentEntry, offset: int) -> Iterator[RowBlock]:
-    """The row groups of a segment that hold rows of a source, divided where they are too large for one block."""
+    """Yield a block for each row group of a segment that holds rows of the source; a row group that is too large is divided into several blocks."""
     starts = segment_footer(source.manifest, entry).starts
     for group, (low, high) in enumerate(itertools.pairwise(starts)):
         first, parts = offset + low - source.start, 1
@@ -103,9 +103,9 @@ def _row_groups(source: SegmentSource, entry: SegmentEntry, offset: int) -> Iter
 
 
 def first_keys(source: Source, blocks: Sequence[RowBlock], column: int) -> list[tuple[bool, Any]]:
-    """The first key of each block of a source sorted by a column, or a key before it, from statistics.
+    """Return a lower bound of the keys in each block of a source that is sorted by a column, without reading rows.
 
-    Each is a pair: whether the key is known, and the key (None: missing).
+    Each result is a pair: whether a bound is known, and the bound, usually the first key of the block (None: the first key is missing).
     """
     if not isinstance(source, SegmentSource) or source.manifest.column_names_in_files is not None:
         # Files of other writers may hold the column in another type, and their bounds may be truncated.
@@ -120,7 +120,7 @@ def _first_key(manifest: Manifest, block: RowBlock, position: int) -> tuple[bool
         return False, None
     if not group and len(entry.columns) > position and entry.columns[position].edges_known:
         first = entry.columns[position].first
-        # NaN as a first value tells nothing: it sorts last, whichever row holds it.
+        # NaN as the recorded first value says nothing about the first row: NaN sorts last.
         return (True, first) if first == first else (False, None)
     chunk = segment_footer(manifest, entry).metadata.row_group(group)
     name = order_column(manifest.file_name(position), manifest.types[position])
@@ -133,7 +133,7 @@ def _first_key(manifest: Manifest, block: RowBlock, position: int) -> tuple[bool
     return known, statistics.min_raw if known else None
 
 
-# Cached block columns take at most this many bytes, or this share of the memory for work: each thread has a cache of its own.
+# Limit of cached block columns: so many bytes, or one part in SHARE_OF_WORK of the memory for work if that is less. Each thread has its own cache.
 CACHE_BYTES, SHARE_OF_WORK = 128 * 1024 * 1024, 8
 
 OUT_OF_ORDER = "rows that are looked up are not in ascending order of the key; if assume_sorted() said so without a check, it is not true"
@@ -143,12 +143,12 @@ Value = TypeVar("Value")
 
 @attrs.frozen(eq=False)
 class Fences:
-    """Fence keys of a source sorted by key: no key of block *b* is below ``keys[b - missing]``.
+    """Keys at the starts of the blocks of a source sorted by key: no key of block *b* is below ``keys[b - missing]``.
 
     Parameters
     ----------
     keys
-        Keys at the start of the blocks after the first ``missing`` ones, NaN last.
+        Lower bounds of the keys of each block, without the first ``missing`` blocks; ascending, NaN last.
     missing
         Number of leading blocks that start with a missing key.
     """
@@ -157,13 +157,13 @@ class Fences:
     missing: int
 
     def last_block_from(self, keys: Numbers, including: bool) -> Positions:
-        """For each key, the last block that starts before it (``including``: or with it); -1 if there is none."""
+        """Return for each key the last block that starts with a smaller key (``including``: or an equal one); -1 if there is none."""
         return search_sorted(self.keys, keys, "right" if including else "left") + (self.missing - 1)
 
 
 @attrs.define(eq=False)
 class LruCache:
-    """A least-recently-used cache with a size limit, which the values of the family put last may exceed together.
+    """A least-recently-used cache with a size limit. Values that were put with the same family as the latest may together exceed the limit.
 
     Examples
     --------
@@ -183,7 +183,7 @@ class LruCache:
     _values: OrderedDict[Hashable, tuple[Any, int, Hashable]] = attrs.field(factory=OrderedDict)
 
     def get(self, key: Hashable) -> Any:
-        """The value, or None if it is not cached."""
+        """Return the cached value and mark it as used; None if it is not cached."""
         found = self._values.get(key)
         if found is None:
             return None
@@ -191,7 +191,7 @@ class LruCache:
         return found[0]
 
     def put(self, key: Hashable, value: Any, size: int, family: Hashable = None) -> None:
-        """Cache a value; least recently used ones are evicted beyond the size limit, but none of the same family."""
+        """Cache a value. Above the size limit the least recently used values of other families are evicted, never those of ``family``."""
         family = key if family is None else family
         replaced = self._values.pop(key, None)
         self._values[key] = (value, size, family)
@@ -207,16 +207,16 @@ class LruCache:
 class Lookup:
     """A source whose rows are read by index, or found by key if the source is sorted by a column.
 
-    Columns of a block are read as a whole and cached while memory allows.
+    Whole columns of a block are read and cached, up to the cache limit.
 
     Parameters
     ----------
     source
-        The source.
+        The source to read.
     blocks
-        Its blocks.
+        Blocks of the source.
     starts
-        Index of the first row of each block, then the number of rows.
+        Index of the first row of each block, followed by the number of rows of the source.
     blocks_read
         Number of block reads so far.
 
@@ -240,24 +240,24 @@ class Lookup:
 
     @classmethod
     def of(cls, source: Source) -> Lookup:
-        """A lookup over a source."""
+        """Return a lookup over the rows of a source."""
         blocks = blocks_of(source)
         return cls(source, blocks, np.array([*(block.start for block in blocks), source.row_count] if blocks else [0], dtype=np.int64))
 
     @classmethod
     def of_rows(cls, rows: Chunk, schema: Schema) -> Lookup:
-        """A lookup over rows in memory: nothing is read or copied, so its cache limit does not depend on free memory."""
+        """Return a lookup over rows in memory. Nothing is read or copied, so the cache limit does not depend on free memory."""
         source = MemorySource.of(rows, schema)
         return cls(source, blocks := blocks_of(source), np.array([*(block.start for block in blocks), rows.rows]), columns=LruCache(CACHE_BYTES))
 
     @cached_property
     def schema(self) -> Schema:
-        """Types of the source's columns."""
+        """Types of the columns of the source."""
         return self.source.infer_type(())
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Number of rows of the source."""
         return int(self.starts[-1])
 
     @property
@@ -266,22 +266,22 @@ class Lookup:
         return len(self.starts) - 1
 
     def for_reader(self) -> Lookup:
-        """The same blocks and cache, with separate notes: an equal operator may look up another input."""
+        """Return a lookup with the same blocks and cache but without notes: an equal operator may search another input."""
         return attrs.evolve(self, notes={})
 
     def note(self, owner: Hashable, build: Callable[[], Value]) -> Value:
-        """A value that an operator reuses between the batches of one task, built on first use."""
+        """Return a value that an operator reuses between the batches of one task; ``build`` makes it on first use."""
         if owner not in self._notes:
             self._notes[owner] = build()
         found: Value = self._notes[owner]
         return found
 
     def block(self, number: int, columns: Sequence[int]) -> Chunk:
-        """Some columns of a block; those that are not cached are read in one go."""
+        """Return some columns of a block; those that are not cached are read together."""
         found = {column: self._columns.get((number, column)) for column in columns}
         unread = [column for column, values in found.items() if values is None]
         if unread and self.blocks[number].segments > 1:
-            # Opening many files dominates: one column takes about as long to read as all.
+            # Opening many files takes most of the time: reading one column takes about as long as reading all.
             unread += [column for column in range(len(self.schema)) if column not in found and self._columns.get((number, column)) is None]
         if unread:
             found.update(zip(unread, self._read(number, unread), strict=True))
@@ -294,12 +294,12 @@ class Lookup:
         self.blocks_read += 1
         arrays = list(chunk.columns) if narrowed is not None else [chunk.columns[column] for column in columns]
         for column, values in zip(columns, arrays, strict=True):
-            # The columns of one block are a family: a block beyond the cache limit is not read again for each batch.
+            # The columns of one block are one family, so that even a block larger than the cache limit stays cached for the next batch.
             self._columns.put((number, column), values, values.nbytes, number)
         return arrays
 
     def read(self, start: int, stop: int, columns: Sequence[int] | None = None) -> Chunk:
-        """Rows ``start`` (inclusive) to ``stop`` (exclusive) of some columns (default: all), through the block cache."""
+        """Return rows ``start`` (inclusive) to ``stop`` (exclusive) of some columns (default: all), read through the block cache."""
         chosen = range(len(self.schema)) if columns is None else columns
         parts = []
         number = max(int(np.searchsorted(self.starts, start, side="right")) - 1, 0)
@@ -310,16 +310,16 @@ class Lookup:
         return concatenate(parts, tuple(self.schema[column] for column in chosen))
 
     def next_rows(self, start: int, stop: int) -> Chunk:
-        """Rows of all columns, for sequential reads: each row is decoded once and no block is cached."""
+        """Return rows ``start`` to ``stop`` with all columns, for sequential reads: each row is decoded once and no block is cached."""
         return self.note("reader", lambda: self.source.reader(0)).read(start, stop)
 
     def take(self, positions: Positions, columns: Sequence[int]) -> Chunk:
-        """Rows by index, in the order of ``positions``; a row of missing values for each -1."""
+        """Return the rows at some indices, in the order of ``positions``; for each -1 a row of missing values."""
         found = positions >= 0
         if not found.any():
             return Chunk(tuple(pa.nulls(len(positions), self.schema[column].physical) for column in columns), len(positions))
         numbers = search_sorted(self.starts, positions, "right") - 1
-        # -1 is given the block of the index before it, so that ascending indices stay ascending.
+        # An index of -1 gets the block of the index before it, so that block numbers of ascending indices stay ascending.
         numbers = numbers if found.all() else filled_forward(numbers, found)
         order = None if bool((numbers[1:] >= numbers[:-1]).all()) else order_of([numbers])
         if order is not None:
@@ -339,7 +339,7 @@ class Lookup:
         return Chunk(tuple(column.take(places) for column in block.columns), len(positions))
 
     def uneven_bytes(self, positions: Positions, columns: Sequence[int]) -> Positions:
-        """Estimated bytes of rows by index in variable-width columns; 0 for each -1."""
+        """Estimate the bytes that rows take in columns of variable width, for each row index; 0 for an index of -1."""
         sizes = np.zeros(len(positions), dtype=np.int64)
         numbers = np.where(positions >= 0, np.searchsorted(self.starts, positions, side="right") - 1, -1)
         for number in np.unique(numbers[numbers >= 0]) if columns else ():
@@ -348,12 +348,12 @@ class Lookup:
         return sizes
 
     def fences(self, column: int, as_float: bool = False) -> Fences:
-        """Keys at the starts of the blocks; the source must be in ascending order of the column.
+        """Return the keys at the starts of the blocks; the source must be in ascending order of the column.
 
         Raises
         ------
         PlanInvariantError
-            If the blocks show that it is not.
+            If these keys are not in ascending order (missing first, NaN last).
         """
         found = self._fences.get((column, as_float))
         if found is None:
@@ -363,7 +363,7 @@ class Lookup:
             if None in firsts[missing:]:
                 raise PlanInvariantError(OUT_OF_ORDER)
             keys = np.array(firsts[missing:], dtype=np.float64 if is_float else np.int64)
-            # NaN comes last; comparisons with it are false.
+            # NaN must come last. Comparisons with NaN are false, so NaN needs a test of its own.
             if bool((keys[1:] < keys[:-1]).any() or (np.isnan(keys[:-1]) & ~np.isnan(keys[1:])).any()):
                 raise PlanInvariantError(OUT_OF_ORDER)
             found = Fences(keys, missing)
@@ -371,7 +371,7 @@ class Lookup:
         return found
 
     def _first(self, number: int, column: int, stored: tuple[bool, Any]) -> Any:
-        """The first key of a block, from statistics or else read from the row; None if it is missing."""
+        """Return the first key of a block: from statistics if known, otherwise read from the first row; None if the key is missing."""
         known, value = stored
         if known:
             return value
@@ -383,12 +383,12 @@ class Lookup:
 
 
 def as_lookup(rows: Any, schema: Schema) -> Lookup:
-    """The lookup that the runner passes to a kernel, or one over the rows of a chunk."""
+    """Return ``rows`` if it is a lookup already, otherwise a lookup over the rows of a chunk."""
     return rows if isinstance(rows, Lookup) else Lookup.of_rows(rows, schema)
 
 
 def runs(numbers: Positions) -> list[tuple[int, int]]:
-    """Start and end of each run of equal numbers.
+    """Return start and end (exclusive) of each run of equal numbers.
 
     Examples
     --------
@@ -402,7 +402,7 @@ def runs(numbers: Positions) -> list[tuple[int, int]]:
 
 
 def filled_forward(numbers: Positions, valid: np.ndarray[Any, Any]) -> Positions:
-    """Each number that is not valid replaced by the last valid one before it, or the first valid one.
+    """Replace each number that is not valid by the last valid one before it, or by the first valid one if none is before it.
 
     Examples
     --------
