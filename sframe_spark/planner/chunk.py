@@ -1,4 +1,4 @@
-"""Chunk: consecutive rows as Arrow arrays, which kernels take and give; ChunkedRows: several chunks read as one."""
+"""Chunk: consecutive rows as Arrow arrays, the input and output of kernels; ChunkedRows: several chunks read as one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sframe_spark.values.arrow_layouts import MAX_BYTES, in_one_array, stream_of
 
 Item = TypeVar("Item")
 
-# Arrow's offsets into strings and lists have 32 bits.
+# Arrow's offsets into strings and lists have 32 bits, which limits the bytes of one array.
 MAX_BYTES_OF_ARRAY = MAX_BYTES
 
 
 @attrs.frozen(eq=False)
 class Chunk:
-    """Columns by position, and the number of rows, which is known even without a column.
+    """Consecutive rows as one Arrow array per column. The number of rows is known even if there is no column.
 
     ``remembered`` caches facts that follow from the values and are costly to compute.
 
@@ -38,7 +38,7 @@ class Chunk:
 
     @classmethod
     def of(cls, columns: Sequence[pa.Array]) -> Chunk:
-        """A chunk of at least one column.
+        """Return a chunk of some columns, at least one.
 
         Examples
         --------
@@ -49,7 +49,7 @@ class Chunk:
 
     @classmethod
     def empty(cls, schema: Schema) -> Chunk:
-        """A chunk without rows.
+        """Return a chunk without rows.
 
         Examples
         --------
@@ -61,7 +61,7 @@ class Chunk:
 
     @classmethod
     def from_table(cls, table: pa.Table) -> Chunk:
-        """All rows of a table.
+        """Return a chunk with all rows of an Arrow table.
 
         Examples
         --------
@@ -71,7 +71,7 @@ class Chunk:
         return cls(tuple(combine(column) for column in table.columns), table.num_rows)
 
     def slice(self, start: int, stop: int) -> Chunk:
-        """Rows ``start`` (inclusive) to ``stop`` (exclusive), without copying.
+        """Return rows ``start`` (inclusive) to ``stop`` (exclusive), without copying.
 
         Examples
         --------
@@ -85,7 +85,7 @@ class Chunk:
         return Chunk(tuple(column.slice(start, stop - start) for column in self.columns), stop - start)
 
     def select(self, positions: Sequence[int]) -> Chunk:
-        """The columns at these positions, in this order.
+        """Return the columns at these positions, in this order.
 
         Examples
         --------
@@ -95,7 +95,7 @@ class Chunk:
         return Chunk(tuple(self.columns[position] for position in positions), self.rows)
 
     def take(self, mask: pa.Array) -> Chunk:
-        """Rows where a boolean array is true.
+        """Return the rows where a boolean array is true.
 
         Examples
         --------
@@ -108,7 +108,7 @@ class Chunk:
 
     @property
     def size(self) -> int:
-        """Bytes of the rows, without unused parts of their buffers."""
+        """Bytes of the rows, without the parts of Arrow buffers that lie outside of the rows."""
         return sum(column.nbytes for column in self.columns)
 
     @property
@@ -117,11 +117,11 @@ class Chunk:
         return [column.type for column in self.columns]
 
     def column(self, position: int, start: int, stop: int) -> pa.Array:
-        """One column of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying."""
+        """Return one column of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying."""
         return self.columns[position].slice(start, stop - start)
 
     def between(self, start: int, stop: int, positions: Sequence[int] | None = None) -> Chunk:
-        """Some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying.
+        """Return some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying.
 
         Examples
         --------
@@ -131,15 +131,15 @@ class Chunk:
         return (self if positions is None else self.select(positions)).slice(start, stop)
 
     def chunks_between(self, start: int, stop: int, positions: Sequence[int]) -> Iterator[Chunk]:
-        """The same rows as one chunk; the counterpart of :meth:`ChunkedRows.chunks_between`."""
+        """Yield the same rows in one chunk; the counterpart of :meth:`ChunkedRows.chunks_between`."""
         yield self.between(start, stop, positions)
 
     def end_of_chunk(self, start: int, stop: int) -> int:
-        """``stop``; the counterpart of :meth:`ChunkedRows.end_of_chunk`."""
+        """Return ``stop``; the counterpart of :meth:`ChunkedRows.end_of_chunk`."""
         return stop
 
     def rows_at(self, indices: np.ndarray) -> Chunk:
-        """Rows by index, in the given order; the chunk itself if these are all its rows in order.
+        """Return the rows at some indices, in the given order; the chunk itself if these are all its rows in order.
 
         Examples
         --------
@@ -152,7 +152,7 @@ class Chunk:
         return Chunk(tuple(column.take(taken) for column in self.columns), len(indices))
 
     def to_table(self) -> pa.Table:
-        """As an Arrow table with columns ``c0..cn``.
+        """Return the rows as an Arrow table with columns ``c0``, ``c1`` and so on.
 
         Examples
         --------
@@ -163,17 +163,17 @@ class Chunk:
 
 
 def to_stream(chunks: Iterable[Chunk], options: pa.ipc.IpcWriteOptions | None = None) -> pa.Buffer:
-    """The rows of one or more chunks as an Arrow IPC stream: a pickled slice of an array would include the whole buffers."""
+    """Return the rows of one or more chunks as an Arrow IPC stream. (A pickled slice of an array would include whole buffers.)"""
     return stream_of((chunk.to_table() for chunk in chunks), options)
 
 
 def from_stream(stream: bytes | pa.Buffer) -> Chunk:
-    """The rows of an Arrow stream."""
+    """Return the rows of an Arrow IPC stream as a chunk."""
     return Chunk.from_table(table_of(stream))
 
 
 def column_names(width: int) -> list[str]:
-    """Engine names of columns by position: ``c0``, ``c1`` and so on.
+    """Return the engine's names of columns by position: ``c0``, ``c1`` and so on.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def column_names(width: int) -> list[str]:
 
 
 def combine(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """One contiguous array from a possibly chunked one."""
+    """Return one contiguous array with the values of a possibly chunked one."""
     if isinstance(column, pa.ChunkedArray):
         if column.num_chunks == 1:
             return column.chunk(0)
@@ -193,14 +193,14 @@ def combine(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def joined(first: Chunk, second: Chunk) -> Chunk:
-    """The concatenated rows of two chunks with the same columns."""
+    """Return the rows of two chunks with the same columns, the first before the second."""
     if not first.rows or not second.rows:
         return first if first.rows else second
     return stacked([first, second])
 
 
 def stacked(chunks: list[Chunk]) -> Chunk:
-    """The concatenated rows of a non-empty list of chunks with the same columns; empties the list.
+    """Return the rows of one or more chunks with the same columns, one after another, and empty the list.
 
     If nothing else refers to the chunks, at most one column at a time is in memory twice.
     """
@@ -210,7 +210,7 @@ def stacked(chunks: list[Chunk]) -> Chunk:
 
 
 def concatenate(chunks: Iterable[Chunk], schema: Schema) -> Chunk:
-    """The concatenated rows of any number of chunks; see :func:`stacked` for the memory it takes.
+    """Return the rows of any number of chunks, one after another; see :func:`stacked` for the memory that this takes.
 
     Examples
     --------
@@ -232,9 +232,9 @@ def drained(items: list[Item]) -> Iterator[Item]:
         yield items.pop(0)
 
 
-# Shorter chunks are joined with their neighbours: every chunk costs something, whoever iterates over them.
+# Shorter chunks are joined with their neighbours, because each chunk has a fixed cost for everything that iterates over chunks.
 MIN_CHUNK_ROWS = 32_768
-# A slice keeps the whole arrays alive: it is copied if these take more than so many times its own bytes.
+# A slice keeps its whole array in memory: it is copied if the array takes more than so many times the bytes of the slice.
 MAX_BUFFER_RATIO = 4
 
 
@@ -260,7 +260,7 @@ class ChunkedRows:
 
     chunks: tuple[Chunk, ...]
     remembered: dict[str, Any] = attrs.field(factory=dict, repr=False, kw_only=True)
-    # Index of the first row of each chunk, then the number of all rows.
+    # Index of the first row of each chunk, followed by the number of all rows.
     starts: tuple[int, ...] = attrs.field(init=False, repr=False)
 
     @starts.default
@@ -279,20 +279,20 @@ class ChunkedRows:
 
     @property
     def size(self) -> int:
-        """Bytes of the rows."""
+        """Bytes of the rows, as :attr:`Chunk.size`."""
         return sum(chunk.size for chunk in self.chunks)
 
     def select(self, positions: Sequence[int]) -> ChunkedRows:
-        """The columns at these positions, in this order."""
+        """Return the columns at these positions, in this order."""
         return ChunkedRows(tuple(chunk.select(positions) for chunk in self.chunks))
 
     def column(self, position: int, start: int, stop: int) -> pa.ChunkedArray:
-        """One column of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying."""
+        """Return one column of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying."""
         arrays = [chunk.columns[0] for chunk in self.chunks_between(start, stop, [position])]
         return pa.chunked_array(arrays, self.types[position])
 
     def chunks_between(self, start: int, stop: int, positions: Sequence[int]) -> Iterator[Chunk]:
-        """Some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), chunk by chunk, without copying."""
+        """Yield some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), chunk by chunk, without copying."""
         start, stop = max(0, start), min(stop, self.rows)
         index = bisect.bisect_right(self.starts, start) - 1
         while start < stop:
@@ -302,7 +302,7 @@ class ChunkedRows:
             start = self.starts[index]
 
     def between(self, start: int, stop: int, positions: Sequence[int] | None = None) -> Chunk:
-        """Some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), each in one array."""
+        """Return some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), each column in one array."""
         positions = range(len(self.types)) if positions is None else positions
         chunks = list(self.chunks_between(start, stop, positions))
         if len(chunks) > 1:
@@ -310,9 +310,9 @@ class ChunkedRows:
         return chunks[0] if chunks else self.chunks[0].select(positions).slice(0, 0)
 
     def end_of_chunk(self, start: int, stop: int) -> int:
-        """The end, at most ``stop``, of a range of rows from ``start`` that can be read with little copying.
+        """Return the end, at most ``stop``, of a range of rows from ``start`` that can be read with little copying.
 
-        It is the end of the first chunk, or, if that leaves too few rows, of the last whole chunk before ``stop``.
+        That is the end of the chunk that holds ``start``, or, if too few rows are left in it, the end of the last whole chunk before ``stop``.
         """
         index = bisect.bisect_right(self.starts, start)
         if self.starts[index] - start < MIN_CHUNK_ROWS:
@@ -321,7 +321,7 @@ class ChunkedRows:
 
 
 def coalesce_chunks(chunks: Iterable[Chunk], schema: Schema) -> Chunk | ChunkedRows:
-    """The rows of chunks, short chunks joined with their neighbours and others unchanged; a single chunk if only one is left.
+    """Return the rows of some chunks with short chunks joined to their neighbours; a single chunk if only one is left.
 
     Examples
     --------
@@ -334,7 +334,7 @@ def coalesce_chunks(chunks: Iterable[Chunk], schema: Schema) -> Chunk | ChunkedR
 
 
 def aligned(columns: Sequence[Sequence[pa.Array]], schema: Schema) -> Chunk | ChunkedRows:
-    """Rows whose columns are each split into arrays at different row indices.
+    """Return rows from columns that are each split into arrays at different row indices.
 
     Examples
     --------
@@ -346,7 +346,7 @@ def aligned(columns: Sequence[Sequence[pa.Array]], schema: Schema) -> Chunk | Ch
 
 
 def aligned_chunks(columns: Sequence[Sequence[pa.Array]]) -> Iterator[Chunk]:
-    """The same rows as chunks that end wherever one of the columns is split; no chunk if there are no rows.
+    """Return an iterator over the same rows as chunks, with a new chunk wherever a column is split; no chunk if there are no rows.
 
     Examples
     --------
@@ -358,7 +358,7 @@ def aligned_chunks(columns: Sequence[Sequence[pa.Array]]) -> Iterator[Chunk]:
 
 
 def _groups_of_short(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
-    """Non-empty chunks, short ones grouped with their neighbours as long as one array can hold the strings of all."""
+    """Yield groups of non-empty chunks: short neighbours together, as long as one array can hold the strings of the group."""
     waiting: list[Chunk] = []
     rows, size = 0, 0
     for chunk in chunks:
@@ -376,7 +376,7 @@ def _groups_of_short(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
 
 
 def compacted(chunk: Chunk) -> Chunk:
-    """The chunk, with columns copied that are slices of much longer arrays, so that these can be freed."""
+    """Return the chunk with columns copied that are small slices of much longer arrays, so that the long arrays can be freed."""
     columns = chunk.columns
     if not any(map(_is_small_slice, columns)):
         return chunk

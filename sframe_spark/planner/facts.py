@@ -13,7 +13,7 @@ Schema = tuple[ColumnType, ...]
 
 
 class RowDomain:
-    """Identity of a sequence of rows: nodes with the same domain are aligned row by row."""
+    """The identity of a sequence of rows: nodes with the same (identical) domain are aligned row by row."""
 
     __slots__ = ("__weakref__",)
 
@@ -25,11 +25,11 @@ class Length:
     Parameters
     ----------
     rows
-        The exact number of rows, or None.
+        The exact number of rows; None if unknown.
     token
-        Nodes whose lengths carry equal tokens have equal length, known or not.
+        Two nodes whose lengths have equal tokens have the same number of rows, even if it is unknown.
     at_most
-        An upper bound on the number of rows, or None.
+        An upper bound on the number of rows; None if there is none.
 
     Examples
     --------
@@ -45,22 +45,22 @@ class Length:
 
     @classmethod
     def exactly(cls, rows: int) -> Length:
-        """A known number of rows."""
+        """Return the length for a known number of rows."""
         return cls(rows, ("rows", rows), rows)
 
     @classmethod
     def unknown(cls, token: Hashable | None = None, at_most: int | None = None) -> Length:
-        """An unknown number of rows, with a new token by default."""
+        """Return the length for an unknown number of rows, by default with a new token."""
         return cls(None, RowDomain() if token is None else token, at_most)
 
     @property
     def known_rows(self) -> int:
-        """The exact number of rows, where it must be known.
+        """The exact number of rows, for code that requires it to be known.
 
         Raises
         ------
         PlanInvariantError
-            If it is not known.
+            If the number of rows is unknown.
 
         Examples
         --------
@@ -72,7 +72,7 @@ class Length:
         return self.rows
 
     def provably_equals(self, other: Length) -> bool | None:
-        """Return whether the lengths are equal, or None if that is not known."""
+        """Return whether two lengths are equal; None if that is unknown."""
         if self.rows is not None and other.rows is not None:
             return self.rows == other.rows
         if self.token == other.token:
@@ -89,7 +89,7 @@ class Length:
 
 
 def sum_of_bounds(lengths: Iterable[Length]) -> int | None:
-    """Upper bound of the sum of several numbers of rows; None if one of them has no bound.
+    """Return an upper bound of the sum of some lengths; None if a length has no bound.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Facts:
     length
         What is known about the number of rows.
     domain
-        The row domain: nodes with equal domains are aligned row by row.
+        The row domain: nodes with the identical domain are aligned row by row.
     """
 
     schema: Schema
@@ -129,12 +129,12 @@ class Facts:
 
 
 def require_columns(schema: Schema, positions: Iterable[int]) -> None:
-    """Refuse column positions (from 0) that a schema does not have.
+    """Check that a schema has columns at some positions (counted from 0).
 
     Raises
     ------
     SchemaError
-        If there is one.
+        If the schema has no column at one of the positions.
 
     Examples
     --------

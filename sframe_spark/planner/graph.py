@@ -1,4 +1,4 @@
-"""Traversals of query graphs, none of them recursive: chains of ten thousand nodes are common."""
+"""Traversals of query graphs. None is recursive, because chains of ten thousand nodes are common."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ def fold(roots: Sequence[PlannerNode], function: Callable[[PlannerNode, list[Val
 
 
 def runs_as_kernels(root: PlannerNode) -> bool:
-    """Return whether a graph needs no Spark query: every operator has a kernel."""
+    """Return whether every operator of a graph has a kernel, so that no Spark query is needed."""
     return all(node.operator.has_kernel for node in postorder([root]))
 
 
 def sizes_of(root: PlannerNode) -> dict[int, Sizes]:
-    """Estimated bytes per row of each column of each node, keyed by ``id(node)``."""
+    """Return the estimated bytes per row of each column of each node, keyed by ``id(node)``."""
     return fold([root], lambda node, inputs: node.operator.column_sizes(inputs, [child.facts for child in node.inputs], node.schema))
 
 
 def rebuild(root: PlannerNode, replace: Callable[[PlannerNode], PlannerNode]) -> PlannerNode:
-    """A copy of the graph with ``replace`` applied to every node after its inputs; shared nodes stay shared."""
+    """Return a copy of the graph with ``replace`` applied to every node after its inputs; shared nodes stay shared."""
     values = fold([root], lambda node, inputs: replace(node.with_inputs(inputs)))
     return values[id(root)]
 
 
 def with_inferred_length(node: PlannerNode, inputs: Sequence[Facts]) -> Facts:
-    """Facts of a node, its length inferred again if it was unknown: an input may have been materialised since the node was made."""
+    """Return the facts of a node. An unknown length is inferred again, as an input may have been materialised since the node was made."""
     if node.length.rows is None and inputs:
         inferred = node.operator.infer_length(inputs)
         if inferred.rows is not None:
@@ -71,7 +71,7 @@ def with_inferred_length(node: PlannerNode, inputs: Sequence[Facts]) -> Facts:
 
 
 def private_copy(root: PlannerNode) -> PlannerNode:
-    """A copy of the graph whose nodes nothing else refers to, so that splices by other threads do not change it while it runs."""
+    """Return a copy of the graph for one run: splices of the original nodes by other threads do not change it."""
 
     def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
         same = PlannerNode(node.operator, inputs, with_inferred_length(node, [child.facts for child in inputs]))
@@ -82,7 +82,7 @@ def private_copy(root: PlannerNode) -> PlannerNode:
 
 
 def consumers(roots: Sequence[PlannerNode]) -> dict[int, list[PlannerNode]]:
-    """The nodes that read each node, keyed by ``id(node)``; a node that reads another twice is listed twice."""
+    """Return the nodes that read each node, keyed by ``id(node)``; a node that reads the same input twice is listed twice."""
     result: dict[int, list[PlannerNode]] = {}
     for node in postorder(roots):
         result.setdefault(id(node), [])
@@ -92,7 +92,7 @@ def consumers(roots: Sequence[PlannerNode]) -> dict[int, list[PlannerNode]]:
 
 
 def to_networkx(roots: Sequence[PlannerNode]) -> networkx.MultiDiGraph:
-    """The graph as a ``networkx.MultiDiGraph``, for analysis and drawing: nodes are numbered in postorder, edges go from input to consumer."""
+    """Return the graph as a ``networkx.MultiDiGraph``. Nodes are numbered in postorder, and edges go from input to consumer."""
     import networkx
 
     graph = networkx.MultiDiGraph()

@@ -1,4 +1,4 @@
-"""What follows about a node from the graph below it, without running anything: lengths, order, where the row order is observed."""
+"""Facts about a node that follow from the graph below it without running anything: lengths, row order, and where the row order is observed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sframe_spark.planner.operator import Need
 
 
 def infer_planner_node_type(node: PlannerNode) -> Schema:
-    """Column types of a node."""
+    """Return the column types of a node."""
     return node.facts.schema
 
 
 def infer_planner_node_length(node: PlannerNode) -> int | None:
-    """Number of rows of a node, or None if only running it would show it.
+    """Return the number of rows of a node; None if it is unknown until the node is run.
 
     Unknown lengths are inferred again, because inputs may have been materialised since the nodes were made.
     """
@@ -25,31 +25,31 @@ def infer_planner_node_length(node: PlannerNode) -> int | None:
 
 
 def known_rows(node: PlannerNode) -> int:
-    """Number of rows of a node that can be inferred without running anything.
+    """Return the number of rows of a node, which must follow without running anything.
 
     Raises
     ------
     PlanInvariantError
-        If it cannot.
+        If the number of rows is unknown.
     """
     return current_facts(node).length.known_rows
 
 
 def current_facts(node: PlannerNode) -> Facts:
-    """Facts of a node, with its length inferred again from the current graph below it."""
+    """Return the facts of a node, with an unknown length inferred again from the current graph below it."""
     if node.length.rows is not None or not node.inputs:
         return node.facts
     return fold([node], with_inferred_length)[id(node)]
 
 
 def learn_lengths(root: PlannerNode) -> None:
-    """Store on each node of a graph its number of rows if that follows now: inputs may have been materialised since the node was made."""
+    """Store on each node of a graph the number of rows if it can be inferred now, as inputs may have been materialised since the node was made."""
     for node in postorder([root]):
         node.facts = with_inferred_length(node, [child.facts for child in node.inputs])
 
 
 def with_current_lengths(root: PlannerNode) -> PlannerNode:
-    """The graph with all lengths that follow now, without changing a node; the graph itself if nothing new follows."""
+    """Return the graph with all lengths that can be inferred now, without changing a node; the graph itself if none is new."""
     current: dict[int, PlannerNode] = {}
     for node in postorder([root]):
         rebuilt = node.with_inputs([current[id(child)] for child in node.inputs])
@@ -61,7 +61,7 @@ def with_current_lengths(root: PlannerNode) -> PlannerNode:
 
 
 def prove_equal_length(a: PlannerNode, b: PlannerNode) -> bool | None:
-    """Return whether two nodes have the same number of rows, or None if only running them would show it."""
+    """Return whether two nodes have the same number of rows; None if that is unknown until they are run."""
     if a is b or a.facts.domain is b.facts.domain:
         return True
     answer = a.length.provably_equals(b.length)
@@ -74,7 +74,7 @@ def prove_equal_length(a: PlannerNode, b: PlannerNode) -> bool | None:
 
 
 def same_plan(a: PlannerNode, b: PlannerNode) -> bool:
-    """Return whether two graphs are equal operator by operator, and deterministic."""
+    """Return whether two graphs have equal operators at every node, all of them deterministic (nodes that both graphs share need not be)."""
     compared: set[tuple[int, int]] = set()
     stack = [(a, b)]
     while stack:
@@ -90,10 +90,10 @@ def same_plan(a: PlannerNode, b: PlannerNode) -> bool:
 
 
 def properties_of(root: PlannerNode) -> RelationProperties:
-    """What is known about the order of a node's rows before they are computed.
+    """Return what is known about a node's rows (order, keys, bounds of values) before they are computed.
 
-    Properties follow from operators and inputs. They are cached on the node and derived again only if those of an input have changed,
-    for example because it was materialised.
+    Properties follow from operators and inputs. They are cached on the node, and derived again only if properties of an input have changed,
+    for example because the input was materialised.
     """
 
     def derive(node: PlannerNode, inputs: list[RelationProperties]) -> RelationProperties:
@@ -111,12 +111,12 @@ def properties_of(root: PlannerNode) -> RelationProperties:
 
 
 def is_in_order(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> bool:
-    """Return whether a node's rows are proved to be in an order: pairs of column position and whether it ascends."""
+    """Return whether a node's rows are proved to be in an order, given as pairs of column position and whether it ascends."""
     return properties_of(node).order.satisfies(requirement(by))
 
 
 def observed_nodes(root: PlannerNode, root_observed: bool = True) -> set[int]:
-    """``id`` of every node whose row order affects the result.
+    """Return the ``id`` of every node whose row order affects the result.
 
     The order of an input is observed if its consumer needs it to compute values, or passes it on to an output whose order is observed.
     """
@@ -124,7 +124,10 @@ def observed_nodes(root: PlannerNode, root_observed: bool = True) -> set[int]:
 
 
 def observers(root: PlannerNode, root_observed: bool = True) -> dict[int, PlannerNode | None]:
-    """For each node whose row order affects the result, by ``id``, a node that needs the order to compute values, or None if the result has it."""
+    """For each node whose row order affects the result, return by ``id`` a node that observes the order.
+
+    That is a node that needs the order to compute values, or None if the order is that of the result.
+    """
     observer_of: dict[int, PlannerNode | None] = {id(root): None} if root_observed else {}
     for node in reversed(list(postorder([root]))):
         for slot, child in enumerate(node.inputs):

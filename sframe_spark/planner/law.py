@@ -1,4 +1,4 @@
-"""Laws: rewrite rules named by the equation that makes them right."""
+"""Laws: rewrite rules for plans, each named by an equation between the rows before and after."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Law:
     stage
         Name of the stage in which the law runs.
     operators
-        Names of the operators at the root of the left-hand side (of a law over the whole graph: of which it needs one); empty for any.
+        Names of the operators at which the law is tried; empty for any. For a law over the whole graph: the graph must contain one of them.
     rewrite
-        Returns the new node, or None if the law does not apply.
+        Function of a node that returns the new node, or None if the law does not apply.
     whole_graph
-        The law gets the root and rewrites the graph in one pass, once per stage.
+        Whether the law gets the root of the graph and rewrites the graph in one pass, once per stage.
     alone
-        The law computes the node's first input in another form, so it applies only if no other node reads that input; 2: nor the first
-        input of that.
+        Depth of inputs that no other node may read (0: no condition), because the law computes them in another form. 1: the node's first input;
+        2: also the first input of that input.
     """
 
     equation: str
@@ -46,7 +46,7 @@ class Law:
         Raises
         ------
         PlanInvariantError
-            If a plug-in's law fails, or returns something that is not a node.
+            If the law of a plug-in fails, or returns something that is not a node.
         """
         try:
             rewritten = self.rewrite(node)
@@ -59,7 +59,7 @@ class Law:
         return rewritten
 
     def may_fire(self, operators: Set[str]) -> bool:
-        """Return whether the law's left-hand side may occur in a graph of these operators."""
+        """Return whether a graph with these operators may contain a node to which the law applies."""
         return not self.operators or not self.operators.isdisjoint(operators)
 
 
@@ -67,8 +67,8 @@ class Law:
 class Stage:
     """A named group of laws that runs to a fixed point, and the reason why it is a stage of its own.
 
-    ``also`` names stages whose laws take part again; ``top_down`` visits consumers before their inputs; if the stage has changed the
-    plan, the optimizer continues at the stage ``back_to``, whose laws may apply again.
+    ``also`` names stages whose laws are tried again in this stage; ``top_down``: consumers are visited before their inputs; if the stage
+    has changed the plan, the optimizer continues at the stage ``back_to``, whose laws may apply again.
     """
 
     name: str
@@ -79,16 +79,16 @@ class Stage:
 
 
 def law(equation: str, *, stage: str, on: str | Sequence[str] = (), whole_graph: bool = False, alone: int = False) -> Callable[[Rewrite], Law]:
-    """Decorator that turns a function from node to node-or-None into a :class:`Law`.
+    """Return a decorator that turns a function from a node to a node or None into a :class:`Law`.
 
     Parameters
     ----------
     equation
-        The law's equation, which is its name.
+        The equation of the law, which is its name.
     stage
-        Stage in which it runs.
+        Name of the stage in which the law runs.
     on
-        Operator name(s) at the root of the left-hand side; of a law over the whole graph, those of which it needs one.
+        Name(s) of the operators at which the law is tried; for a law over the whole graph, of which the graph must contain one.
     whole_graph, alone
         See :class:`Law`.
 

@@ -1,4 +1,4 @@
-"""Relation: a node lowered to Spark, a DataFrame with columns by position and hidden columns that define the row order."""
+"""Relation: a node lowered to Spark, which is a DataFrame with columns by position and hidden columns that define the row order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class KeyColumn:
-    """One hidden column of a row key and its direction; missing values are the smallest."""
+    """One hidden column of a row key and its sort direction; null is the smallest value."""
 
     name: str
     ascending: bool = True
@@ -30,15 +30,15 @@ class Relation:
     Parameters
     ----------
     df
-        Columns ``c0`` to ``cn`` and the key columns.
+        The DataFrame, with columns ``c0``, ``c1`` and so on, and the hidden columns.
     schema
         Column types by position.
     key
-        Hidden columns that define a total order of the rows. Empty: at most one row, or an order that nobody observes.
+        Hidden columns that define a total order of the rows. Empty if there is at most one row, or if the order is not observed.
     position
-        Name of a column with the dense row number, if there is one.
+        Name of the hidden column with the row number (0, 1, 2, ...); None if there is none.
     not_missing
-        Positions of columns that are known to have no missing value.
+        Positions of columns that are known to have no null.
     """
 
     df: DataFrame
@@ -46,7 +46,7 @@ class Relation:
     key: tuple[KeyColumn, ...] = ()
     position: str | None = None
     not_missing: frozenset[int] = frozenset()
-    # Last result of `sorted`, by its names: a source that many frames read is sorted and named once.
+    # The latest result of `sorted`, by the names given: a source that many frames read is sorted and renamed once.
     _sorted: dict[tuple[str, ...] | None, DataFrame] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
@@ -56,21 +56,21 @@ class Relation:
 
     @property
     def hidden(self) -> list[str]:
-        """Names of the key columns, and of the position unless it is one of them."""
+        """Names of the key columns, and of the position column unless it is a key column."""
         names = [column.name for column in self.key]
         return names if self.position is None or self.position in names else [*names, self.position]
 
     def visible(self) -> DataFrame:
-        """The DataFrame without hidden columns."""
+        """Return the DataFrame without hidden columns."""
         return self.df.select(*self.columns) if self.hidden else self.df
 
     def order(self) -> list[Column]:
-        """Sort expressions of the row order, for ``orderBy`` or a window."""
+        """Return the sort expressions of the row order, for ``orderBy`` or a window."""
         return [sort_expression(self.df[column.name], column.ascending) for column in self.key]
 
     def sorted(self, names: Sequence[str] | None = None) -> DataFrame:
-        """Visible columns in row order, with other names if given: one range exchange and sort, none without a key."""
-        # Cached, because every call to the JVM takes time, and every step of a plan some milliseconds.
+        """Return the visible columns in row order, renamed if names are given. This costs one range exchange and sort, or nothing without a key."""
+        # The result is cached, because each call of the JVM takes time, and each step of a plan some milliseconds.
         requested = None if names is None else tuple(names)
         df = self._sorted.get(requested)
         if df is None:
@@ -88,13 +88,13 @@ class Relation:
         return ordered.select(*(ordered[column].alias(name) for column, name in zip(self.columns, names, strict=True)))
 
     def with_columns(self, expressions: Sequence[Column], schema: Schema, origins: Sequence[int | None] = ()) -> Relation:
-        """Other visible columns over the same rows, as one select; ``origins`` are the positions of the columns that they copy, or None."""
+        """Return the same rows with other visible columns, as one select; ``origins``: position of the column that each one copies, or None."""
         selected = [expression.alias(name) for expression, name in zip(expressions, column_names(len(schema)), strict=True)]
         not_missing = frozenset(position for position, origin in enumerate(origins) if origin in self.not_missing)
         return attrs.evolve(self, df=self.df.select(*selected, *self.hidden), schema=schema, not_missing=not_missing)
 
     def with_position(self) -> Relation:
-        """The relation with a column ``p`` of dense row numbers; unless they are known, numbering moves all rows to one partition."""
+        """Return the relation with a row number column ``p``, unless it has a position. Numbering rows by key moves them all to one partition."""
         if self.position is not None:
             return self
         from pyspark.sql import Window
@@ -104,7 +104,7 @@ class Relation:
         return attrs.evolve(self, df=self.df.withColumn("p", number.cast("bigint")), position="p")
 
     def rekeyed(self, prefix: str) -> Relation:
-        """The relation with its key columns renamed to ``prefix0`` to ``prefixn``, so that it can be combined with another."""
+        """Return the relation with its key columns renamed to ``prefix0``, ``prefix1`` and so on, so that it can be combined with others."""
         names = {column.name: f"{prefix}{index}" for index, column in enumerate(self.key)}
         hidden = [self.df[old].alias(new) for old, new in names.items()]
         position = None
@@ -117,7 +117,7 @@ class Relation:
 
 
 class SummedFloats(Enum):
-    """Which magnitudes of floats a query can sum exactly: it fails at other values, and is lowered again for a wider class."""
+    """The magnitudes of floats that a query can sum exactly. The query fails at other values, and is then lowered again for a wider class."""
 
     COMMON = auto()
     MORE = auto()
@@ -126,7 +126,7 @@ class SummedFloats(Enum):
 
 @attrs.frozen(eq=False)
 class LoweringContext:
-    """What a Spark lowering may use in addition to its inputs.
+    """What an operator may use to lower itself to Spark, in addition to its inputs.
 
     Parameters
     ----------
@@ -135,9 +135,9 @@ class LoweringContext:
     observed
         Whether the row order of the node is observed; if not, key columns may be left out.
     summed
-        Which floats sums must handle; if not every one, the caller lowers the plan again when a query meets others.
+        The floats that sums must handle; unless it is EVERY, the caller lowers the plan again when a query meets other floats.
     open_source
-        ``open_source(key, build)``: a relation that is built once per session for equal keys.
+        ``open_source(key, build)`` returns the relation that ``build`` makes, which may be reused in the session for equal keys.
     """
 
     spark: SparkSession
@@ -147,12 +147,15 @@ class LoweringContext:
 
 
 def sort_expression(column: Column, ascending: bool) -> Column:
-    """The engine's sort order: missing values are the smallest."""
+    """Return the sort expression of a column in the engine's order, in which null is the smallest value."""
     return column.asc_nulls_first() if ascending else column.desc_nulls_last()
 
 
 def key_struct(relation: Relation) -> Column:
-    """One column that grows in row order, for order-sensitive aggregates: a struct of the keys, or the dense row number if one descends."""
+    """Return one column that grows in row order, for order-sensitive aggregates.
+
+    It is a struct of the key columns, or the row number if a key column descends.
+    """
     from pyspark.sql import functions as F
 
     if not relation.key:

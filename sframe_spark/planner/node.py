@@ -1,4 +1,4 @@
-"""PlannerNode: an operator applied to inputs, one vertex of the lazy query graph."""
+"""PlannerNode: an operator applied to inputs, which is one node of the lazy query graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _IS_UNFIXED = attrgetter("is_unfixed")
 
 
 class PlannerNode:
-    """An operator applied to input nodes. Nodes are compared by identity; only :meth:`splice` changes what one computes.
+    """An operator applied to input nodes. Nodes are compared by identity. Only :meth:`splice` changes how a node is computed.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class PlannerNode:
     inputs
         Nodes whose rows the operator reads.
     facts
-        Facts about the output, if they should not be inferred (a rewrite keeps the row domain of the node that it replaces).
+        Facts about the output; inferred if None. (A rewrite passes the facts of the node that it replaces, to keep the row domain.)
     """
 
     __slots__ = ("__weakref__", "calls", "claim", "facts", "inputs", "is_unfixed", "known", "names", "operator", "ran", "reads_files")
@@ -38,18 +38,18 @@ class PlannerNode:
         if operator.arity is not None and len(self.inputs) != operator.arity:
             raise PlanInvariantError(f"{operator.name} takes {operator.arity} input(s), got {len(self.inputs)}")
         self.facts = infer_facts(operator, self.inputs) if facts is None else facts
-        # Whether some rows came from files when the node was made: other processes may change files, so every action checks them.
+        # Whether, when the node was made, some rows came from files. Other processes may change files, so every action checks them.
         self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else not operator.is_in_memory
-        # Whether, when the node was made, some source below could yield different rows each time it is read.
+        # Whether, when the node was made, a source below could yield different rows each time it is read.
         self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.is_evaluated_anew
         self.claim: Any = None
-        # Memoised results of the user functions that the operator calls, for rows computed so far (operators.udf_calls).
+        # Memoised results of the user functions that the operator calls, for the rows computed so far (operators.udf_calls).
         self.calls: Any = ()
-        # Memo of `planner.inference.properties_of`; it follows from operator and inputs.
+        # Cache of `planner.inference.properties_of`, which follow from operator and inputs.
         self.known: Any = None
-        # The first names that the user gave the columns, for messages only: no plan and no result depends on them.
+        # The first names that the user gave to the columns, used in messages only.
         self.names: Sequence[str] | None = None
-        # Log of the last action that computed these rows, for messages only (engine.execution.run_log).
+        # Log of the latest action that computed these rows, used in messages only (engine.execution.run_log).
         self.ran: Any = None
 
     @property
@@ -59,12 +59,12 @@ class PlannerNode:
 
     @property
     def operator_parameters(self) -> dict[str, Any]:
-        """Portable parameters of the operator."""
+        """Parameters of the operator that can be written as JSON."""
         return self.operator.operator_parameters
 
     @property
     def any_operator_parameters(self) -> dict[str, Any]:
-        """Parameters of the operator that cannot be serialised."""
+        """Parameters of the operator that cannot be written as JSON."""
         return self.operator.any_operator_parameters
 
     @property
@@ -78,27 +78,29 @@ class PlannerNode:
         return self.facts.length
 
     def with_inputs(self, inputs: Sequence[PlannerNode]) -> PlannerNode:
-        """The same operator applied to other inputs; the node itself if the inputs are identical."""
+        """Return the same operator applied to other inputs; the node itself if the inputs are identical."""
         if len(inputs) == len(self.inputs) and all(map(is_, inputs, self.inputs)):
             return self
         if self.operator.arranges_columns and all(a.schema is b.schema or a.schema == b.schema for a, b in zip(inputs, self.inputs, strict=True)):
-            # Skips type inference, which is costly for wide rows: only the way in which a column is computed has changed.
+            # Type inference, which is costly for wide rows, is skipped: the types of the inputs are the same.
             return PlannerNode(self.operator, inputs, facts_of_types(self.operator, inputs, self.schema))
         return PlannerNode(self.operator, inputs)
 
     def call_columns(self, names: Sequence[str]) -> None:
-        """Record the user's names of the columns, for messages; the names recorded first win."""
+        """Record the user's names of the columns, for messages, unless names are recorded already."""
         if self.names is None and len(names) == self.facts.width:
-            # Not copied: a frame never changes its names in place, and copying would be quadratic where columns are added one by one.
+            # Not copied: a frame never changes its list of names, and copying would take quadratic time when columns are added one at a time.
             self.names = names
 
     def splice(self, replacement: PlannerNode) -> None:
-        """Become ``replacement`` in place: every graph that contains this node sees it, and no result changes.
+        """Replace this node's operator and inputs in place by those of ``replacement``, for every graph that contains the node.
+
+        The replacement must have the same rows; schema and length are checked.
 
         Raises
         ------
         PlanInvariantError
-            If the replacement has another schema or another known length.
+            If the replacement has a different schema, or a length that is known to differ.
         """
         check_same_rows(self.facts, replacement.facts, f"splicing {replacement.operator_type} over {self.operator_type}")
         length = replacement.length if replacement.length.rows is not None else self.length
@@ -122,7 +124,7 @@ def _restore(operator: Operator, inputs: tuple[PlannerNode, ...], schema: Schema
 
 
 def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
-    """Facts about an operator's output, inferred from those of its inputs."""
+    """Return the facts about an operator's output, inferred from the facts of its inputs."""
     facts = [node.facts for node in inputs]
     schema = operator.infer_type(facts)
     if not is_builtin(type(operator)) and not is_schema(schema):
@@ -133,7 +135,7 @@ def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
 
 
 def facts_of_types(operator: Operator, inputs: Sequence[PlannerNode], schema: Schema) -> Facts:
-    """Facts about an operator's output whose types are already known."""
+    """Return the facts about an operator's output if its column types are known already."""
     facts = [node.facts for node in inputs]
     return Facts(schema, operator.infer_length(facts), operator.infer_domain(facts))
 
@@ -144,12 +146,12 @@ def is_schema(value: Any) -> bool:
 
 
 def check_same_rows(before: Facts, after: Facts, what: str) -> None:
-    """Refuse a change of schema or known length.
+    """Check that a change of a plan keeps the schema and the known length.
 
     Raises
     ------
     PlanInvariantError
-        If the schemas differ, or both lengths are known and differ.
+        If the schemas differ, or the lengths are known to differ.
     """
     if before.schema != after.schema:
         raise PlanInvariantError(f"{what} changes the types from ({', '.join(map(str, before.schema))}) to ({', '.join(map(str, after.schema))})")
@@ -161,7 +163,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def is_builtin(code: Any) -> bool:
-    """Return whether a class or a function belongs to this package, not to a plug-in or a user: every worker process has it.
+    """Return whether a class or function belongs to this package rather than to a plug-in or the user: every worker has this package.
 
     Examples
     --------

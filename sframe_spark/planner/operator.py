@@ -1,4 +1,4 @@
-"""The operator contract: what an operator declares about itself, and its two implementations, as an Arrow kernel and as Spark columns."""
+"""The operator contract: what an operator declares about itself, and its two implementations, an Arrow kernel and Spark columns."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from sframe_spark.types import ColumnType
 
 
-# Input slot and column position.
+# An input slot and the position of a column in that input.
 Origin = tuple[int, int]
 
 
 @attrs.frozen
 class RowSlice:
-    """Which input rows an operator keeps: ``start``, ``start + step``, ... before ``stop`` (None: up to the end)."""
+    """The input rows that an operator keeps by index: ``start``, ``start + step``, ... before ``stop`` (None: up to the end)."""
 
     start: int
     stop: int | None
     step: int
 
     def takes_at_most(self, rows: int) -> bool:
-        """Return whether only some of the first ``rows`` rows are kept."""
+        """Return whether all kept rows are among the first ``rows`` rows."""
         return self.stop is not None and self.stop <= rows
 
 
@@ -65,64 +65,65 @@ class PartitionPairRows(Protocol):
 
     @property
     def rows(self) -> int:
-        """Number of rows."""
+        """Number of output rows."""
 
     @property
     def size(self) -> float:
         """Estimated bytes of the rows."""
 
     def sampled(self, count: int) -> np.ndarray:
-        """Row ids of about ``count`` rows, spread over all of them."""
+        """Return the row ids of about ``count`` rows, spread over all of them."""
 
     def are_alone(self) -> np.ndarray:
-        """For each row of the input that has row ids, whether no row of the other input matches it."""
+        """Return for each row of the input that has row ids whether no row of the other input matches it."""
 
     def of_matches(self) -> PartitionPairRows:
-        """The rows that come from a row of each input, without unmatched ones."""
+        """Return the rows that come from a pair of matching rows, without unmatched rows."""
 
     def chunks(self, max_bytes: int) -> Iterator[Chunk]:
-        """Yield all rows, their row ids as the last column, in chunks of at most ``max_bytes`` (or of one row)."""
+        """Yield all rows, with their row ids as the last column, in chunks of at most ``max_bytes`` (or of one row)."""
 
 
 @attrs.frozen
 class Traits:
-    """What laws, planner and engine may ask of an operator besides types, rows and implementations; every default is the pessimistic one.
+    """What laws, planner and engine may ask of an operator, apart from types, rows and implementations. Defaults assume the worst.
 
     Class attributes
     ----------------
     chooses_rows
-        Output rows are unchanged input rows: some of them, in another order, or those of one input after those of another.
+        Output rows are unchanged input rows: a selection, another order, or the rows of one input after those of another.
     alike_inputs
-        All inputs have the same columns, and each output column comes from that column of every input.
+        All inputs have the same columns, and each output column comes from the same column of every input.
     unites_rows
         The output is the rows of all inputs, one input after the other.
     numbers_rows
-        What it computes for a row follows from the row's index.
+        What the operator computes for a row depends on the row's index.
     filters
         Each row is kept or dropped independently of the others.
     arranges_columns
         Output columns are columns of the inputs, side by side; nothing is computed.
     streams
-        Reads its input once, in one pass, in the order of its rows.
+        The operator reads its input once, in row order.
     reorders
         The output is all input rows, unchanged, in another order.
     is_program
-        Row-wise, and :meth:`program` gives its computation as steps of scalar functions, so that it can be fused with its neighbours.
+        The operator is row-wise, and :meth:`program` returns its computation as steps of scalar functions, so that it can be fused with its
+        neighbours.
     gathers
-        Reads all rows of its input once before it yields its first row; its output is kept.
+        The operator reads all rows of its input once before it yields its first row; its output is kept.
     makes_one_row
-        The output is one row that summarises all rows.
+        The output is one row that summarises all input rows.
     spark_inlines
-        Spark computes it within a query as cheaply as it reads rows.
+        Spark computes the operator within a query as cheaply as it reads rows.
     is_in_memory
-        A source whose rows are in the driver's memory or generated.
+        The operator is a source whose rows are in the driver's memory or generated.
     is_evaluated_anew
-        A source that may yield different rows each time it is read; what is computed from it is fixed by the first action.
+        The operator is a source that may yield different rows each time it is read; the first action fixes what is computed from it.
     decodes
-        A source whose rows are decoded by Python on every read; materialising them means writing them in our own format.
+        The operator is a source whose rows Python decodes on every read; materialising writes the rows in this package's format.
     counts_matches
-        ``count_matches`` computes the number of output rows from its first input and lookups in the second, and ``matches_between``
-        computes any range of them on its own.
+        ``count_matches`` computes the number of output rows from the first input and lookups in the second, and ``matches_between``
+        computes any range of output rows separately.
     """
 
     chooses_rows: ClassVar[bool] = False
@@ -144,25 +145,25 @@ class Traits:
 
     @property
     def has_whole_kernel(self) -> bool:
-        """Whether the kernel needs all rows of the input at once, in whatever order they are."""
+        """Whether the kernel needs all rows of the input at once, in any order."""
         return False
 
     @property
     def takes_all_rows(self) -> bool:
-        """Whether the kernel needs all rows of the input at once, and gathering them, if memory allows, beats a Spark query."""
+        """Whether the kernel needs all rows of the input at once, and gathering them is faster than a Spark query if memory allows."""
         return self.has_whole_kernel
 
     @property
     def split_by(self) -> tuple[int, bool] | None:
-        """An input column, and whether it ascends, by whose value ranges the input may be partitioned; None if it cannot be.
+        """Position and direction (whether it ascends) of an input column by whose value ranges the input may be partitioned; None if it may not.
 
-        The kernel applied to each range, one range after the other, gives the same rows as the kernel applied to all rows.
+        The kernel applied to each range, one after another, gives the same rows as the kernel applied to all rows.
         """
         return None
 
     @property
     def rows_of_ranges(self) -> int | None:
-        """How many of the rows computed range by range, from the first on, are the result; None for all."""
+        """If rows are computed range by range, how many rows from the first on are the result; None for all."""
         return None
 
     @property
@@ -172,11 +173,11 @@ class Traits:
 
     @property
     def numbered_slots(self) -> Sequence[int] | None:
-        """Inputs whose row ids restore the output order of rows computed by hash partition (:meth:`pairs_of_pieces`); None if it cannot be."""
+        """Inputs whose row ids restore the order of output rows computed by hash partition (:meth:`pairs_of_pieces`); None if that is impossible."""
         return None
 
     def pairs_of_pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> PartitionPairRows:
-        """The output rows that come from one hash partition of each of two inputs, partitioned by ``matched_keys``.
+        """Return the output rows that come from one hash partition of each of two inputs, partitioned by ``matched_keys``.
 
         The inputs in ``numbered_slots`` have row ids as their last column. The output of the operator is the rows of all partitions, stably sorted
         by row ids. A partition of one of the ``filtered_slots`` may itself be processed part by part, each with the whole partition of the other
@@ -187,100 +188,100 @@ class Traits:
 
     @property
     def is_counted(self) -> bool:
-        """Whether an operator that ``counts_rows`` has already counted them."""
+        """Whether the operator ``counts_rows`` and has already counted them."""
         return False
 
     @property
     def forgets_one_partition(self) -> bool:
-        """Whether Spark forgets that the output is in one partition though all inputs are."""
+        """Whether Spark takes the output for several partitions although all inputs are in one partition."""
         return self.unites_rows
 
     @property
     def query_work(self) -> QueryWork | None:
-        """Its cost in a Spark query in addition to its inputs, if it only defines the order of its rows; None: unknown."""
+        """Cost in a Spark query, in addition to the inputs, of an operator that only defines the order of its rows; None: unknown."""
         return NO_WORK if self.spark_inlines or self.is_program else None
 
     @property
     def row_range(self) -> RowSlice | None:
-        """The range of input rows that is the output; None if rows are not selected by index."""
+        """The range of input rows that are the output; None if the operator does not select rows by index."""
         return None
 
     @property
     def group_keys(self) -> Sequence[int] | None:
-        """Input columns that define the groups, of which each gives one output row; None if the operator does not group."""
+        """Input columns that define groups, with one output row per group; None if the operator does not group."""
         return None
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """Inputs whose rows may be filtered instead of the output's, by predicates on columns that come from them (see :meth:`column_origins`)."""
+        """Inputs that may be filtered instead of the output, by predicates on columns that come from them (see :meth:`column_origins`)."""
         return (0,) if self.reorders else ()
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """For each output column, the input columns that it copies, none if it is computed; the list may end before the last column."""
+        """For each output column return the input columns that it copies (none if it is computed). The list may end before the last column."""
         if not self.chooses_rows:
             return []
         slots = range(len(inputs)) if self.alike_inputs else range(1)
         return [[(slot, position) for slot in slots] for position in range(inputs[0].width)]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
-        """For an operator that ``arranges_columns``: the origins of some output columns, without computing those of all others."""
+        """For an operator that ``arranges_columns``, return the origin of some output columns, without computing the origins of all others."""
         origins = self.column_origins([child.facts for child in inputs])
         return [origins[column][0] for column in columns]
 
     def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Like :meth:`column_origins`, but the values may be those of other rows; nobody reads them, so lists and dicts need not be decoded."""
+        """Like :meth:`column_origins`, but values may come from other rows. Values are not read, so lists and dicts need not be decoded."""
         return self.column_origins(inputs)
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """Output columns that are computed without a Python object for each value, though they or their inputs are lists or dicts."""
+        """Return the list and dict columns of the output that are computed without a Python object for each value."""
         return []
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
-        """Orders of inputs that save work: slot and columns, each of which matters where the columns before it are equal."""
+        """Return orders of inputs that save work, as slot and columns; each column matters for rows that are equal in the columns before it."""
         return []
 
     def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
-        """Pairs of input columns that the operator matches with each other by equality."""
+        """Return pairs of input columns that the operator compares for equality to match rows."""
         return []
 
     def spark_steps(self, width: int) -> int:
-        """Number of steps of its Spark expression, given the number of input columns."""
+        """Return the number of steps of the operator's Spark expression, given the number of input columns."""
         return 0
 
     def user_functions(self, width: int) -> Sequence[Any]:
-        """The user functions that it calls, given the number of input columns."""
+        """Return the user functions that the operator calls, given the number of input columns."""
         return ()
 
     def with_user_functions(self, width: int, change: Callable[[Any], Any]) -> Operator:
-        """The operator with each user function that it calls replaced; itself if it calls none."""
+        """Return the operator with each user function replaced by ``change`` of it; the operator itself if it calls none."""
         return self  # type: ignore[return-value]
 
     def types_made(self, width: int) -> Sequence[ColumnType]:
-        """Result types of the user functions that it calls."""
+        """Return the result types of the user functions that the operator calls."""
         return [function.result for function in self.user_functions(width)]
 
     def in_memory(self) -> Operator | None:
-        """An operator with the same output for few rows, which needs no Spark; None if there is none."""
+        """Return an operator with the same output that needs no Spark, for few rows; None if there is none."""
         return None
 
     def searching(self, known: Sequence[PlannerNode], inputs: Sequence[PlannerNode]) -> PlannerNode | None:
-        """A node with the same rows that searches in its second input, which it puts in order; None if no search is possible.
+        """Return a node with the same rows that searches its second input, after sorting it if necessary; None if no search is possible.
 
-        ``known`` are other nodes with these inputs' rows, about which more may be known.
+        ``known`` are other nodes with the rows of these inputs, about which more may be known.
         """
         return None
 
     def otherwise(self) -> Operator | None:
-        """An operator with the same rows to use when this one exceeds a limit at run time; None if it has no limit."""
+        """Return an operator with the same rows to use when this one exceeds a limit at run time; None if it has no limit."""
         return None
 
 
-# More rows than any frame has.
+# A number larger than the number of rows of any frame.
 ALL_ROWS = 2**62
 
 
 class Need(enum.Enum):
-    """What an operator requires of an input's rows.
+    """What an operator requires of the rows of an input.
 
     ``ANY``: nothing; the order may be lost. ``INHERITED``: the row order, if that of the output is observed. ``ORDERED``: the row order.
     ``SEQUENTIAL``: one pass in row order with a running state. ``DENSE``: rows addressed by index. ``ALIGNED``: dense, and of the same

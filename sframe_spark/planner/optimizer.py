@@ -14,13 +14,13 @@ from sframe_spark.planner.node import PlannerNode, check_same_rows
 
 FIRINGS_PER_NODE = 60
 FIRINGS_BASE = 2_000
-# Most plans are final after one return to an earlier stage; each return finds fewer columns and rows to drop.
+# Most plans are final after one return to an earlier stage. Each further return finds fewer columns and rows to drop.
 MAX_RETURNS = 10
 
 
 @attrs.frozen
 class Firing:
-    """One application of a law: its stage and equation, the nodes before and after."""
+    """One application of a law: stage, equation, and the nodes before and after."""
 
     stage: str
     equation: str
@@ -36,7 +36,7 @@ class Trace:
     stages: dict[str, PlannerNode] = attrs.Factory(dict)
 
     def counts(self) -> dict[str, int]:
-        """Number of applications by equation, in order of the first."""
+        """Return how often each law was applied, by equation, in order of the first application."""
         result: dict[str, int] = {}
         for firing in self.firings:
             result[firing.equation] = result.get(firing.equation, 0) + 1
@@ -45,7 +45,7 @@ class Trace:
 
 @attrs.frozen
 class StageLaws:
-    """The laws of a stage, indexed by the operator at which they are tried; laws over the whole graph apart."""
+    """The laws of a stage: by the operator at which they are tried, for any operator (``general``), and those for the whole graph."""
 
     stage: Stage
     by_operator: Mapping[str, tuple[Law, ...]]
@@ -54,7 +54,7 @@ class StageLaws:
 
     @classmethod
     def of(cls, stage: Stage, laws: Iterable[Law]) -> StageLaws:
-        """Select the laws that take part in a stage."""
+        """Return the laws of a stage, selected from all laws."""
         active = [rule for rule in laws if rule.stage in (stage.name, *stage.also)]
         local = [rule for rule in active if not rule.whole_graph]
         general = tuple(rule for rule in local if not rule.operators)
@@ -63,11 +63,11 @@ class StageLaws:
         return cls(stage, by_operator, general, tuple(rule for rule in active if rule.whole_graph))
 
     def at(self, node: PlannerNode) -> tuple[Law, ...]:
-        """Laws to try at a node."""
+        """Return the laws to try at a node."""
         return self.by_operator.get(node.operator.name, self.general)
 
     def may_fire(self, operators: Set[str]) -> bool:
-        """Return whether some law may apply in a graph of these operators."""
+        """Return whether some law of the stage (other than those for the whole graph) may apply in a graph with these operators."""
         return bool(self.general) or not operators.isdisjoint(self.by_operator)
 
 
@@ -78,11 +78,11 @@ class Optimizer:
     Parameters
     ----------
     stages
-        Stages in order.
+        All stages, in order.
     laws
         All laws; those whose equation is in ``disabled`` are skipped.
     check
-        Compare schema and length before and after every application.
+        Whether to compare schema and length before and after every application of a law.
     """
 
     stages: Sequence[Stage]
@@ -105,10 +105,10 @@ class Optimizer:
         return tuple(StageLaws.of(stage, enabled) for stage in self.stages)
 
     def optimize(self, root: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
-        """An equivalent plan after all stages, or after the stage named ``until``."""
+        """Return an equivalent plan after all stages, or after the stage named ``until``."""
         root = with_current_lengths(root)
         positions = {stage.name: position for position, stage in enumerate(self.stages)}
-        # A stage that runs again remembers the nodes that it has finished: what a law does depends only on what is below a node.
+        # A stage that runs again remembers the nodes that it has finished, because the result of a law depends only on the graph below a node.
         runs = [_StageRun(laws, self.check, trace) for laws in self.sorted_laws]
         graph = _Graph.of(root)
         position = 0
@@ -127,7 +127,7 @@ class Optimizer:
 
 @attrs.frozen(eq=False)
 class _Graph:
-    """A root with what every stage needs to know of the graph below it: its size, its operators, and nodes with several readers."""
+    """A root with what every stage needs to know of the graph below: the number of nodes, the operators, and the nodes with several readers."""
 
     root: PlannerNode
     nodes: int
@@ -142,14 +142,14 @@ class _Graph:
         return cls(root, len(nodes), frozenset(node.operator.name for node in nodes), frozenset(shared))
 
     def after(self, root: PlannerNode) -> _Graph:
-        """The graph below another root; the same object if the root is unchanged."""
+        """Return the graph below another root; the same object if the root is unchanged."""
         return self if root is self.root else _Graph.of(root)
 
 
 class _StageRun:
-    """One stage applied to the graph, with a worklist instead of recursion.
+    """The run of one stage over a graph, with an explicit stack instead of recursion.
 
-    Nodes are keyed by ``id``, so ``alive`` refers to every node seen as long as the optimization lasts.
+    Results are keyed by ``id``, so ``alive`` keeps every visited node in memory while the optimization lasts.
     """
 
     def __init__(self, laws: StageLaws, check: bool, trace: Trace | None) -> None:
@@ -167,7 +167,7 @@ class _StageRun:
         self.budget = 0
 
     def run(self, graph: _Graph) -> _Graph:
-        """The graph rewritten until no law of the stage applies, then once by each law over the whole graph."""
+        """Return the graph after rewriting it until no law of the stage applies, and then once by each law for the whole graph."""
         if self.laws.may_fire(graph.operators):
             self.budget = FIRINGS_BASE + FIRINGS_PER_NODE * graph.nodes
             self._reset_if_blocked(graph)
@@ -182,7 +182,7 @@ class _StageRun:
         return graph
 
     def _reset_if_blocked(self, graph: _Graph) -> None:
-        """Start over if other readers of a node prevented a law: those readers may be gone."""
+        """Forget the finished nodes if other readers of a node prevented a law: these readers may be gone now."""
         if self.blocked:
             self.done, self.forward, self.started, self.blocked = {}, {}, set(), False
         self.shared = set(graph.shared)
@@ -220,7 +220,7 @@ class _StageRun:
             stack.append(target)
 
     def _refuse_cycle(self, nodes: Iterable[PlannerNode]) -> None:
-        """Refuse to visit a node that is started and not finished: it waits for the node being visited, so this would never end."""
+        """Raise an error instead of visiting a started, unfinished node: it waits for the current node, so the rewriting would never end."""
         if any(id(node) in self.started for node in nodes):
             raise NonConvergenceError(self.stage.name, sorted(set(self.recent[-50:])))
 
@@ -257,7 +257,7 @@ class _StageRun:
         return None
 
     def _has_other_readers(self, node: PlannerNode, levels: int) -> bool:
-        """Return whether one of the first inputs below a node, down to some level, has other readers."""
+        """Return whether other nodes read the first input of a node, or the first inputs below it down to ``levels``."""
         for _ in range(levels):
             if not node.inputs:
                 return False

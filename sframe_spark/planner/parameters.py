@@ -1,4 +1,4 @@
-"""Parameters of operators: validators for attrs fields, and their JSON form."""
+"""Parameters of operators: validators for attrs fields, and conversion to and from JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Validator = Callable[[Any, Any, Any], None]
 
 
 def identity_text(value: Any) -> str:
-    """Return a string that identifies a value, for comparing and hashing parameters: unlike under ``==``, 1, 1.0 and True differ.
+    """Return a string that identifies a value, for comparing and hashing parameters; 1, 1.0 and True differ, although they are equal.
 
     Examples
     --------
@@ -33,12 +33,12 @@ def identity_text(value: Any) -> str:
     try:
         return repr(value)
     except ValueError:
-        # Python refuses to print ints with thousands of digits.
+        # ``repr`` refuses ints with thousands of digits.
         return pickle.dumps(value).hex()
 
 
 def one_of(*values: str) -> Validator:
-    """Return a validator for one of some strings.
+    """Return a validator that accepts only some strings.
 
         Raises
         ------
@@ -68,12 +68,12 @@ def one_of(*values: str) -> Validator:
 
 
 def at_least(low: float) -> Validator:
-    """Return a validator for numbers from ``low`` on, or None for an optional parameter.
+    """Return a validator that accepts numbers from ``low`` on, and None for an optional parameter.
 
     Raises
     ------
     InvalidArgumentError
-        By the validator, for others.
+        By the validator, for a smaller number or NaN.
     """
 
     def check(instance: Any, attribute: Any, value: Any) -> None:
@@ -84,24 +84,24 @@ def at_least(low: float) -> Validator:
 
 
 def above_zero(instance: Any, attribute: Any, value: Any) -> None:
-    """Refuse numbers that are zero, negative or NaN.
+    """Check that a number is above zero; None is accepted.
 
     Raises
     ------
     InvalidArgumentError
-        If it is such a number.
+        If the number is zero, negative or NaN.
     """
     if value is not None and not value > 0:
         raise InvalidArgumentError(f"{_field_name(instance, attribute)} is above zero, not {brief(value, 80)}")
 
 
 def column_positions(instance: Any, attribute: Any, value: Any) -> None:
-    """Refuse negative column positions, a single one or several: they count from 0.
+    """Check that one or several column positions, which count from 0, are not negative; None is accepted.
 
     Raises
     ------
     InvalidArgumentError
-        If one is negative.
+        If a position is negative.
     """
     smallest = 0 if value is None else value if isinstance(value, int) else min(value, default=0)
     if smallest < 0:
@@ -117,21 +117,21 @@ PLAIN_CLASSES = (list, dict, array.array, datetime.datetime)
 
 
 def to_portable(value: Any, path: str, classes: Mapping[str, type]) -> Any:
-    """Return a value in its JSON form.
+    """Return the JSON form of a value.
 
     Parameters
     ----------
     value
-        The value.
+        The value to convert.
     path
-        Where it is, for messages.
+        Path of the value in the operator, for messages.
     classes
-        attrs classes whose values may be written, by name (see :func:`value_classes`).
+        By name, the attrs classes whose values may be converted (see :func:`value_classes`).
 
     Raises
     ------
     NotPortable
-        If the value, or one inside it, has no JSON form.
+        If the value or a part of it has no JSON form.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def to_portable(value: Any, path: str, classes: Mapping[str, type]) -> Any:
 
 
 def written_fields(attrs_class: Any) -> list[Any]:
-    """Fields that make up a value of a class; fields that do not take part in comparisons are derived, and computed again."""
+    """Return the attrs fields that are written to JSON; fields that do not take part in comparisons are derived from others, and left out."""
     return [field for field in attrs.fields(attrs_class) if field.init and (field.eq is not False or field.default is attrs.NOTHING)]
 
 
@@ -167,12 +167,12 @@ def _plain_text(value: Any, path: str) -> str:
 
 
 def from_portable(value: Any, classes: Mapping[str, type]) -> Any:
-    """Return the value of a JSON form.
+    """Return the value that a JSON form stands for.
 
     Raises
     ------
     InvalidArgumentError
-        If the form names a type or a class that is not known.
+        If the form is unknown, or names an unknown type or class, or a part of it is refused.
 
     Examples
     --------
@@ -208,24 +208,24 @@ def from_portable(value: Any, classes: Mapping[str, type]) -> Any:
 
 
 def require_text(value: str) -> None:
-    """Refuse lone surrogates, which no column can contain.
+    """Check that a string has no lone surrogates, which no column can contain.
 
     Raises
     ------
     InvalidArgumentError
-        If there is one.
+        If the string has one.
     """
     if not is_unicode(value):
         raise InvalidArgumentError(f"the plan's text holds a half of a character: {value!r:.80}")
 
 
 def check_fields(attrs_class: Any, values: Mapping[str, Any]) -> None:
-    """Refuse values that do not match the annotations of a class's fields; an int has 64 bits and is not a bool.
+    """Check that values match the annotations of a class's fields; an int must have 64 bits, and a bool is not an int.
 
     Raises
     ------
     InvalidArgumentError
-        If one is not; the message names the field.
+        If a value does not match; the message names the field.
     """
     hints = _hints(attrs_class)
     for field in attrs.fields(attrs_class):
@@ -234,7 +234,7 @@ def check_fields(attrs_class: Any, values: Mapping[str, Any]) -> None:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Return whether a value read from JSON matches an annotation.
+    """Return whether a value read from JSON matches a type annotation.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def _items_fit(value: tuple[Any, ...], parts: tuple[Any, ...]) -> bool:
 
 @lru_cache(maxsize=512)
 def value_classes(operator_class: type) -> Mapping[str, type]:
-    """Return the attrs classes that the annotations of a class refer to, by name; none if an annotation cannot be resolved at run time."""
+    """Return by name the attrs classes that occur in the annotations of a class; none if an annotation cannot be resolved at run time."""
     classes: dict[str, type] = {}
     waiting: list[Any] = [operator_class]
     seen: set[type] = set()
@@ -290,5 +290,5 @@ def _hints(attrs_class: type) -> Mapping[str, Any]:
     try:
         return typing.get_type_hints(attrs_class)
     except NameError:
-        # A name that is only imported for type checkers.
+        # The annotation uses a name that is imported for type checkers only.
         return {}

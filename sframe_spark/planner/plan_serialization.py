@@ -1,6 +1,6 @@
-"""Plans as text: as JSON that can be read again in another process, and as lines for people.
+"""Conversion of plans to JSON that another process can read, and to lines of text for people.
 
-The JSON text lists the nodes, inputs before consumers; the last is the root. A node that is read twice is written once::
+The JSON lists the nodes, inputs before consumers; the last is the root. A node that is read twice is written once::
 
     {"format": "sframe_spark.plan", "version": 2, "chunks": [],
      "nodes": [{"operator": "range_source", "parameters": {"start": 0, "rows": 9, "step": 1}, "inputs": [], "types": ["int"], ...},
@@ -33,12 +33,12 @@ from sframe_spark.planner.parameters import check_fields, from_portable, to_port
 from sframe_spark.planner.registry import is_registered, load_operators, planner_node_name_to_type, planner_node_type_to_name
 from sframe_spark.values.arrow_layouts import stream_of, table_of
 
-# The name of a node's column, or None.
+# Returns the name of a node's column, or None if it is unknown.
 NameOfColumn = Callable[[PlannerNode, int], str | None]
 
 
 def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
-    """The plan in SSA form, a line like ``r2 := filter_rows[](r1)  # (day int, str) x ?`` per node, with column names as far as they are known.
+    """Return the plan as text, one line like ``r2 := filter_rows[](r1)  # (day int, str) x ?`` per node, with column names if known.
 
     Examples
     --------
@@ -58,12 +58,12 @@ def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
 
 
 def registers_of(root: PlannerNode) -> dict[int, str]:
-    """The registers that name the nodes of a plan in its text, by ``id``."""
+    """Return the names (``r1``, ``r2``, ...) of the nodes of a plan in its text, by ``id``."""
     return {id(node): f"r{number}" for number, node in enumerate(postorder([root]))}
 
 
 def columns_text(node: PlannerNode, name: NameOfColumn | None = None) -> str:
-    """Types of a node's columns, with their names as far as they are known."""
+    """Return the types of a node's columns as text, with their names if known."""
     if name is None:
         return ", ".join(map(str, node.schema))
     names = [name(node, position) for position in range(node.facts.width)]
@@ -71,7 +71,7 @@ def columns_text(node: PlannerNode, name: NameOfColumn | None = None) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name as it is printed in a plan: quoted unless it is an identifier.
+    """Return a name as it is printed in a plan: quoted unless it is an identifier.
 
     Examples
     --------
@@ -80,12 +80,12 @@ def quoted(name: str) -> str:
     >>> print(quoted("two\\nlines"))
     'two\\nlines'
     """
-    # repr() escapes all characters that a terminal takes for commands.
+    # ``repr`` escapes all characters that a terminal would interpret as commands.
     return name if name.isidentifier() else repr(name)
 
 
 def trace_text(trace: Trace) -> str:
-    """The laws that were applied, with how often."""
+    """Return text with the laws that were applied, and how often."""
     counts = trace.counts()
     return "\n".join(f"{count:4d} x {equation}" for equation, count in counts.items()) or "no law fired"
 
@@ -99,12 +99,12 @@ MAX_EMBEDDED_BYTES = 4 * 1024 * 1024
 
 
 def graph_to_json(node: PlannerNode) -> str:
-    """Return the graph below a node as JSON text.
+    """Return the graph below a node as JSON.
 
     Raises
     ------
     UnsupportedOperationError
-        If an operator holds something that no JSON can hold, or too many rows in memory; the message names operator and parameter.
+        If an operator holds a value that JSON cannot represent, or too many rows in memory; the message names operator and parameter.
 
     Examples
     --------
@@ -132,12 +132,12 @@ def graph_to_json(node: PlannerNode) -> str:
 
 
 def graph_from_json(text: str) -> PlannerNode:
-    """Return the root of the graph that :func:`graph_to_json` wrote.
+    """Return the root of the graph that :func:`graph_to_json` wrote as JSON.
 
     Raises
     ------
     InvalidArgumentError
-        If the text is no such graph, is of a later version, or names an operator that is not known here.
+        If the JSON is damaged or does not hold a graph, is of a later format version, or names an unknown operator.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def graph_from_json(text: str) -> PlannerNode:
 
 
 def _checked_content(text: str) -> Mapping[str, Any]:
-    """Parse a text and check that it is a plan of a version that this package reads."""
+    """Parse JSON and check that it is a plan in a format version that this package reads."""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -179,7 +179,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _write_parameters(operator: Operator, chunks: _ChunkWriter) -> dict[str, Any]:
-    """The JSON form of an operator's parameters, without derived ones."""
+    """Return the JSON form of an operator's parameters, without derived ones."""
     operator_class: Any = type(operator)
     classes = value_classes(operator_class)
     written = {}
@@ -227,7 +227,7 @@ def _read_operator(item: Mapping[str, Any], chunks: list[Chunk]) -> Operator:
 
 
 def _refuse_unportable(operator_class: Any, parameters: Mapping[str, Any]) -> None:
-    """Refuse values for parameters that only exist in a process: functions and live DataFrames."""
+    """Check that parameters that exist only in a process, such as functions and live DataFrames, have no value in the JSON."""
     for field in attrs.fields(operator_class):
         if not field.metadata.get("portable", True) and not isinstance(parameters.get(field.alias), (Chunk, type(None))):
             raise InvalidArgumentError(f"the plan's text gives {parameters[field.alias]!r:.80} for {field.name!r}, which no text holds")
@@ -240,7 +240,7 @@ def _chunk(chunks: list[Chunk], number: Any) -> Chunk:
 
 
 def _read_node(number: int, item: Mapping[str, Any], nodes: Sequence[PlannerNode], chunks: list[Chunk]) -> PlannerNode:
-    """The node that an item describes, over the nodes before it."""
+    """Return the node that an item of the JSON describes; its inputs are among the nodes before it."""
     inputs = _list(item["inputs"])
     if any(type(child) is not int or not 0 <= child < number for child in inputs):
         raise InvalidArgumentError(f"node {number} of the plan reads {inputs!r:.200}: inputs come before their consumers")
@@ -256,7 +256,7 @@ def _read_node(number: int, item: Mapping[str, Any], nodes: Sequence[PlannerNode
 
 
 def _try_without_rows(node: PlannerNode) -> None:
-    """Run an operator on no rows, so that parameters that its kernel cannot use are refused here, with a message about the plan."""
+    """Run an operator on no rows, so that parameters that its kernel cannot use are refused while the plan is read."""
     slots = range(len(node.inputs))
     facts = [child.facts for child in node.inputs]
     for read, fact in zip(node.operator.input_columns(range(len(node.schema)), facts), facts, strict=True):
@@ -267,7 +267,7 @@ def _try_without_rows(node: PlannerNode) -> None:
 
 
 class _ChunkWriter:
-    """Chunks as Arrow streams in base64, each written once however many operators refer to it."""
+    """Collects chunks as Arrow streams in base64; a chunk to which several operators refer is written once."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -275,7 +275,7 @@ class _ChunkWriter:
         self.bytes = 0
 
     def number(self, chunk: Chunk, path: str) -> int:
-        """The index of a chunk in the text."""
+        """Return the index of a chunk in the JSON, and add the chunk if it is new."""
         if id(chunk) not in self.numbers:
             self.bytes += sum(column.nbytes for column in chunk.columns)
             if self.bytes > MAX_EMBEDDED_BYTES:
@@ -286,7 +286,7 @@ class _ChunkWriter:
 
 
 def _chunk_text(chunk: Chunk) -> str:
-    """A chunk as an Arrow stream in base64; without columns, a column of nulls keeps the number of rows."""
+    """Return a chunk as an Arrow stream in base64. Without columns a column of nulls preserves the number of rows."""
     table = chunk.to_table()
     if not chunk.columns:
         table = pa.table({"rows": pa.nulls(chunk.rows)})
@@ -295,7 +295,7 @@ def _chunk_text(chunk: Chunk) -> str:
 
 def _read_chunk(text: str) -> Chunk:
     table = table_of(base64.b64decode(text, validate=True))
-    # Offsets that point outside of a buffer are refused here, before anything follows them.
+    # Arrow checks here that offsets lie within their buffers, before any code reads values through them.
     table.validate(full=True)
     if table.column_names == ["rows"]:
         return Chunk((), table.num_rows)

@@ -1,4 +1,4 @@
-"""The registry: operator classes by name, built-in and from plug-ins; one of the package's three places with module state."""
+"""The registry: operator classes by name, from this package and from plug-ins; it is one of three places with module-level state."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sframe_spark.planner.operator import Operator
 _OPERATORS: dict[str, type[Operator]] = {}
 OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
 
-# The modules that register this package's operators. One is imported when a plan's text names an operator that nothing has used yet:
-# which operators a plan may have does not depend on what was imported before.
+# The modules that register this package's operators. A module is imported when a plan names an operator of it that has not been used yet, so
+# that the operators that a plan may have do not depend on what was imported before.
 BUILTIN_MODULES: Mapping[str, str] = {
     "append": "sframe_spark.operators.append",
     "archive_source": "sframe_spark.turicreate.source",
@@ -67,12 +67,12 @@ BUILTIN_MODULES: Mapping[str, str] = {
 
 
 def register(operator_class: OperatorClass) -> OperatorClass:
-    """Class decorator that makes an operator known under its ``name``.
+    """Class decorator that registers an operator class under its ``name``.
 
     Raises
     ------
     PlanInvariantError
-        If the class has no name, the name is taken by another class, the class is no frozen value, or it has a kernel and does not say so.
+        If the class has no name, another class has the name, it is not a frozen attrs class, or ``has_kernel`` contradicts its methods.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def register(operator_class: OperatorClass) -> OperatorClass:
     _require_value(operator_class)
     _require_flag(operator_class)
     holder = _OPERATORS.get(name)
-    # A module that is reloaded defines its classes again, with the same names.
+    # Reloading a module defines its classes again, with the same names.
     if holder is not None and (holder.__module__, holder.__qualname__) != (operator_class.__module__, operator_class.__qualname__):
         raise PlanInvariantError(f"the operator name {name!r} is taken by {holder.__module__}.{holder.__qualname__}")
     _OPERATORS[name] = operator_class
@@ -102,7 +102,7 @@ def register(operator_class: OperatorClass) -> OperatorClass:
 
 
 def _require_value(operator_class: type[Operator]) -> None:
-    """Refuse a class that is not an attrs class: nodes are compared, hashed and written by attrs fields."""
+    """Check that a class is an attrs class: nodes are compared, hashed and written by attrs fields."""
     if "__attrs_attrs__" not in vars(operator_class):
         raise PlanInvariantError(
             f"the operator class {operator_class.__qualname__} is no frozen value: decorate it with @attrs.frozen, between @register and the class"
@@ -110,7 +110,7 @@ def _require_value(operator_class: type[Operator]) -> None:
 
 
 def _require_flag(operator_class: type[Operator]) -> None:
-    """Refuse a kernel that would never be called, and a declared kernel that is not there."""
+    """Check that a kernel is declared by ``has_kernel`` (or ``has_whole_kernel``), and that a declared kernel is implemented."""
     # A subclass may switch off the kernel that it inherits.
     level = {name: next(place for place, base in enumerate(operator_class.__mro__) if name in vars(base)) for name in ("kernel", "has_kernel")}
     has_own = operator_class.kernel is not Operator.kernel and level["kernel"] <= level["has_kernel"]
@@ -128,12 +128,12 @@ def _require_flag(operator_class: type[Operator]) -> None:
 
 
 def planner_node_name_to_type(name: str) -> type[Operator]:
-    """Operator class of a registered name.
+    """Return the operator class that is registered under a name.
 
     Raises
     ------
     PlanInvariantError
-        If no operator has the name.
+        If no operator is registered under the name.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def planner_node_name_to_type(name: str) -> type[Operator]:
 
 
 def planner_node_type_to_name(operator_class: type[Operator]) -> str:
-    """Registered name of an operator class.
+    """Return the name under which an operator class is registered.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def planner_node_type_to_name(operator_class: type[Operator]) -> str:
 
 
 def is_registered(name: str) -> bool:
-    """Return whether an operator is known under a name."""
+    """Return whether an operator is registered under a name."""
     _import_builtin(name)
     return name in _OPERATORS
 
@@ -178,7 +178,7 @@ def import_builtin_operators() -> None:
 
 
 def registered_names() -> list[str]:
-    """Names of all operators, sorted: the built-in ones, whether imported or not, and those of plug-ins.
+    """Return the sorted names of all operators: those of this package, whether imported or not, and those of plug-ins.
 
     Examples
     --------
@@ -191,20 +191,23 @@ def registered_names() -> list[str]:
 OPERATOR_GROUP = "sframe_spark.operators"
 LAW_GROUP = "sframe_spark.laws"
 GROUPS = (OPERATOR_GROUP, LAW_GROUP)
-# Package names that differ only in these characters or in case are the same (PEP 503).
+# Package names that differ only in case or in these characters are equal (PEP 503).
 SEPARATORS = re.compile("[-_.]+")
 
 
 @lru_cache(maxsize=1)
 def _announced() -> Mapping[str, Sequence[EntryPoint]]:
-    """Entry points of both groups: finding them means reading a file of each installed package, so it is done once for both."""
-    # Only files that name a group are parsed: parsing takes as long as reading.
+    """Return the entry points of both groups. This reads a file of each installed package, so it is done once for both."""
+    # Only files that mention a group are parsed, because parsing takes as long as reading.
     entries = [entry for package in _installed(filter(_names_a_group, distributions())) for entry in package.entry_points]
     return {group: sorted((entry for entry in entries if entry.group == group), key=lambda entry: entry.name) for group in GROUPS}
 
 
 def _installed(packages: Iterable[Distribution]) -> Iterable[Distribution]:
-    """For each normalised package name, the first distribution on the path, which Python would import; a package without a name stands for itself."""
+    """Return one distribution per normalised package name: the first on the path, which Python would import.
+
+    Every package without a name is kept.
+    """
     first_of: dict[str | Distribution, Distribution] = {}
     for package in packages:
         (name, *_) = package.metadata.get_all("Name") or [""]
@@ -221,17 +224,17 @@ def _names_a_group(package: Distribution) -> bool:
 
 
 def announced(group: str) -> Sequence[EntryPoint]:
-    """Entry points that installed packages announce in a group, by name."""
+    """Return the entry points that installed packages announce in a group, sorted by name."""
     return _announced()[group]
 
 
 def _loaded(entry: EntryPoint) -> Any:
-    """The object that an entry point refers to.
+    """Return the object that an entry point refers to.
 
     Raises
     ------
     PlanInvariantError
-        If it cannot be imported.
+        If it cannot be imported. (Errors of this package's own classes pass unchanged.)
     """
     try:
         return entry.load()
@@ -244,7 +247,7 @@ def _loaded(entry: EntryPoint) -> Any:
 
 @lru_cache(maxsize=1)
 def load_operators() -> tuple[str, ...]:
-    """Import all modules of the operator group, which register their operators, once; returns the entry points' names."""
+    """Import all modules of the operator group once, so that they register their operators, and return the names of their entry points."""
     names = []
     for entry in announced(OPERATOR_GROUP):
         _loaded(entry)
@@ -254,12 +257,12 @@ def load_operators() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def plugin_laws() -> tuple[Law, ...]:
-    """Laws of all installed plugins, by entry-point name.
+    """Return the laws of all installed plug-ins, sorted by entry-point name.
 
     Raises
     ------
     PlanInvariantError
-        If an entry point gives something that is not a law.
+        If an entry point refers to something that is not a law or a list of laws.
     """
     laws: list[Law] = []
     for entry in announced(LAW_GROUP):

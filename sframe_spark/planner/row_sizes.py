@@ -14,12 +14,12 @@ from sframe_spark.types import ColumnType
 
 # Estimated bytes per row of each column; None if unknown before the rows are computed.
 Sizes = tuple[float | None, ...]
-# Estimated bytes of a string computed from values of fixed width, such as a number as a string.
+# Estimated bytes of a string computed from values of fixed width, such as a number converted to a string.
 BYTES_OF_SHORT_TEXT = 32.0
 
 
 def fixed_size(column_type: ColumnType) -> float | None:
-    """Bytes of a value of a type; None if values differ in length.
+    """Return the bytes of a value of a type; None if values of the type differ in length.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def fixed_size(column_type: ColumnType) -> float | None:
 
 
 def uneven_bytes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
-    """Estimated bytes of each row in the columns whose values differ in length.
+    """Estimate the bytes of each row in the columns whose values differ in length.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def uneven_bytes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64
 
 
 def value_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
-    """Estimated bytes of each value of an array; of a list or dict, of all values in it."""
+    """Estimate the bytes of each value of an array; for a list or dict, the bytes of all values in it."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         lengths: npt.NDArray[np.int64] = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -55,12 +55,14 @@ def value_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
         inside = value_bytes(column.keys) + value_bytes(column.items) if pa.types.is_map(kind) else value_bytes(column.values)
         so_far = np.concatenate([[0], np.cumsum(inside)])
         return np.diff(so_far[column.offsets.to_numpy()])
-    # The values of other types have the same length, or there is no better estimate.
+    # Values of other types have a fixed length, or no better estimate is known.
     return np.full(len(column), -(-column.nbytes // max(len(column), 1)), dtype=np.int64)
 
 
 def bytes_of_runs(column: pa.Array, edges: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Bytes that each range of an array's values takes as an array of its own, or slightly more; ``edges``: start of each, and end of the last.
+    """Return the bytes (or slightly more) that each range of values would take as a separate array.
+
+    ``edges`` are the starts of the ranges, followed by the end of the last one.
 
     Examples
     --------
@@ -68,7 +70,7 @@ def bytes_of_runs(column: pa.Array, edges: npt.NDArray[np.int64]) -> npt.NDArray
     [0, 12, 14]
     """
     rows, kind = np.diff(edges), column.type
-    # Empty ranges have no buffers.
+    # Empty ranges have no validity or offset buffers.
     valid, offsets = -(-rows // 8) if column.null_count else np.zeros_like(rows), 4 * (rows + (rows > 0))
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         ends = np.frombuffer(column.buffers()[1] or b"", np.int32)[column.offset : column.offset + len(column) + 1]
@@ -83,9 +85,9 @@ def bytes_of_runs(column: pa.Array, edges: npt.NDArray[np.int64]) -> npt.NDArray
 
 
 def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Schema]) -> Sizes:
-    """Sizes of columns of which a prefix copies columns of the first input; sizes of the others are estimated from their types.
+    """Return the sizes of output columns: the first ones copy columns of the first input, the others are estimated from their types.
 
-    Strings of other columns are taken to be as long as the longest of any input; the size of nested values is unknown.
+    A computed string is assumed to be as long as the longest string column of any input. The size of computed nested values is unknown.
 
     Examples
     --------
@@ -105,13 +107,13 @@ def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Sche
 
 
 def widest(sizes: Sequence[float | None]) -> float | None:
-    """The largest of some sizes; unknown if one of them is."""
+    """Return the largest of some sizes; None if one of them is unknown."""
     known = [size for size in sizes if size is not None]
     return max(known) if len(known) == len(sizes) else None
 
 
 def row_bytes(sizes: Sizes, unknown: float) -> float:
-    """Bytes of a row, given an estimate for values of unknown length.
+    """Return the bytes of a row; ``unknown`` is the estimate for each column of unknown size.
 
     Examples
     --------
