@@ -179,10 +179,10 @@ class Traits:
     def pairs_of_pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> PartitionPairRows:
         """Return the output rows that come from one hash partition of each of two inputs, partitioned by ``matched_keys``.
 
-        The inputs in ``numbered_slots`` have row ids as their last column. The output of the operator is the rows of all partitions, stably sorted
-        by row ids. A partition of one of the ``filtered_slots`` may itself be processed part by part, each with the whole partition of the other
-        input. If that input has no row ids, the output of the parts is the ``of_matches`` of each, and the rows that ``are_alone`` in every part,
-        computed once with no row of that input.
+        The inputs in ``numbered_slots`` have row ids as their last column. The operator's output is the rows of all partitions, stably sorted by row
+        ids. A partition of an input in ``filtered_slots`` may itself be processed in parts, each with the whole partition of the other input. If the
+        divided input has no row ids, the output is the ``of_matches`` of each part, and the rows that ``are_alone`` in every part, computed once with
+        no row of the divided input.
         """
         raise PlanInvariantError("this operator makes nothing of pieces")
 
@@ -283,10 +283,10 @@ ALL_ROWS = 2**62
 class Need(enum.Enum):
     """What an operator requires of the rows of an input.
 
-    ``ANY``: nothing; the order may be lost. ``INHERITED``: the row order, if that of the output is observed. ``ORDERED``: the row order.
-    ``SEQUENTIAL``: one pass in row order with a running state. ``DENSE``: rows addressed by index. ``ALIGNED``: dense, and of the same
-    length as the other inputs. ``LOOKUP``: a source that the kernel reads by row index and searches by key (other inputs are materialised
-    first); the kernel gets a lookup in its place, and its output rows are those of the first input.
+    ``ANY``: nothing; the order may be lost. ``INHERITED``: the row order, if the output's row order is observed. ``ORDERED``: the row order.
+    ``SEQUENTIAL``: one pass in row order with a running state. ``DENSE``: rows that can be addressed by index. ``ALIGNED``: as ``DENSE``, and
+    the length of the other inputs. ``LOOKUP``: a source whose rows the kernel reads by index and searches by key (an input that is not a source
+    is materialised first); the kernel gets a lookup instead of rows, and its output rows are those of the first input.
     """
 
     ANY = "any"
@@ -300,32 +300,32 @@ class Need(enum.Enum):
 
 @attrs.frozen
 class Operator(Traits):
-    """Base of all operators: a frozen, hashable value. Every default is the pessimistic one.
+    """Base class of all operators: a frozen, hashable value. Defaults assume the worst.
 
-    A method that an operator's class attributes promise and that it does not define raises PlanInvariantError when it is called.
+    A method that the class attributes promise but the class does not define raises PlanInvariantError when it is called.
 
     Class attributes
     ----------------
     name
-        Unique registry name.
+        Unique name in the registry.
     arity
-        Number of inputs, or None for any number of at least one.
+        Number of inputs; None for any number from one up.
     row_wise
         Output row *i* is a function of row *i* of each input; the inputs' row domain is kept.
     deterministic
-        Equal inputs give equal outputs, so equal nodes may be shared.
+        Equal inputs give equal outputs, so that equal nodes may be merged into one.
     has_kernel
-        The operator implements :meth:`kernel` (or :meth:`read` for sources).
+        The operator implements :meth:`kernel` (or :meth:`read` if it is a source).
     keeps_dense
-        If the inputs' rows can be addressed by index, so can the output's.
+        If the rows of all inputs can be addressed by index, the rows of the output can be, too.
     keeps_domain
-        Output rows are aligned with the first input's rows, though a row may depend on others.
+        Each output row is aligned with a row of the first input, though it may depend on other rows.
     takes_wider
-        An input may have more columns than are read, at no cost.
+        Inputs may have more columns than the operator reads, at no cost.
     expands
-        A row of the first input may become any number of rows, which :meth:`pieces` yields in batches.
+        A row of the first input may become any number of output rows, which :meth:`pieces` yields in batches.
     counts_rows
-        :meth:`counted` finds out the number of output rows, unknown before; rows can be addressed by index afterwards.
+        The number of output rows is unknown until :meth:`counted` finds it; after that rows can be addressed by index.
     is_source
         The operator has no inputs and provides rows by range through :meth:`read`.
     """
@@ -343,43 +343,43 @@ class Operator(Traits):
     counts_rows: ClassVar[bool] = False
 
     def make_planner_node(self, *inputs: PlannerNode) -> PlannerNode:
-        """A node of this operator applied to ``inputs``; types and length are inferred, ill-typed inputs are refused."""
+        """Return a node of this operator applied to ``inputs``; types and length are inferred. Inputs of wrong types cause an error."""
         return PlannerNode(self, inputs)
 
     def called(self, outputs: Sequence[int] | None = None) -> str:
-        """The name by which messages call it, or the computation of some of its columns: its name, unless author or user gave another."""
+        """Return the name that messages use for the operator, or for some of its output columns: the registered name unless another was given."""
         return self.name
 
     def as_read(self) -> Operator:
-        """The operator after reading it from a plan's JSON text: it refuses inconsistent or missing parts and trusts no claim about rows."""
+        """Return the operator after reading it from JSON: inconsistent or missing parts cause an error, and claims about rows are not trusted."""
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Types of the output columns. Raises the reference engine's error class for inputs that it refuses."""
+        """Return the types of the output columns. For refused inputs it raises an error of the class that the reference engine raises."""
         raise PlanInvariantError(f"operator {self.name!r} does not infer its type")
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """What is known about the number of output rows; nothing by default."""
+        """Return what is known about the number of output rows; nothing by default, unless rows are aligned with those of an input."""
         if self.row_wise and inputs:
             return known_length(inputs)
         return inputs[0].length if self.keeps_domain else Length.unknown()
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Estimated bytes per row of each output column, given those of the inputs' columns."""
+        """Return the estimated bytes per row of each output column, given the estimates for the inputs' columns."""
         return copied_sizes(schema, inputs, [item.schema for item in facts])
 
     def infer_domain(self, inputs: Sequence[Facts]) -> RowDomain:
-        """The output's row domain; a new one unless the operator is row-wise over inputs of one domain."""
+        """Return the row domain of the output: that of the inputs if the operator is declared to keep it, otherwise a new one."""
         if self.row_wise and inputs and all(facts.domain is inputs[0].domain for facts in inputs):
             return inputs[0].domain
         return inputs[0].domain if self.keeps_domain else RowDomain()
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """What is known about the output's order, given what is known about the inputs'; nothing by default."""
+        """Return what is known about the order of the output, given what is known about the inputs; nothing by default."""
         return RelationProperties()
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Columns of each input that are needed for some output columns; all by default. An input of which none is needed is dropped."""
+        """Return the columns of each input that some output columns need; by default all. An input without needed columns is dropped."""
         return [range(facts.width) for facts in inputs]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]] | None:
@@ -388,63 +388,63 @@ class Operator(Traits):
         Parameters
         ----------
         outputs
-            Required output columns, ascending; more may be yielded.
+            The required output columns, ascending; more may be yielded.
         kept
-            Columns that each input keeps, ascending: those of :meth:`input_columns`, or more if the operator ``takes_wider`` inputs.
+            The columns that each input keeps, ascending: those that :meth:`input_columns` returns, or more if the operator ``takes_wider``.
         inputs
-            Facts of the inputs with all their columns.
+            Facts about the inputs with all their columns.
         """
         return None
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """The operator over an input with an additional first column, which it passes through as the first output column.
+        """Return the operator over an input with an additional first column, which becomes the first output column.
 
-        Only for operators whose output rows each come from one row of their only input; None for others.
+        None for operators of several inputs, and for those whose output rows do not each come from one input row.
         """
         return None
 
     def requires(self, slot: int) -> Need:
-        """What the operator requires of the rows of input ``slot``; row order by default, since an unknown operator may observe it."""
+        """Return what the operator requires of the rows of input ``slot``; by default their order, because the operator may depend on it."""
         return Need.ORDERED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Lower to Spark DataFrame operations over the lowered inputs."""
+        """Return the operator lowered to Spark DataFrame operations over its lowered inputs."""
         raise PlanInvariantError(f"operator {self.name!r} has no Spark lowering")
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
-        """The Arrow implementation over aligned ranges of rows: a chunk for each input, a lookup for inputs of ``Need.LOOKUP``."""
+        """Return the output rows for aligned ranges of input rows. Inputs are chunks, or lookups for inputs with ``Need.LOOKUP``."""
         raise PlanInvariantError(f"operator {self.name!r} has no kernel")
 
     def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """Yield the kernel's rows in order, at least one chunk, each of at most ``max_rows()`` rows; the limit may change between chunks."""
+        """Yield the rows of the kernel in order, in one or more chunks of at most ``max_rows()`` rows; the limit may change between chunks."""
         yield self.kernel(inputs, facts)
 
     def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Operator:
-        """The operator with the number of its rows filled in, computed from lookups in its inputs without computing the rows."""
+        """Return the operator with its number of output rows filled in, which lookups in the inputs determine without computing the rows."""
         raise PlanInvariantError(f"operator {self.name!r} does not count its rows")
 
     def count_matches(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
-        """For an operator that ``counts_matches``: the number of output rows for rows of its first input, without computing them."""
+        """For an operator that ``counts_matches``, return the number of output rows for some rows of the first input, without computing them."""
         raise PlanInvariantError(f"operator {self.name!r} does not count its matches")
 
     def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, max_bytes: int) -> Chunk | None:
-        """The output rows with indices ``start`` to ``stop`` (exclusive) and no others; None if they take more than ``max_bytes``."""
+        """Return the output rows ``start`` (inclusive) to ``stop`` (exclusive); None if they take more than ``max_bytes``."""
         raise PlanInvariantError(f"operator {self.name!r} does not make matches by number")
 
     def bytes_between(self, start: int, stop: int) -> float:
-        """Estimated bytes of the rows ``start`` (inclusive) to ``stop`` (exclusive), if known before they are computed."""
+        """Return the estimated bytes of rows ``start`` (inclusive) to ``stop`` (exclusive) if known before they are computed; 0 if not."""
         return 0.0
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
-        """The range of rows of input ``slot`` needed for output rows ``start`` to ``stop``; the caller clips it to existing rows."""
+        """Return the range of rows of input ``slot`` that output rows ``start`` to ``stop`` need; the caller clips it to existing rows."""
         return (start, stop)
 
     def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
-        """Output rows ``start`` to ``stop`` from the input rows in ``intervals``; by default the kernel applied to them."""
+        """Return output rows ``start`` to ``stop``, computed from the input rows in ``intervals``; by default with the kernel."""
         return self.kernel(inputs, facts)
 
     def describe(self) -> str:
-        """The parameters in one short line, for printed plans."""
+        """Return the parameters in one short line, for printed plans."""
         values = [f"{f.name}={getattr(self, f.name)!r}" for f in attrs.fields(type(self))]
         return ", ".join(values)
 
@@ -461,46 +461,46 @@ class Operator(Traits):
 
 @attrs.frozen
 class DecomposableOperator(Operator):
-    """An operator of one input that is a monoid: partial states of ranges of the input's rows combine to the state from which the rows follow."""
+    """An operator of one input that is computed from states of ranges of rows. States of adjacent ranges combine (as a monoid)."""
 
     gathers: ClassVar[bool] = True
 
     @property
     def rows_of_part(self) -> int:
-        """The number of input rows that a partial state may contain; 0: a state summarises rows and contains none."""
+        """The number of input rows that a state may contain; 0 if a state summarises rows."""
         return 0
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
-        """Return whether the rows can be computed from partial states, given facts about the input."""
+        """Return whether the output can be computed from states of row ranges, given facts about the input."""
         return False
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> Any:
-        """The partial state of a range of rows; must be picklable."""
+        """Return the state of a range of rows, which must be picklable."""
         raise PlanInvariantError(f"operator {self.name!r} makes no parts")
 
     def combined(self, first: Any, second: Any, facts: Sequence[Facts]) -> Any:
-        """The state of two consecutive ranges of rows."""
+        """Return the state of two adjacent ranges of rows, combined from their states."""
         raise PlanInvariantError(f"operator {self.name!r} does not combine parts")
 
     def combined_all(self, parts: Sequence[Any], facts: Sequence[Facts]) -> Any:
-        """The state of one or more consecutive ranges of rows; combined in pairs by default."""
+        """Return the state of one or more adjacent ranges of rows; by default the states are combined pairwise."""
         return reduce(lambda first, second: self.combined(first, second, facts), parts)
 
     def coded_columns(self, facts: Sequence[Facts]) -> Sequence[int]:
-        """String columns that :meth:`part_of` also accepts dictionary-encoded; none by default."""
+        """Return the string columns that :meth:`part_of` also accepts dictionary-encoded; none by default."""
         return ()
 
     def bytes_of_part(self, part: Any) -> float:
-        """Estimated bytes of a partial state, if a state can contain many rows; the operator is not decomposed if states are too large."""
+        """Return the estimated bytes of a state if it can contain many rows, else 0. If states are too large, the operator is not decomposed."""
         return 0.0
 
     def rows_from(self, part: Any, facts: Sequence[Facts]) -> Chunk:
-        """The output, from the state of all rows."""
+        """Return the output rows, computed from the state of all input rows."""
         raise PlanInvariantError(f"operator {self.name!r} makes no rows of parts")
 
 
 class TooLarge(enum.Enum):
-    """Marker for a state that is too large to be sent to another task (None may be a valid state)."""
+    """Marks a state that is too large to be sent to another task. (None may be a valid state.)"""
 
     TOO_LARGE = 0
 
@@ -510,63 +510,66 @@ TOO_LARGE = TooLarge.TOO_LARGE
 
 @attrs.frozen
 class SequentialOperator(Operator):
-    """An operator whose row *i* depends on the rows up to *i* through a running state that combines (a monoid)."""
+    """An operator whose output row *i* depends on input rows 0 to *i*, through a running state. States of adjacent ranges combine (as a monoid)."""
 
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     keeps_domain: ClassVar[bool] = True
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
-        """The state before the first row; must be picklable."""
+        """Return the state before the first row, which must be picklable."""
         raise PlanInvariantError(f"operator {self.name!r} has no initial state")
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
-        """The state of a range of rows on its own."""
+        """Return the state of a range of rows by itself."""
         raise PlanInvariantError(f"operator {self.name!r} has no summary")
 
     def ends_suffice(self, state: Any) -> bool:
-        """Return whether adding rows in the middle of a range keeps its state, and the state after it does not depend on the rows before.
+        """Return whether this state of a range is independent of rows in the middle of the range and of rows before it.
 
-        Rows in the middle of a range are then not read to compute its state.
+        If so, rows in the middle of the range are not read to compute the state.
         """
         return False
 
     def carried(self, state: Any) -> Any:
-        """What later rows need of the state of a range; ``TOO_LARGE`` if that cannot be sent from task to task.
+        """Return the part of a range's state that later rows need; ``TOO_LARGE`` if it cannot be sent to another task.
 
-        Row ranges between which no state can be sent are processed as one.
+        Row ranges between which the state cannot be sent are processed as one range.
         """
         return state
 
     def combine(self, first: Any, second: Any) -> Any:
-        """The state of two consecutive ranges of rows."""
+        """Return the state of two adjacent ranges of rows, combined from their states."""
         raise PlanInvariantError(f"operator {self.name!r} does not combine states")
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-        """Output rows of a range and the state after it; must not change the given state, since the range may be tried again with fewer rows."""
+        """Return the output rows of a range and the state after it.
+
+        The given state must not be changed: the range may be tried again with fewer rows.
+        """
         raise PlanInvariantError(f"operator {self.name!r} does not advance")
 
     def finish(self, facts: Sequence[Facts], state: Any) -> Chunk | None:
-        """Output rows that are only known after the last input row; None if there are none."""
+        """Return output rows that are known only after the last input row; None if there are none."""
         return None
 
     def requires(self, slot: int) -> Need:
-        """One pass in row order."""
+        """Return the need for one pass in row order."""
         return Need.SEQUENTIAL
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """All rows at once, from the initial state."""
+        """Return the output for all rows at once, starting with the initial state."""
         chunk, state = self.advance(inputs, facts, self.initial_state(facts))
         return with_final_rows(chunk, self.finish(facts, state))
 
 
 def with_final_rows(chunk: Chunk, rest: Chunk | None) -> Chunk:
-    """Output rows followed by those of :meth:`SequentialOperator.finish`."""
+    """Return output rows followed by the rows of :meth:`SequentialOperator.finish`, if there are any."""
     return chunk if rest is None else joined(chunk, rest)
 
 
 def known_length(inputs: Sequence[Facts]) -> Length:
-    """The most informative of several equal lengths."""
+    """Return the most informative of several lengths that are equal."""
     for facts in inputs:
         if facts.length.rows is not None:
             return facts.length
@@ -574,7 +577,7 @@ def known_length(inputs: Sequence[Facts]) -> Length:
 
 
 def any_parameter(**kwargs: Any) -> Any:
-    """An attrs field for a parameter that is not portable, compared by identity.
+    """Return an attrs field for a parameter that cannot be written as JSON and is compared by identity.
 
     Examples
     --------

@@ -43,7 +43,7 @@ def one_of(*values: str) -> Validator:
         Raises
         ------
         InvalidArgumentError
-            By the validator, for others.
+            By the validator, for another string.
 
     Examples
     --------

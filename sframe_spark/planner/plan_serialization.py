@@ -6,10 +6,10 @@ The JSON lists the nodes, inputs before consumers; the last is the root. A node 
      "nodes": [{"operator": "range_source", "parameters": {"start": 0, "rows": 9, "step": 1}, "inputs": [], "types": ["int"], ...},
                {"operator": "slice", "parameters": {"start": 2, "stop": null, "step": 3}, "inputs": [0], "types": ["int"], ...}]}
 
-An operator is written as its parameters (see :mod:`sframe_spark.planner.parameters`). Nothing in a text is trusted that can be checked:
-reading compares every parameter with the annotation of its field, infers types, lengths and row domains again, and refuses a plan that
-they do not match. Rows in memory are embedded, up to ``MAX_EMBEDDED_BYTES`` for the whole graph; datasets are written as their location, so
-a temporary result can be read only as long as the process that owns it lives: save it first. Functions and live DataFrames are refused.
+An operator is written as its parameters (see :mod:`sframe_spark.planner.parameters`). Reading trusts nothing that it can check: it
+compares every parameter with the annotation of its field, infers types, lengths and row domains again, and refuses a plan that contradicts
+them. Rows in memory are embedded, up to ``MAX_EMBEDDED_BYTES`` for the whole graph. A dataset is written as its location, so a temporary
+result can be read only while the process that owns it lives, unless it is saved first. Functions and live DataFrames cause an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Users' functions are called later, perhaps in other processes: their names are bound to the values at the time they are given.
+"""Users' functions with variables bound to their values at the time the function is given, as it is called later and perhaps in another process.
 
-A loop that applies ``lambda value: value * factor`` once for each factor makes columns of different factors, although none is computed before
-the loop has ended. The reference sends a copy of the function to other processes at once, with the same effect.
+A loop that applies ``lambda value: value * factor`` for several factors makes columns of different factors, although no column is computed
+before the loop has ended. (The reference sends a copy of the function to other processes at once, with the same effect.)
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from sframe_spark.udf.program_pickler import PackedProgram
 
 OUR_THREADS = "sframe_spark"
-# No snapshot is made of a function that reaches more bytes than this: they are data.
+# No snapshot is made of a function that reaches more bytes than this.
 MAX_SNAPSHOT_BYTES = 8 << 20
 
 Function = Callable[..., Any]
 
 
 class FunctionAsNow:
-    """A user's function whose names keep the values that they have when this is made, whatever is assigned to them later.
+    """A user's function whose variables keep the values that they have when this object is made, whatever is assigned to them later.
 
-    The user's own function is called as long as its names keep these values, so the user sees its changes to objects. Once other code has assigned
-    one of the names, a copy of the function and of those that it uses is called instead, in which names have their former values. A function that can
-    be imported by its name belongs to its module, and is called as the module then is; classes are not copied.
+    As long as its variables have these values, the user's own function is called, so that the user sees its changes to objects. Once other code
+    has assigned a variable, copies of the function and of the functions that it uses are called instead, in which variables have the former values.
+    An importable function belongs to its module, and is called as the module is at the time of the call. Classes are not copied.
 
     Parameters
     ----------
     given
         The user's callable.
     form
-        Wraps it, or its copy, into what is called.
+        Wraps the callable, or its copy, into the function that is called; None: no wrapping.
 
     Examples
     --------
@@ -63,18 +63,18 @@ class FunctionAsNow:
         self._called = self._form(given)
         self._is_copied = False
         self._state, self._context = state_now(), contextvars.copy_context()
-        # The function as packed when it was given, if it reaches state; and that state after its last call.
+        # The pickled function as it was when given, if it reaches state; and that state after the latest call.
         self._saved: PackedProgram | None = None
         self._rested: tuple[bytes | None, bytes | None] | None = None
-        # The mutable objects that its names refer to, as long as it only reads them.
+        # The mutable objects that its variables hold, as long as the function only reads them.
         self._objects: list[Any] = []
         self._is_to_be_compared = False
-        # Whether other processes call it for most rows.
+        # Whether other processes call the function for most rows.
         self._is_for_others = False
         self._received: ReceivedFunction | None = None
 
     def keep(self, is_for_other_processes: bool = True) -> None:
-        """Keep a snapshot of the function and what it reaches now, unless it takes too many bytes.
+        """Keep a snapshot of the function and of the state that it reaches now, unless it is too large.
 
         Parameters
         ----------
@@ -88,13 +88,14 @@ class FunctionAsNow:
             self._rested = self._state_reached()
 
     def record_state(self, is_called: bool = True) -> None:
-        """Record the state that the function reaches, after calls of it: later differences are changes by other code.
+        """Record the state that the function reaches, after calls of it, so that later differences are changes by other code.
 
         Parameters
         ----------
         is_called
-            Whether it has been called for the first rows. If it has not changed the objects that its names refer to, it only reads them, and their
-            present content is what later calls see; otherwise, later changes to these objects are seen.
+            Whether the function has been called for the first rows. If it has not changed the objects that its variables hold, it only reads them,
+            and
+            later calls see their present content. Otherwise later calls see later changes to these objects.
         """
         self._is_to_be_compared = False
         if self._saved is not None and self._received is None:
@@ -114,17 +115,17 @@ class FunctionAsNow:
         try:
             return pack_program(self._called, self._state, self._context, MAX_SNAPSHOT_BYTES)
         except Exception:
-            # The error is raised where the function has to be sent.
+            # The error is raised when the function has to be sent.
             return None
 
     @contextmanager
     def during_action(self) -> Iterator[None]:
-        """A context for an action: before its first call, the state that the function reaches is compared with the recorded one."""
+        """Return a context manager for an action: before the first call, the state that the function reaches is compared with the recorded state."""
         self._is_to_be_compared = self._rested is not None
         try:
             yield
         except Exception:
-            # The user may correct the error by changing what the function reads.
+            # The user may correct the error by changing objects that the function reads.
             self._objects = []
             raise
         finally:
@@ -132,27 +133,27 @@ class FunctionAsNow:
                 self.record_state()
 
     def entered(self) -> AbstractContextManager[None]:
-        """A context in which this process has the state that it had when this was made."""
+        """Return a context manager for a block in which this process has the state that it had when this object was made."""
         return process_state.entered(self._state, is_users_process=True) if self._received is None else self._received.entered()
 
     def packed(self, description: str) -> PackedFunction:
-        """Return the function as it is sent to other processes."""
+        """Return the function packed for other processes."""
         kept = self._saved or pack_program(self.now(), self._state, self._context)
         return addressed(description, kept)
 
     @functools.cached_property
     def hashes(self) -> bool:
-        """Return whether code that it reaches uses hashes: those of strings differ between processes."""
+        """Whether code that the function reaches uses hashes: hashes of strings differ between processes."""
         return self._does(lambda code: code.hashes)
 
     @functools.cached_property
     def makes_sets(self) -> bool:
-        """Return whether code that it reaches makes sets, whose order differs between processes."""
+        """Whether code that the function reaches makes sets: their order differs between processes."""
         return self._does(lambda code: code.makes_sets)
 
     @property
     def order_differs_across_processes(self) -> bool:
-        """Return whether other processes may order sets differently, so that their results must not be mixed with those of this process."""
+        """Whether other processes may order sets differently, so that their results must not be mixed with results of this process."""
         return self._is_for_others and self.makes_sets and not self.hashes
 
     def _does(self, predicate: Callable[[Any], bool]) -> bool:
@@ -160,19 +161,19 @@ class FunctionAsNow:
         return self.given is hash or (self._saved is not None and predicate(self._saved)) or any(predicate(names_in(code)) for code in codes)
 
     def reached_functions(self) -> list[types.FunctionType]:
-        """Return the functions whose names are bound, or the one that was given."""
+        """Return the functions whose variables are bound; without any, the given function if it is of a module of the user's."""
         if self._family is not None:
             return self._family.members
         return [self.given] if type(self.given) is types.FunctionType and users_module(self.given.__module__) is not None else []
 
     def reached(self) -> list[Any]:
-        """Return what the function reaches: by names, in its defaults, in small collections and attributes."""
+        """Return the objects that the function reaches: through variables, defaults, small collections and attributes."""
         if self._family is not None:
             return self._family.reached()
         return list(meanings(self.given)) if type(self.given) is types.FunctionType else []
 
     def now(self) -> Function:
-        """Return what is to be called now, for some rows."""
+        """Return the function to call now, for some rows."""
         if self._is_to_be_compared:
             self._is_to_be_compared = False
             if self._saved is not None and self._received is None and self._rested != self._state_reached():
@@ -182,7 +183,7 @@ class FunctionAsNow:
         return self._called
 
     def _call_snapshot(self, kept: PackedProgram) -> None:
-        """From now on call a copy of the function with its modules and classes as in the snapshot: other code has changed them since."""
+        """From now on call a copy of the function with modules and classes as in the snapshot, because other code has changed them."""
         try:
             self._received = copy_of_program(kept)
         except Exception as error:
@@ -193,14 +194,14 @@ class FunctionAsNow:
     def was(self, function: Function) -> bool:
         """Return whether ``function`` is still what :meth:`now` returns."""
         if self._family is not None and not self._is_copied:
-            # Called after each call of some functions, so names are compared only once.
+            # This is called after each call of some functions, so variables are compared only once.
             if self._family.is_as_it_was():
                 return self._called is function
             self._family.take_for_its_own(all_of_them=not other_threads_run())
         return self.now() is function
 
     def __call__(self, *values: Any) -> Any:
-        """Call the function, in the state that this process has; see :meth:`entered`."""
+        """Call the function in the current state of this process; see :meth:`entered`."""
         function = self.now()
         try:
             return function(*values)
@@ -209,31 +210,31 @@ class FunctionAsNow:
 
 
 def other_threads_run() -> bool:
-    """Return whether another thread may assign names concurrently: one that is neither this package's nor waits for it."""
+    """Return whether another thread may assign variables concurrently: one that is not a daemon, and does not wait for this package."""
     current = threading.current_thread()
     waiting = {threading.main_thread()} if current.name.startswith(OUR_THREADS) else set()
     return any(not other.daemon and other is not current and other not in waiting for other in threading.enumerate())
 
 
 def now(function: Function) -> Function:
-    """Return what to call for a plain function, one bound to its names, or one received from another process."""
+    """Return what to call for a function: plain, bound to its variables (:class:`FunctionAsNow`), or received from another process."""
     if type(function) is ReceivedFunction:
         return function.function
     return function.now() if type(function) is FunctionAsNow else function
 
 
 def entered(function: Function) -> AbstractContextManager[None]:
-    """A context in which the result of :func:`now` may be called: this process has the state that it had where the function was given."""
+    """Return a context manager for calls of the result of :func:`now`: this process has the state that it had when the function was given."""
     return function.entered() if isinstance(function, (FunctionAsNow, ReceivedFunction)) else nullcontext()
 
 
 def hashes(function: Function) -> bool:
-    """Return whether a function uses hashes."""
+    """Return whether a bound function uses hashes; False for other functions."""
     return type(function) is FunctionAsNow and function.hashes
 
 
 def during_action(function: Function) -> AbstractContextManager[None]:
-    """A context for an action that may call a function."""
+    """Return a context manager for an action that may call a function."""
     return function.during_action() if type(function) is FunctionAsNow else nullcontext()
 
 
@@ -243,7 +244,7 @@ def packed(function: Function, description: str) -> PackedFunction:
     Raises
     ------
     pickle.PicklingError
-        If something cannot be sent; or whatever error its class raises.
+        If something cannot be pickled; a class may also raise any other error while its objects are pickled.
     """
     if type(function) is FunctionAsNow:
         return function.packed(description)
@@ -251,12 +252,12 @@ def packed(function: Function, description: str) -> PackedFunction:
 
 
 def still_right(function: Function, used: Function) -> bool:
-    """Return whether the result of :func:`now` is still the right one after calls of it: other code may have assigned names since."""
+    """Return whether the result of :func:`now` is still current after calls of it: other code may have assigned variables since."""
     return type(function) is not FunctionAsNow or function.was(used)
 
 
 def original(function: Function) -> Function:
-    """Return what the user gave."""
+    """Return the callable that the user gave."""
     if type(function) is ReceivedFunction:
         return function.function
     return function.given if type(function) is FunctionAsNow else function

@@ -1,4 +1,4 @@
-"""Errors of users' functions, and the transport of errors from worker processes to the driver."""
+"""Errors that users' functions raise, and sending errors from worker processes to the driver."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OUR_CODE = str(Path(__file__).parents[1]) + os.sep
 
 
 class Excerpt(str):
-    """Text in place of a value, displayed without quotes.
+    """A string that stands for a value and is displayed without quotes.
 
     Examples
     --------
@@ -55,17 +55,17 @@ class Excerpt(str):
 
 
 def user_error(description: str, value: Any, error: BaseException) -> UserFunctionError:
-    """Return the error for a function that failed, with the user's own traceback and the argument of the call."""
+    """Return the error to raise when a function fails for a value, with the traceback of the user's code and the value."""
     return error_like(type(error), *_described(description, error), displayable(value))
 
 
 def failure(description: str, error: BaseException) -> UserFunctionError:
-    """Return the error for a function of whole columns that fails: its own traceback."""
+    """Return the error to raise when a function of whole columns fails, with the traceback of the user's code."""
     return error_like(type(error), *_described(description, error), Excerpt("whole columns"))
 
 
 def process_ended(error: SystemExit | KeyboardInterrupt) -> ExecutionError:
-    """Return the error for a function that wants to end the process that calls it, which works for others too.
+    """Return the error to raise when a function tries to end the process that calls it, which other calls share.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def process_ended(error: SystemExit | KeyboardInterrupt) -> ExecutionError:
 
 
 def _described(description: str, error: BaseException) -> tuple[str, str]:
-    # The class may have attributes of its own in place of any that every error has.
+    # The error's class may override attributes that every error has, so they are read from the base class.
     trace = vars(BaseException)["__traceback__"].__get__(error)
     frames = dropwhile(lambda frame: frame.filename.startswith(OUR_CODE), traceback.extract_tb(trace))
     name, words = type.__dict__["__name__"].__get__(type(error)), words_of(error)
@@ -87,7 +87,7 @@ def _described(description: str, error: BaseException) -> tuple[str, str]:
 
 
 def words_of(error: BaseException) -> str:
-    """Return the message of an error, cut where it is long; also where the ``__str__`` of its class fails.
+    """Return the message of an error, shortened if it is long. If the ``__str__`` of its class fails, the result says so.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def words_of(error: BaseException) -> str:
 
 
 def cut(text: str, longest: int = MAX_TEXT) -> str:
-    """Return the text, without its middle where it is long.
+    """Return a string, with the middle left out if it is longer than ``longest``.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def cut(text: str, longest: int = MAX_TEXT) -> str:
 
 
 def _last_lines(error: BaseException, otherwise: str) -> str:
-    """Return an error as the last lines of a traceback show it."""
+    """Return the last lines that a traceback shows for an error, or ``otherwise`` if the error cannot be formatted."""
     try:
         return "".join(map(cut, traceback.format_exception_only(error)))
     except Exception:
@@ -121,7 +121,7 @@ def _last_lines(error: BaseException, otherwise: str) -> str:
 
 
 def displayable(value: Any) -> Any:
-    """Return a value as an error displays it: truncated if it is long, and always picklable.
+    """Return a value in the form that an error shows: shortened if it is long, and always picklable.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def displayable(value: Any) -> Any:
 
 
 def _is_plain(value: Any, text: str) -> bool:
-    """Return whether the value's tagged JSON gives the same value again."""
+    """Return whether encoding the value as tagged JSON and decoding it gives a value with the same ``repr``."""
     try:
         return repr(decode_value(encode_value(value))) == text
     except (AttributeError, TypeError, ValueError, OverflowError):
@@ -148,23 +148,23 @@ def _is_plain(value: Any, text: str) -> bool:
 
 
 def error_like(cause: type[BaseException], message: str, text: str = "", row: Any = None) -> UserFunctionError:
-    """Return a :class:`UserFunctionError` that is also of the function's own error class, where that is an ordinary one."""
+    """Return a :class:`UserFunctionError` that is also an instance of the function's own error class, if that class can be combined with it."""
     combined = _error_class(cause) if _is_ordinary(cause) else UserFunctionError  # type: ignore[arg-type]
     return combined(message, text, row)
 
 
-# Attributes of errors that Python, pytest, pickle and this package rely on: a class that overrides one may make errors that nobody can handle.
+# Attributes of errors that Python, pytest, pickle or this package rely on. Errors of a class that overrides one might be impossible to handle.
 _ANSWERS = {
     *("message", "traceback_text", "row", "args", "with_traceback", "add_note", "__notes__", "__traceback__", "__cause__", "__context__"),
     *("__suppress_context__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__init_subclass__", "__new__", "__eq__", "__hash__"),
     *("__class__", "__dict__", "__reduce_ex__", "__del__", "__set_name__", "__mro_entries__", "__instancecheck__", "__subclasscheck__"),
 }
-# The end of an iteration is not a failure to loops, and exception groups are made from their errors.
+# Loops take the first two for the end of an iteration, and an exception group cannot be made without its errors.
 _OTHERWISE_USED = (StopIteration, StopAsyncIteration, BaseExceptionGroup)
 
 
 def _is_ordinary(cause: type[BaseException]) -> bool:
-    """Return whether errors of a class can also be our errors: nothing of the class decides how an error is made, kept or asked."""
+    """Return whether an error class can be combined with ours: it overrides nothing that decides how errors are made, copied or read."""
     if type(cause) is not type or issubclass(cause, _OTHERWISE_USED):
         return False
     own = (base for base in cause.__mro__ if base.__module__ != "builtins")
@@ -173,10 +173,10 @@ def _is_ordinary(cause: type[BaseException]) -> bool:
 
 @lru_cache(maxsize=128)
 def _error_class(cause: type[BaseException]) -> type[UserFunctionError]:
-    """Make a class of both; return the plain one where Python cannot combine them."""
+    """Return a subclass of UserFunctionError and the user's error class; UserFunctionError itself if Python cannot combine them."""
 
     def initialise(self: UserFunctionError, message: str, text: str, row: Any) -> None:
-        # What the function's own class is made from may be anything, so its __init__ is not asked.
+        # The user's ``__init__`` is not called, because its parameters are unknown.
         Exception.__init__(self, message, text, row)
         self.message, self.traceback_text, self.row = message, text, row
 
@@ -191,7 +191,7 @@ def _error_class(cause: type[BaseException]) -> type[UserFunctionError]:
 
 
 def cause_of(error: UserFunctionError) -> tuple[str, str] | None:
-    """Return module and name of the user's error class that an error also has, if there is one.
+    """Return module and name of the user's error class that an error is combined with; None if there is none.
 
     Examples
     --------
@@ -203,10 +203,9 @@ def cause_of(error: UserFunctionError) -> tuple[str, str] | None:
 
 
 def error_like_named(module: str, name: str, message: str, text: str, row: Any) -> UserFunctionError:
-    """Return the error as it was in a worker, also of the user's error class if that is found here.
+    """Return the error as it was in a worker, combined with the user's error class if that class is found in this process.
 
-    A name is looked up among the exceptions of Python and of modules that are loaded already. Nothing is imported and no
-    code of a module runs for it.
+    The class is looked up among Python's exceptions and in modules that are loaded already: nothing is imported and no code of a module runs.
 
     Examples
     --------
@@ -228,34 +227,34 @@ MAX_NAMES, MAX_NAME = 100, 200
 MAX_CHARACTERS = 500_000
 MAX_WORDS = 400
 
-# Where Python names the class of a task's error, and where Spark tells what `raise_error` was given.
+# Spark's message has the packed error after the class name of a task's error, or in the message given to ``raise_error``.
 _PAYLOAD = re.compile(r"(?:CarriedError: |\[USER_RAISED_EXCEPTION\] )" + re.escape(MARKER) + r"([A-Za-z0-9+/=]{1,700000}):([0-9a-f]{64});")
 
 
 @attrs.frozen
 class ErrorTransport:
-    """Packs errors in tasks and unpacks them on the driver; it travels to the tasks in their closures.
+    """Packs errors in tasks and unpacks them in the driver. It is sent to tasks in their closures.
 
     Parameters
     ----------
     key
-        What codes are made with. Only this process and its tasks have it; no text shows it.
+        The key that signs packed errors. Only this process and its tasks know it, and it is never printed.
     """
 
     key: bytes = attrs.field(repr=False)
 
     def guarded(self, action: Callable[[], Value]) -> Value:
-        """Run an action in a worker; our own errors are packed so that the driver can raise them again unchanged."""
+        """Return the result of an action in a worker; an error of ours is packed into a message, so that the driver can raise it unchanged."""
         try:
             return action()
         except ConversionError as error:
-            # Spark cuts rows into batches as it likes.
+            # A row number within a batch means nothing to the user, because Spark chooses the batches.
             raise CarriedError(self.packed(error.counted_from(None))) from None
         except SFrameError as error:
             raise CarriedError(self.packed(error)) from None
 
     def packed(self, error: SFrameError) -> str:
-        """Return text for a Spark message from which the driver takes the error again; also for Spark's own ``raise_error``.
+        """Return a message that contains a packed error, for a Spark error; it also works in Spark's ``raise_error``.
 
         Examples
         --------
@@ -266,11 +265,11 @@ class ErrorTransport:
         >>> transport.unpacked("CarriedError: " + ErrorTransport(b"another process").packed(StorageError("the disk is full")))
         """
         payload = base64.b64encode(error_text(error).encode("ascii")).decode("ascii")
-        # The words are for users who run a DataFrame of `to_spark` themselves, and see Spark's message.
+        # The readable words are for users who run a DataFrame of `to_spark` themselves and see Spark's message.
         return f"{MARKER}{payload}:{self._code(payload)}; {first_words(error)}"
 
     def unpacked(self, text: str) -> SFrameError | None:
-        """Return the first error in a Spark message that a task of this process has packed; None if there is none."""
+        """Return the first error in a Spark message that was packed with this transport's key; None if there is none."""
         for payload, code in _PAYLOAD.findall(text):
             if hmac.compare_digest(code, self._code(payload)):
                 error = error_of_text(base64.b64decode(payload))
@@ -284,12 +283,12 @@ class ErrorTransport:
 
 @lru_cache(maxsize=1)
 def error_transport() -> ErrorTransport:
-    """Return the transport of this process. Only the driver calls this: a task uses the one that came with its payload."""
+    """Return the transport of this process. Only the driver calls this; a task uses the transport in its closure."""
     return ErrorTransport(secrets.token_bytes(32))
 
 
 def error_text(error: SFrameError) -> str:
-    """Return an error as JSON: the class's name, what it was made from, and the user's own class that it is also of.
+    """Return an error as JSON: the name of its class, its arguments, and the user's error class that it is combined with.
 
     Examples
     --------
@@ -303,7 +302,7 @@ def error_text(error: SFrameError) -> str:
 
 
 def _arguments(known: type[SFrameError], error: Any) -> list[Any]:
-    """Return the arguments that an error of a class is made from, as JSON values; longer texts are cut."""
+    """Return the arguments to make an error of a class again, as JSON values; long strings are shortened."""
     if issubclass(known, UserFunctionError):
         row = {"excerpt": _cut(error.row)} if isinstance(error.row, Excerpt) else {"value": _value_text(error.row)}
         return [_cut(error.message), _cut(error.traceback_text), row]
@@ -317,7 +316,7 @@ def _arguments(known: type[SFrameError], error: Any) -> list[Any]:
 
 
 def first_words(error: SFrameError) -> str:
-    """Return the first words of an error, in one line."""
+    """Return the first words of an error's message, in one line."""
     return visible(" ".join(str(error).split()))[:MAX_WORDS]
 
 
@@ -331,7 +330,7 @@ def _value_text(value: Any) -> str:
 
 
 def error_of_text(text: str | bytes) -> SFrameError | None:
-    """Return the error that :func:`error_text` wrote; None for any other text.
+    """Return the error that :func:`error_text` wrote as JSON; None for any other string.
 
     Examples
     --------
@@ -350,12 +349,12 @@ def error_of_text(text: str | bytes) -> SFrameError | None:
 
 
 def _made(known: type[SFrameError], arguments: list[Any], cause: list[str] | None) -> SFrameError:
-    """Make an error of a class from JSON values.
+    """Return an error of a class, made from JSON values.
 
     Raises
     ------
     ValueError
-        If the class is not made from such values.
+        If the values do not fit the class. (Other built-in errors are possible, too.)
     """
     if issubclass(known, UserFunctionError):
         message, traceback_text, row = arguments

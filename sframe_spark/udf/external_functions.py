@@ -1,4 +1,4 @@
-"""Wrappers for functions of plug-in authors, so that they reach workers, their errors name their origin, and their arguments are copies."""
+"""Wrappers for functions of plug-ins: they can be sent to workers, their errors name their origin, and their arguments are copies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _IMMUTABLE = (int, float, str, bytes, bool, type(None))
 
 
 def fresh(value: Any) -> Any:
-    """Return the value itself where it cannot be changed, a deep copy otherwise.
+    """Return the value itself if it is immutable, otherwise a deep copy.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def fresh(value: Any) -> Any:
 
 
 class OnCopies:
-    """An external function that is called with copies of its first arguments.
+    """A plug-in's function that is called with copies of its first ``count`` arguments.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class OnCopies:
 
 
 class SentFunction:
-    """An external function that travels to workers together with the directories of its modules; its errors name what it is part of.
+    """A plug-in's function that can be sent to workers, with the directories of its modules; its errors begin with a description.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class SentFunction:
 
     def __init__(self, function: Callable[..., Any], description: str) -> None:
         self.function, self.description = function, description
-        # The registry knows a function's next version by these two names.
+        # The registry recognises a new version of a function by these two names.
         while isinstance(function, functools.partial):
             function = function.func
         self.__module__ = getattr(function, "__module__", type(function).__module__)
@@ -80,12 +80,12 @@ def _received(description: str, packed: Any) -> SentFunction:
 
 
 def sent(function: Callable[..., Any], description: str) -> Callable[..., Any]:
-    """Return a function that reaches workers: itself if it is of this package, otherwise a :class:`SentFunction`.
+    """Return a function that can be sent to workers: the given one if it belongs to this package, otherwise a :class:`SentFunction`.
 
     Raises
     ------
     InvalidArgumentError
-        If it cannot be called.
+        If the given object cannot be called.
     """
     if not callable(function):
         raise InvalidArgumentError(f"{description} consists of functions, and {function!r:.80} is none")

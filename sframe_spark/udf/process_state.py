@@ -1,6 +1,6 @@
-"""State of a whole process or thread that functions read without naming it: precision, error modes, locale, time zone, limits, filters.
+"""State of a process or thread that affects functions although they do not name it: decimal precision, locale, time zone and others.
 
-It is read where a function is given, and set wherever the function is called. What is not imported has its default, in any process.
+The state is read when a function is given, and set wherever the function is called. A module that is not imported has its default state.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ State = Mapping[str, Any]
 
 @attrs.frozen
 class _Kind:
-    """One kind of state.
+    """One kind of process or thread state.
 
     Parameters
     ----------
     module
-        The module that has it; as long as it is not loaded the state is the default one.
+        The module with the state. As long as the module is not loaded, the state is the default.
     read
-        Returns the state now, as plain values, which are compared.
+        Returns the current state as plain values that can be compared.
     enter
-        Sets a state, and lets the stack of the block restore the one before.
+        Sets a state, and registers on the given ExitStack how to restore the state before.
     is_of_thread
-        Each thread, or task, has its own, which can be set for a block in the user's process. State of all threads is not ours to set there.
-    tells
-        Whether results are likely to depend on it: in the user's process a change since the function was given is an error.
+        Whether each thread or task has its own state, which can be set temporarily in the user's process. State shared by all threads is not set
+        there.
+    affects_results
+        Whether results are likely to depend on the state. If so, a change in the user's process since the function was given is an error.
     """
 
     module: str
@@ -97,7 +98,7 @@ def _read_locale() -> Any:
     numbers = [locale.LC_NUMERIC, locale.LC_TIME, locale.LC_COLLATE, locale.LC_MONETARY]
     found = {number: locale.setlocale(number) for number in numbers}
     if all(name in ("C", "POSIX") for name in found.values()):
-        # Letters are those of the environment, which each machine has its own of.
+        # Only if another category has been set: the character encoding comes from the environment, which differs between machines.
         return found
     return {locale.LC_CTYPE: locale.setlocale(locale.LC_CTYPE), **found}
 
@@ -146,7 +147,7 @@ def _enter_filters(stack: ExitStack, value: Any) -> None:
 
 
 def _number(module: str, read: str, write: str, affects_results: bool) -> _Kind:
-    """Make the kind of state that is a number, which two functions of a module read and set."""
+    """Return the kind of state for a number that two functions of a module read and set."""
 
     def enter(stack: ExitStack, value: Any) -> None:
         functions = sys.modules[module]
@@ -173,7 +174,7 @@ def _enter_recursion_limit(stack: ExitStack, value: int) -> None:
     try:
         sys.setrecursionlimit(value)
     except RecursionError:
-        # The calls that have led here are more already.
+        # The stack is already deeper than the limit.
         return
     stack.callback(sys.setrecursionlimit, before)
 
@@ -193,7 +194,7 @@ _KINDS: Mapping[str, _Kind] = {
 
 
 def state_now() -> State:
-    """Return the state of this process and thread.
+    """Return the current state of this process and thread.
 
     Examples
     --------
@@ -209,12 +210,12 @@ def state_now() -> State:
 
 @contextmanager
 def entered(state: State, is_users_process: bool = False) -> Iterator[None]:
-    """A block in which this process and thread have a state; what differs is set, and restored afterwards.
+    """Return a context manager for a block in which this process and thread have a state; what differs is set, and restored afterwards.
 
     Raises
     ------
     StateNotSharedError
-        If it cannot be set here, or is not ours to set.
+        If the state cannot be set in this process, or would have to be changed for all threads of the user's process.
     """
     with ExitStack() as stack:
         for name, value in state.items():
@@ -231,7 +232,7 @@ def entered(state: State, is_users_process: bool = False) -> Iterator[None]:
 
 
 def changed_since(what: str) -> StateNotSharedError:
-    """Return the error about state of the whole process that has changed."""
+    """Return the error to raise when state of the whole process has changed since a function was given."""
     return StateNotSharedError(
         f"{what} has been changed since the function was given, and not all rows are computed: materialize() the column before it is changed"
     )

@@ -1,7 +1,7 @@
-"""Recognition of pure functions, for which it makes no difference, except in time, in which process they are called, when and how often.
+"""Recognition of pure functions, which can be called in any process, at any time and any number of times with the same result.
 
-A function of many rows is usually called in other processes, which may crash, be killed by Ctrl-C or call ``sys.exit()`` without harm to the user's.
-A pure one needs none of that protection. It has no loops, so the length of its code says how long a call takes. Every doubt is a no.
+A function of many rows is usually called in other processes, so that crashes, Ctrl-C or ``sys.exit()`` do not harm the user's process. A pure
+function needs no such protection. It has no loops, so the length of its code bounds its time. In doubt a function counts as impure.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 from sframe_spark.udf.code_analysis import cells_of, is_class, is_full
 from sframe_spark.values.input_values import UNCHANGING
 
-# A call itself, in steps of the interpreter.
+# The cost of the call itself, in byte code steps.
 STEPS_OF_CALL = 10
 _MAX_POWER = 64
-# Constants may be searched in each call: items, and bytes of each.
+# A call may search a constant, so constants are limited: in items, and in the bytes of each item.
 _MAX_CONSTANT = 1_000
 
 
@@ -29,8 +29,8 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# What is built in and pure, methods and attributes that only read, and functions of ``math`` that take the time of one step. None that depends on
-# the machine, as ``timestamp`` does, or on the locale, as ``format`` may.
+# Built-in functions that are pure, methods and attributes that only read, and functions of ``math`` that take constant time. Names whose results
+# depend on the machine (``timestamp``) or on the locale (``format``) are left out.
 _BUILT_IN = _words("abs all any chr divmod isinstance len max min ord round sorted sum")
 _CLASSES = (bool, dict, enumerate, float, frozenset, int, list, reversed, set, str, tuple, zip)
 _ERRORS = tuple(each for each in vars(builtins).values() if is_class(each) and issubclass(each, Exception) and each.__module__ == "builtins")
@@ -50,12 +50,12 @@ _IS_GENERATOR = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_G
 
 
 def steps_of_call(function: Any) -> int | None:
-    """Return about how many steps of the interpreter a call of a pure function takes; None if a function is not known to be pure.
+    """Return about how many byte code steps a call of a pure function takes; None if the function is not known to be pure.
 
     Parameters
     ----------
     function
-        What is called with plain values: numbers, texts, times, lists and dicts of them.
+        The function, which will be called with plain values: numbers, strings, date-times, and lists and dicts of them.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def steps_of_call(function: Any) -> int | None:
     kind = type(function)
     if kind is not types.FunctionType or function.__code__.co_flags & _IS_GENERATOR:
         return None
-    # Nobody is to notice that a name is looked up.
+    # A subclass of dict might run code when a name is looked up.
     if any(type(names) is not dict for names in (function.__globals__, function.__builtins__, function.__kwdefaults__ or {})):
         return None
     steps = list(dis.get_instructions(function.__code__))
@@ -81,7 +81,7 @@ def steps_of_call(function: Any) -> int | None:
 
 
 def _is_pure(step: dis.Instruction, before: dis.Instruction | None) -> bool:
-    """Return whether a step names nothing but what is to be known, assigns only local variables, and does not go back in the code."""
+    """Return whether a byte code step reads only known names, assigns only local variables, and does not jump backwards."""
     if step.opname in ("LOAD_CONST", "RETURN_CONST"):
         return _is_constant(step.argval)
     if step.opcode in dis.hasname:
@@ -91,14 +91,14 @@ def _is_pure(step: dis.Instruction, before: dis.Instruction | None) -> bool:
     if step.opcode in _JUMPS:
         return bool(step.argval > step.offset)
     if step.opname == "BINARY_OP" and step.argrepr.startswith(("<<", "**")):
-        # A power takes any time and memory, but for one of a small constant: what stands before a step, unless others jump to it.
+        # A power can take unlimited time and memory unless its exponent is a small constant, which is loaded by the step before it.
         given = before.argval if before is not None and before.opname.startswith("LOAD_") and not step.is_jump_target else None
         return step.argrepr.startswith("**") and isinstance(given, (int, float)) and abs(given) <= _MAX_POWER
     return True
 
 
 def _meanings(function: Any, names: list[str]) -> list[Any]:
-    """Return what a function reads besides its argument; None for a name that means nothing, as its call says."""
+    """Return the values that a function reads besides its argument; None for a name that is not defined."""
     outer, built_in = function.__globals__, function.__builtins__
     given = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     cells = [cell.cell_contents for cell in cells_of(function).values() if is_full(cell)]
@@ -106,26 +106,26 @@ def _meanings(function: Any, names: list[str]) -> list[Any]:
 
 
 def _is_known(value: Any, attributes: list[str]) -> bool:
-    """Return whether what a name means is pure where code uses it that reads some attributes."""
+    """Return whether using a value is pure, for code that reads the given attributes."""
     if value is math:
-        # Programs may change a module.
+        # Programs may replace functions of a module.
         return all(_is_constant(meant) or _is_built_in(meant) for meant in map(vars(math).get, attributes))
     return _is_constant(value) or _is_built_in(value)
 
 
 def _is_built_in(value: Any) -> bool:
-    """Return whether something is built in and pure: a function, a method that only reads, or a class of values or errors."""
+    """Return whether a value is a pure built-in: a function, a method that only reads, or a class of plain values or errors."""
     if type(value) is types.MethodDescriptorType:
         return value.__objclass__ in _METHODS_OF and value.__name__ in _ATTRIBUTES
     if type(value) is types.BuiltinFunctionType:
         names = _BUILT_IN if value.__self__ is builtins else _ATTRIBUTES if value.__self__ is math else ()
         return value.__name__ in names
-    # By identity: objects of the user's may answer ``==`` as they like.
+    # Compared by identity, because the user's objects may override ``==``.
     return any(value is each for each in (*_CLASSES, *_ERRORS))
 
 
 def _is_constant(value: Any) -> bool:
-    """Return whether something is a short plain value that cannot change."""
+    """Return whether a value is short, plain and immutable."""
     if type(value) in (tuple, frozenset):
         return len(value) <= _MAX_CONSTANT and all(map(_is_single, value))
     return _is_single(value)
@@ -133,6 +133,6 @@ def _is_constant(value: Any) -> bool:
 
 def _is_single(value: Any) -> bool:
     if type(value) is datetime.datetime and type(value.tzinfo) not in (types.NoneType, datetime.timezone):
-        # Its zone may be of a class of the user's.
+        # The class of its time zone may be the user's.
         return False
     return type(value) in UNCHANGING and sys.getsizeof(value) <= _MAX_CONSTANT

@@ -1,4 +1,4 @@
-"""The receiving side of a sent function: its modules with the variables that were sent, and the process state to set for calls."""
+"""The receiving side of a sent function: modules with the variables that were sent, and the process state to set for calls."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from sframe_spark.errors import StateNotSharedError
 from sframe_spark.udf.process_state import changed_since, entered
 
 _ABSENT = object()
-# Processes that agree on the hash of this agree on that of all texts.
+# Processes with the same hash of this string have the same hashes of all strings.
 TEXT = "a text"
 
 
 class UsersProgram:
-    """The user's modules that a function reaches, as they were when it was given.
+    """The user's modules that a function reaches, as they were when the function was given.
 
-    Each function has its own: functions that were given under different states of the program are called under these.
+    Each function has its own program, so functions that were given at different times are called with the variables of these times.
     """
 
     def __init__(self, lacks_some: bool = False, is_users_process: bool = False) -> None:
-        # Whether some variables of its modules could not be sent.
+        # Whether some variables of the modules could not be sent.
         self.lacks_some = lacks_some
-        # It is a copy in the process that it comes from, of which nothing is changed for it.
+        # Whether this is a copy in the process that sent it, where state of the whole process is not changed for it.
         self.is_users_process = is_users_process
         self.modules: dict[str, types.ModuleType] = {}
         self.left_out: dict[str, Mapping[str, str]] = {}
@@ -42,30 +42,33 @@ class UsersProgram:
         self.state: Mapping[str, Any] = {}
         self.environment: Mapping[str, str] = {}
         self.text_hash: int | None = None
-        # The error about a variable that was read and had not been sent: raised even if the function has caught it.
+        # The error about a variable that was read but not sent. It is raised even if the function has caught it.
         self.refused: StateNotSharedError | None = None
 
     def __reduce__(self) -> Any:
         return new_program, (self.lacks_some,)
 
     def builtins_of(self, module: str) -> dict[str, Any]:
-        """Return the built-in names for functions of a module: where they find names that the module lacks, and ``__import__``."""
+        """Return the built-in names for functions of a module.
+
+        In it a missing variable raises an error, and ``__import__`` finds the program's modules.
+        """
         return _ProgramBuiltins(self, module) if self.lacks_some or self.is_users_process else vars(builtins)
 
     def refusal(self, module: str, name: str) -> StateNotSharedError:
-        """Return the error about a variable that was not sent."""
+        """Return (and remember) the error about a variable that was not sent."""
         message, advice = f"{module}.{name}, {self.left_out[module][name]}", "let the function make it itself, or give it plain values"
         self.refused = StateNotSharedError(f"{message}, is not in the Python process that calls the function: {advice}")
         return self.refused
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """A block in which this process has the modules and the state of the program.
+        """Return a context manager for a block in which this process has the program's modules and state.
 
         Raises
         ------
         StateNotSharedError
-            If a variable was asked for that was not sent; in the user's own process also if what all its threads see has been changed.
+            If a variable was read that was not sent, if hashes of strings differ, or, in the user's own process, if shared state has been changed.
         """
         self.refused = None
         with ExitStack() as stack:
@@ -109,7 +112,7 @@ class UsersProgram:
                 raise changed_since(f"the environment's {name}")
 
     def finish(self) -> None:
-        """Complete the modules when everything has been received: reading a variable that was not sent raises an error."""
+        """Complete the modules after everything has been received, so that reading a variable that was not sent raises an error."""
         for name, module in self.modules.items():
             content = vars(module)
             parent, _, own = name.rpartition(".")
@@ -120,21 +123,21 @@ class UsersProgram:
 
 
 class ReceivedFunction:
-    """A function that was sent, with what it reaches of the program that it comes from.
+    """A function received from another process, with what it reaches of the program that it comes from.
 
     Parameters
     ----------
     function
-        The function.
+        The function itself.
     program
-        The program.
+        The modules and state of the program that the function comes from.
     """
 
     def __init__(self, function: Callable[..., Any], program: UsersProgram) -> None:
         self.function, self.program = function, program
 
     def entered(self) -> AbstractContextManager[None]:
-        """A block in which the function may be called as it is."""
+        """Return a context manager for a block in which :attr:`function` may be called directly."""
         return self.program.entered()
 
     def __call__(self, *arguments: Any) -> Any:
@@ -143,7 +146,7 @@ class ReceivedFunction:
 
 
 class _ProgramBuiltins(dict[str, Any]):
-    """The built-in names, as functions of a module of a program see them."""
+    """The built-in names for functions of a module of a received program."""
 
     def __init__(self, program: UsersProgram, module: str) -> None:
         super().__init__(vars(builtins))
@@ -209,23 +212,23 @@ def _is_same(one: Any, other: Any) -> bool:
 _COMPARED = (int, float, str, bool, bytes, complex, type(None), tuple, list, dict, set, frozenset)
 
 
-# The functions below are called while a function is unpickled; most take the program, which is pickled with the function.
+# The functions below are called during unpickling. Most of them take the program, which is pickled with the function.
 
 
 def new_program(lacks_some: bool) -> UsersProgram:
-    """Make a program of which nothing has been received."""
+    """Return a program for which nothing has been received."""
     return UsersProgram(lacks_some)
 
 
 def function_of(program: UsersProgram, code: types.CodeType, variables: dict[str, Any], closure: Any) -> types.FunctionType:
-    """Make a function of a module of a program."""
-    # A function takes what is built in from its module when it is made.
+    """Return a function of a module of a program."""
+    # When a function is made, it takes its built-in names from the globals.
     variables["__builtins__"] = program.builtins_of(variables["__name__"])
     return types.FunctionType(code, variables, None, None, closure)
 
 
 def module_of(program: UsersProgram, name: str, path: str | None, directories: list[str] | None) -> types.ModuleType:
-    """Return a module of a program; it has no variables until some are received."""
+    """Return a module of a program. It has no variables until some are received."""
     if name not in program.modules:
         module = types.ModuleType(name)
         if path is not None or directories is not None:
@@ -242,20 +245,20 @@ def module_of(program: UsersProgram, name: str, path: str | None, directories: l
 
 
 def variables_of(program: UsersProgram, name: str, path: str | None, directories: list[str] | None) -> dict[str, Any]:
-    """Return the variables of a module."""
+    """Return the variables (the ``__dict__``) of a module of a program."""
     return vars(module_of(program, name, path, directories))
 
 
 def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content: dict[str, Any]) -> Any:
-    """Make a class without its attributes.
+    """Return a class without its attributes, which are set later.
 
     Parameters
     ----------
     maker
-        The metaclass that makes it: an installed one, as what a metaclass of the user's does beyond that, such as filling a registry, was done in
-        the program.
+        The metaclass that makes the class. It is an installed one: a user's metaclass may have side effects, such as filling a registry, which
+        have happened in the user's program.
     kind, name, bases, content
-        What it is made from.
+        The metaclass of the class, its name, its bases, and its first attributes.
     """
     if maker is kind:
         return types.new_class(name, bases, {"metaclass": kind}, lambda names: names.update(content))
@@ -265,7 +268,7 @@ def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content
 
 
 def structure_of(name: str, bases: tuple[Any, ...], content: dict[str, Any]) -> Any:
-    """Make a structure of ``ctypes``, whose metaclass has no public name."""
+    """Return a ctypes structure class; its metaclass has no public name."""
     kind: Any = type(bases[0])
     return kind(name, bases, content)
 
@@ -273,16 +276,16 @@ def structure_of(name: str, bases: tuple[Any, ...], content: dict[str, Any]) -> 
 def enumeration_of(
     bases: tuple[Any, ...], name: str, qualified: str, module: str, kind: type, members: list[tuple[str, tuple[Any, ...], Any]]
 ) -> Any:
-    """Make an enumeration with its members, without the attributes of these.
+    """Return an enumeration with its members, without the attributes of the members.
 
     Parameters
     ----------
     bases, name, qualified, module
-        What it is made from.
+        The bases, name, qualified name and module of the enumeration.
     kind
-        The class of values that members are, too.
+        The class whose values the members also are (``object`` if none).
     members
-        Names, what the value is made from that the member is, and what its value is.
+        Name of each member, arguments to make it with ``kind``, and its value.
     """
 
     def new(cls: Any, given: tuple[Any, Any]) -> Any:
@@ -292,7 +295,7 @@ def enumeration_of(
 
     maker = type(bases[-1])
     names: Any = maker.__prepare__(name, bases)
-    # What the program's own functions do with members was done there.
+    # The user's ``__new__`` and ``__init__`` of members have run in the user's program.
     names["__new__"], names["__init__"] = new, lambda self, given: None
     for member, raw, value in members:
         names[member] = ((raw, value),)
@@ -303,34 +306,34 @@ def enumeration_of(
 
 
 def from_import(module: str, name: str) -> Any:
-    """Return a variable as importing its module in this process leaves it."""
+    """Return the value that a variable has after importing its module in this process."""
     return getattr(importlib.import_module(module), name)
 
 
 def context_variable(program: UsersProgram, name: str, default: tuple[Any, ...], value: tuple[Any, ...]) -> ContextVar[Any]:
-    """Make a context variable, which has its value while functions of the program are called."""
+    """Return a context variable. It has its value whenever functions of the program are called."""
     made: ContextVar[Any] = ContextVar(name, default=default[0]) if default else ContextVar(name)
     program.context += [(made, each) for each in value]
     return made
 
 
 def caching_function(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
-    """Make a caching function with an empty cache."""
+    """Return a function wrapped by ``functools.lru_cache`` with an empty cache."""
     return functools.lru_cache(**parameters)(function)
 
 
 def cached_attribute(kind: type, function: Callable[..., Any], name: str | None) -> Any:
-    """Make a cached property of a class."""
+    """Return a cached property."""
     made = kind(function)
     made.attrname = name
     return made
 
 
 def weak_reference(kind: type, value: Any) -> Any:
-    """Make a weak reference; an object that nothing else refers to is gone at once."""
+    """Return a weak reference. If nothing else refers to the object, it is dead at once."""
     return kind(value)
 
 
 def dead_reference() -> Any:
-    """Make a weak reference to an object that is gone."""
+    """Return a weak reference to an object that no longer exists."""
     return weakref.ref(type("Gone", (), {})())

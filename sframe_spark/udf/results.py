@@ -1,4 +1,4 @@
-"""Results of users' functions: memoized by row id, measured while they are made, and stored as columns."""
+"""Results of users' functions: cached by row id, limited in size while they are computed, and stored as columns."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, INT_KIND, Co
 from sframe_spark.values.encode import arrow_floats, encode
 from sframe_spark.values.value_model import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain_number
 
-# Calls a function for rows given by index; returns its results and the number of result rows of each row (None: one).
+# Calls a function for rows given by position; returns the results, and how many result rows each row has (None: one).
 MemoCall = Callable[[np.ndarray], tuple[Chunk, np.ndarray | None]]
-# Memoized results that stay in memory at most; beyond that all rows are computed and stored.
+# Limit of the cached results in memory; beyond it all rows are computed and stored.
 MAX_BYTES = 64 << 20
 
 
 @attrs.frozen(eq=False)
 class Part:
-    """Results of some rows.
+    """The cached results of some rows.
 
     Parameters
     ----------
     numbers
-        The rows, ascending.
+        The row ids, ascending.
     counts
-        How many result rows belong to each.
+        How many result rows belong to each row id.
     rows
-        The result rows.
+        The result rows, in the order of ``numbers``.
     """
 
     numbers: np.ndarray
@@ -47,33 +47,33 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Bytes in memory."""
+        """Bytes of row ids and results in memory."""
         return self.numbers.nbytes + self.rows.size
 
     def without(self, known: np.ndarray) -> Part:
-        """Return the results of the rows that a mask does not mark as known."""
+        """Return the results of the rows that are not marked in ``known``."""
         places = np.flatnonzero(~known)
         return self if places.size == known.size else Part(self.numbers[places], self.counts[places], taken(self.rows, self.counts, places))
 
     def moved(self, by: int) -> Part:
-        """Return the same results for rows whose numbers are larger by some amount."""
+        """Return the same results with ``by`` added to each row id."""
         return Part(self.numbers + by, self.counts, self.rows)
 
 
 @attrs.define(eq=False)
 class CallMemo:
-    """Memoized results of one application of a function, by row id.
+    """Cached results of one use of a function, by row id.
 
-    The application's node keeps it while only some rows have been computed. Only the holder of the node's claim adds results.
+    It belongs to the node that calls the function, as long as only some rows have been computed. Only the holder of the node's claim adds results.
 
     Parameters
     ----------
     keeps
-        Whether new results are remembered; not if all results are stored in another place anyway.
+        Whether new results are cached; False if all results are stored elsewhere anyway.
     parts
-        The known results, the largest part first, so that a few more cost no copy of all. One tuple, so that readers see no half-done change.
+        The cached results, largest part first, so that adding a few results does not copy all. A tuple: readers never see an unfinished change.
     callers
-        Threads that are inside the function now.
+        Identifiers of the threads that are currently inside the function.
     """
 
     keeps: bool = True
@@ -82,27 +82,27 @@ class CallMemo:
 
     @property
     def size(self) -> int:
-        """Bytes of the results in memory."""
+        """Bytes of the cached results."""
         return sum(part.rows.size for part in self.parts)
 
     @property
     def is_full(self) -> bool:
-        """Whether these are more results than memory should hold."""
+        """Whether the cached results take more than MAX_BYTES."""
         return self.size > MAX_BYTES
 
     @property
     def known(self) -> int:
-        """Number of rows that have results."""
+        """Number of rows with cached results."""
         return sum(part.numbers.size for part in self.parts)
 
     @property
     def is_called(self) -> bool:
-        """Whether this thread is inside the function: what it asks for cannot wait for its own result."""
+        """Whether this thread is inside the function, in which case it must not wait for the function's result."""
         return threading.get_ident() in self.callers
 
     @contextlib.contextmanager
     def calling(self) -> Iterator[None]:
-        """A block in which the function is called."""
+        """Return a context manager for a block in which this thread calls the function."""
         own = threading.get_ident()
         self.callers.append(own)
         try:
@@ -111,15 +111,15 @@ class CallMemo:
             self.callers.remove(own)
 
     def knows_none(self, numbers: np.ndarray) -> bool:
-        """Return whether none of some rows, which all differ, has results."""
+        """Return whether the rows are strictly ascending and none of them has a cached result."""
         return bool((np.diff(numbers) > 0).all()) and not bool((located(self.parts, numbers)[0] >= 0).any())
 
     def sent(self) -> CallMemo:
-        """Return the memo for a Spark task or a materialization, which store their results otherwise."""
+        """Return a memo with the same results that caches no new ones, for a Spark task or materialization that stores its results itself."""
         return CallMemo(False, self.parts, self.callers)
 
     def completed(self, numbers: np.ndarray, call: MemoCall) -> Chunk:
-        """Return the result rows for rows given by number, in that order; the function is called for those that are not known.
+        """Return the result rows for some row ids, in that order; the function is called for rows without a cached result.
 
         Examples
         --------
@@ -143,17 +143,17 @@ class CallMemo:
         return gathered(parts, numbers)
 
     def record(self, added: Part) -> tuple[Part, ...]:
-        """Remember results, except for rows that have some already, and return all that is known then.
+        """Cache results, except for rows that have results already, and return all cached parts.
 
         Raises
         ------
         MemoFullError
-            If the results are too large for memory.
+            If the cached results exceed MAX_BYTES.
         """
-        # The function itself may have read these rows through another column.
+        # The function itself may have computed some of these rows, by reading its own column.
         added = added.without(located(self.parts, added.numbers)[0] >= 0)
         parts = [*self.parts, added]
-        # Parts of similar size are merged: each result is copied a few times only, however small the steps are.
+        # Parts of similar size are merged, so that each result is copied only a few times even if results come in small steps.
         while len(parts) > 1 and 2 * parts[-1].size >= parts[-2].size:
             parts[-2:] = [merged(parts[-2], parts[-1])]
         self.parts = tuple(parts)
@@ -162,14 +162,14 @@ class CallMemo:
         return self.parts
 
     def everything(self) -> Part | None:
-        """Return all results, in the order of their rows; None if there are none."""
+        """Return all cached results in the order of their row ids; None if there are none."""
         if len(self.parts) > 1:
             self.parts = (reduce(lambda last, part: merged(part, last), reversed(self.parts)),)
         return self.parts[0] if self.parts else None
 
 
 def located(parts: Sequence[Part], numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return in which part, and where in it, the results of rows are; -1 for rows that have none."""
+    """Return for each row id the index of the part with its results, and the position within that part; -1 and -1 if it has none."""
     owners, places = np.full(numbers.size, -1, dtype=np.int64), np.full(numbers.size, -1, dtype=np.int64)
     for owner, part in enumerate(parts):
         if part.numbers.size:
@@ -180,7 +180,7 @@ def located(parts: Sequence[Part], numbers: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def gathered(parts: Sequence[Part], numbers: np.ndarray) -> Chunk:
-    """Return the results of rows, all of which have some, in the order given."""
+    """Return the results of row ids in the given order; all of them must have results."""
     owners, places = located(parts, numbers)
     used = np.unique(owners)
     if used.size < 2:
@@ -194,7 +194,7 @@ def gathered(parts: Sequence[Part], numbers: np.ndarray) -> Chunk:
 
 
 def merged(first: Part, second: Part) -> Part:
-    """Merge two parts."""
+    """Return one part with the results of two."""
     numbers, counts = np.concatenate([first.numbers, second.numbers]), np.concatenate([first.counts, second.counts])
     rows = joined(first.rows, second.rows)
     if first.numbers.size and second.numbers.size and second.numbers[0] < first.numbers[-1]:
@@ -204,7 +204,7 @@ def merged(first: Part, second: Part) -> Part:
 
 
 def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
-    """Return the result rows of some entries, where entry *i* has ``counts[i]`` consecutive rows.
+    """Return the result rows of some positions, where position *i* has ``counts[i]`` consecutive rows.
 
     Examples
     --------
@@ -220,30 +220,30 @@ def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
     return rows.rows_at(chosen)
 
 
-# Rows per step, after which results are measured: at first, and at most.
+# Rows in a step, after which results are measured: in the first step, and at most.
 FIRST_STEP = 16
 LARGEST_STEP = 16_384
 STEP_GROWTH = 4
-# A step may fill one such part of a batch, judging by the results of the step before.
+# Judging by the step before, a step may fill one of this many parts of a batch.
 PARTS_OF_BATCH = 8
-# Within a step, strings longer than this are measured, and one of so many other results.
+# Within a step, strings longer than this are measured, and one in so many of the other results.
 LONG_TEXT = 1_024
 ROWS_PER_CHECK = 32
 
-# Calls a function for rows given by their places, some of them at a time.
+# Calls a function for rows given by position, and yields the positions and results in steps.
 Made = Callable[[np.ndarray], Iterator[tuple[np.ndarray, Chunk]]]
 
 
 @attrs.define(eq=False)
 class Steps:
-    """How many rows a function is called for before its results are measured.
+    """The number of rows for which a function is called before its results are measured.
 
     Parameters
     ----------
     rows
-        Rows of the next step.
+        Number of rows in the next step.
     max_bytes
-        What results should take at most before they are measured.
+        The most bytes that the results of a step should take.
 
     Examples
     --------
@@ -260,11 +260,11 @@ class Steps:
 
     @classmethod
     def of(cls, max_bytes: int) -> Steps:
-        """Return steps of which a few make a batch of some number of bytes."""
+        """Return steps for batches of at most ``max_bytes``; a batch takes several steps."""
         return cls(FIRST_STEP, max(1.0, max_bytes / PARTS_OF_BATCH))
 
     def saw(self, rows: int, found: pa.Array | Chunk) -> None:
-        """Take note of the results for some rows."""
+        """Adapt the size of the next step to the results for some rows."""
         size = found.size if isinstance(found, Chunk) else found.nbytes
         fitting = self.max_bytes * rows / max(size, 1)
         self.rows = max(1, int(min(fitting, STEP_GROWTH * self.rows, LARGEST_STEP)))
@@ -272,18 +272,18 @@ class Steps:
 
 @attrs.define(eq=False)
 class MadeResults:
-    """Results of one application of a function for the rows of the current batch, and for rows that come next.
+    """Results of one use of a function for the rows of the current batch and for later rows that have been computed already.
 
     Parameters
     ----------
     max_bytes
-        About how many bytes the results of a batch may take.
+        Approximate limit of the bytes that the results of a batch may take.
     alone
         Whether no other function is called for the same batches.
     may_cut
         Whether the batch can be tried again with fewer rows.
     in_turn
-        Rows without numbers come again in the same order.
+        Whether rows without row ids come again in the same order when a batch is tried again.
     """
 
     max_bytes: int
@@ -295,27 +295,27 @@ class MadeResults:
     _is_numbered: bool = False
 
     def begin(self, may_cut: bool, in_turn: bool) -> None:
-        """Begin a batch, or try it again."""
+        """Begin a batch, or begin it again."""
         self.may_cut, self.in_turn, self._used = may_cut, in_turn, None
 
     def completed(self, numbers: np.ndarray | None, rows: int, call: Made, memo: CallMemo | None = None) -> Chunk:
-        """Return the results of rows, in their order.
+        """Return the results of the rows of the batch, in order.
 
         Parameters
         ----------
         numbers
-            The row ids, which all differ; None: rows have no ids, and are those that come next.
+            The row ids, without duplicates; None: rows have no ids, and are the next rows in order.
         rows
-            How many there are.
+            Number of rows.
         call
-            Calls the function for rows by their places.
+            Calls the function for rows given by position.
         memo
-            Where results are remembered anyway.
+            A memo that caches results, if there is one.
 
         Raises
         ------
         ResultsTooLongError
-            If they are too many bytes for one batch. Those that were made wait.
+            If the results are too large for one batch. The results computed so far are kept for the next attempt.
 
         Examples
         --------
@@ -347,14 +347,14 @@ class MadeResults:
         if is_cut and memo is not None:
             memo.record(part)
         elif waits and memo is None and (is_cut or not self.alone):
-            # Also where the batch is complete: another function's results may be too long for it.
+            # Kept even if the batch is complete, because the results of another function may be too large for it.
             self._parts = (*before, part)
         if is_cut:
             raise ResultsTooLongError(rows - missing.size + places.size, rows)
         return found if not before and np.array_equal(places, missing) else gathered((*before, part), known)
 
     def _made(self, missing: np.ndarray, call: Made, room: float) -> tuple[np.ndarray, Chunk]:
-        """Call the function until the results fill the room; return the places of these rows, and the results."""
+        """Call the function until its results exceed ``room``; return the positions of the rows that were computed, and the results."""
         places, found, size = list[np.ndarray](), list[Chunk](), 0
         for at, made in call(missing):
             places.append(at)
@@ -365,7 +365,7 @@ class MadeResults:
         return np.concatenate(places), found[0] if len(found) == 1 else stacked(found)
 
     def release(self) -> None:
-        """Forget the results of the batch, which is complete."""
+        """Forget the results of the current batch after it has been completed."""
         if self._used is not None and sum(part.numbers.size for part in self._parts) > self._used.size:
             rest = [part.without(np.isin(part.numbers, self._used)) for part in self._parts]
             self._parts = tuple(part if self._is_numbered else part.moved(-self._used.size) for part in rest if part.numbers.size)
@@ -375,12 +375,12 @@ class MadeResults:
 
 
 def keeping(memo: CallMemo | None) -> CallMemo | None:
-    """Return the memo if it remembers new results."""
+    """Return the memo if it caches new results, otherwise None."""
     return memo if memo is not None and memo.keeps else None
 
 
 def min_size(value: Any) -> int:
-    """Return a lower bound for the bytes of a result, from its strings and numbers; 0 for one that no column can hold.
+    """Return a lower bound of the bytes of a result, from its strings and numbers; 0 if it cannot be measured.
 
     Examples
     --------
@@ -390,7 +390,7 @@ def min_size(value: Any) -> int:
     try:
         return _min_size(value)
     except Exception:
-        # Nested without end, or of a class that cannot tell: the column says so, and names the row.
+        # The value contains itself, or its class fails. Storing it in a column raises an error that names the row.
         return 0
 
 
@@ -405,13 +405,13 @@ def _min_size(value: Any) -> int:
 
 
 def size_of(parts: Sequence[Part], rows: int) -> float:
-    """Return about how many bytes a number of the rows of some parts take."""
+    """Estimate the bytes that ``rows`` rows take, from the average of some parts; 0 if the parts have no rows."""
     known = sum(part.numbers.size for part in parts)
     return rows * sum(part.rows.size for part in parts) / known if known else 0.0
 
 
 def part_of(numbers: np.ndarray, rows: Chunk) -> Part:
-    """Make a part of results of rows given by number, one each, in any order."""
+    """Return a part with results of row ids in any order, one result row each."""
     if bool((np.diff(numbers) < 0).any()):
         order = np.argsort(numbers)
         numbers, rows = numbers[order], rows.rows_at(order)
@@ -424,19 +424,19 @@ _NO_NUMBERS = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 @attrs.frozen
 class Guess:
-    """Marks that the types of a function's results were inferred from its results for the first rows.
+    """Marks a result type that was inferred from the function's results for the first rows.
 
     Parameters
     ----------
     rounded
-        Columns that are floats because of ints beyond 64 bits: these are rounded, so later ints may be rounded too.
+        Columns that are float because the first rows have ints beyond 64 bits. These ints are rounded, so later ints may be rounded, too.
     """
 
     rounded: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, columns: Sequence[tuple[ColumnType, Sequence[Any]]]) -> Guess:
-        """From the type and the first values of each column.
+        """Return the guess for columns, from the type and the first values of each.
 
         Examples
         --------
@@ -447,16 +447,16 @@ class Guess:
 
 
 def stored_results(results: Sequence[Any], column_type: ColumnType, guess: Guess | None = None, place: int = 0) -> pa.Array:
-    """Store what a function gave for rows, in their order, in one of its columns.
+    """Return the results of a function for consecutive rows as one of its columns.
 
-    A class that was asked for takes what becomes a value of it, as 2.5 becomes the int 2. Nobody asked for one that the first rows told, who may have
-    given None only: later rows that gave another number would lose their fraction, or the last digits of large ints, dates would become numbers, and
-    numbers dates. Ints that no column of ints holds are floats, as in the reference, if there are some in the first rows.
+    A result type that the user asked for converts results, as 2.5 becomes the int 2. If the type was inferred from the first rows (``guess``),
+    results must not change: fractions and digits of large ints would be lost, dates would become numbers, and numbers dates. An exception are ints
+    beyond 64 bits among the first rows: the column is then float, as in the reference.
 
     Raises
     ------
     SchemaError
-        If a result does not fit.
+        If a result cannot be stored.
 
     Examples
     --------
@@ -482,9 +482,9 @@ def stored_results(results: Sequence[Any], column_type: ColumnType, guess: Guess
 
 
 def _unchanged(results: Sequence[Any], column_type: ColumnType) -> pa.Array | None:
-    """Return the column if Arrow finds that all results are numbers of its class; truth values are ints."""
+    """Return the column if all results are numbers that the type holds unchanged, as Arrow finds fast; None if not. A bool counts as an int."""
     try:
-        # Asked for ints, Arrow would cut floats.
+        # With the type given, Arrow would truncate floats to ints.
         found = arrow_floats(results) if column_type == FLOAT else pa.array(results)
     except _NO_NUMBERS:
         return None
@@ -493,14 +493,14 @@ def _unchanged(results: Sequence[Any], column_type: ColumnType) -> pa.Array | No
 
 def _require_unchanged(result: Any, column_type: ColumnType, may_round: bool) -> None:
     family = family_of(type(result))
-    # What is neither a date nor a number is told where it is stored.
+    # A value that is neither a date nor a number causes an error when it is stored.
     fits = family not in NUMBERS if column_type.kind == DATETIME_KIND else family == MISSING or family in NUMBERS
     if not fits or (family in NUMBERS and not may_round and _changes(result, column_type)):
         raise SchemaError(f"{brief(result, 80)} ({type(result).__name__}) is no {column_type.kind}, as the first results were")
 
 
 def _changes(result: Any, column_type: ColumnType) -> bool:
-    """Return whether a column of numbers would hold a number as another one; a float stands for its decimal."""
+    """Return whether storing a number in a column would change it. A decimal stored as a float counts as unchanged."""
     number = plain_number(result)
     if column_type == INT:
         return int_equal_to(number) is None
@@ -508,14 +508,14 @@ def _changes(result: Any, column_type: ColumnType) -> bool:
 
 
 def advice_on(result: Any, column_type: ColumnType, guess: Guess | None, call: str, floats: str, ints: str) -> str:
-    """Return what to do about a result that its column cannot hold.
+    """Return advice on a result that its column cannot hold.
 
     Parameters
     ----------
     call
-        Which call to change.
+        The call that the user should change.
     floats, ints
-        What to give it, so that the column is one of floats, or of ints.
+        The arguments for the call that make the column float, or int.
     """
     if column_type == DATETIME and getattr(result, "tzinfo", None) is not None:
         return "it has an offset from UTC, and those of the first rows have none: give all of them one, or none"
