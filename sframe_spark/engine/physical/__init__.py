@@ -1,1 +1,1 @@
-"""The physical plan: where each part of a plan runs, as a tree of sections, decided before anything runs."""
+"""Physical planning: how each part of a plan is to run, as a tree of sections, decided before anything runs."""

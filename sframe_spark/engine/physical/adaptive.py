@@ -1,4 +1,4 @@
-"""Adaptive probes: counting the matches of joins before they are computed, first rows, and the number of groups."""
+"""Adaptive probes: counting the matches of a join before it is computed, finding first rows, and estimating the number of groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sframe_spark.process.memory import memory_for_batches
 def is_to_be_counted(node: PlannerNode) -> bool:
     """Return whether the rows of a join should be counted once its inputs are computed.
 
-    Inputs that are not computed yet may still turn out to be few rows.
+    If an input is computed by another section, its rows may turn out to be few, so only the bound of the join decides.
     """
     if node.operator.counts_rows:
         return not node.operator.is_counted
@@ -41,13 +41,13 @@ def is_to_be_counted(node: PlannerNode) -> bool:
 
 
 def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
-    """Return a join over sources with its rows counted."""
+    """Return a join over sources with its number of rows, which is counted."""
     return with_known_rows(node) if node.operator.counts_rows else with_counted_rows(node, placement.rows_to_run)
 
 
 @memory_for_batches()
 def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
-    """Count the matches of a join that searches its right input."""
+    """Return a join that searches its right input with its number of rows, by counting its matches."""
     operator, (left, right) = node.operator, node.inputs
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
     batches = PipelineRunner(Pipeline.of(left)).stream(0, base_rows, config.batch_rows)
@@ -56,7 +56,7 @@ def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
 
 
 def with_known_rows(node: PlannerNode) -> PlannerNode:
-    """Let an operator over sources count its rows."""
+    """Return an operator over sources with its number of rows, which the operator counts."""
     facts = [child.facts for child in node.inputs]
     operator = node.operator.counted([Lookup.of(source_of(child)) for child in node.inputs], facts)
     return PlannerNode(operator, node.inputs, attrs.evolve(node.facts, length=operator.infer_length(facts)))
@@ -64,9 +64,10 @@ def with_known_rows(node: PlannerNode) -> PlannerNode:
 
 @memory_for_batches()
 def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
-    """Return rows ``start..stop`` of a join, or of row-wise columns over it; earlier matches are counted, not computed.
+    """Return rows ``start`` to ``stop`` of a join, or of row-wise columns over it. Earlier matches are counted, not computed.
 
-    None where the left side has many rows, or a user's function is called.
+    None if there is no such join, if a user's function would be called, if the matches cannot be counted quickly, or if they exceed the memory
+    budget.
     """
     join = join_below(node)
     if join is None:
@@ -99,27 +100,27 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
 
 
 def join_below(node: PlannerNode) -> PlannerNode | None:
-    """Return the countable join below row-wise nodes, or None."""
+    """Return the node below all row-wise nodes if it is a join whose rows can be counted, else None."""
     node = below_columns(node)
     return node if node.operator.counts_rows or node.operator.counts_matches else None
 
 
 def below_columns(node: PlannerNode) -> PlannerNode:
-    """Return the node below all row-wise nodes."""
+    """Return the highest node that is not row-wise with one input."""
     while node.operator.row_wise and len(node.inputs) == 1:
         node = node.inputs[0]
     return node
 
 
 def base_of_rows(node: PlannerNode) -> PlannerNode:
-    """Return the lowest node in the graph of a node with the same row domain."""
+    """Return the lowest node below a node, following first inputs, that has the same row domain."""
     while node.inputs and all(child.facts.domain is node.facts.domain for child in node.inputs):
         node = node.inputs[0]
     return node
 
 
 def row_wise_above(join: PlannerNode, node: PlannerNode) -> list[PlannerNode]:
-    """Return the nodes above a join up to a node."""
+    """Return the nodes above a join up to and including a node, the lowest first."""
     above = []
     while node is not join:
         above.append(node)
@@ -128,7 +129,7 @@ def row_wise_above(join: PlannerNode, node: PlannerNode) -> list[PlannerNode]:
 
 
 def can_be_counted(side: PlannerNode) -> bool:
-    """Return whether a side is few rows without users' functions, which would be called again."""
+    """Return whether one side of a join has few rows and calls no users' functions, which would be called again for the result."""
     return is_small(side) and not any(map(calls_python, postorder([side])))
 
 
@@ -146,13 +147,13 @@ def may_have_many(plan: PlannerNode) -> bool:
 
 
 def are_few_to_make(node: PlannerNode) -> bool:
-    """Return whether computing so few rows is faster than planning to count them."""
+    """Return whether a node has so few rows that computing them is faster than planning to count them."""
     most = node.length.at_most
     return most is not None and most <= config.small_rows and bytes_of_rows(node, most) <= config.memory_budget
 
 
 def is_much_to_make(plan: PlannerNode) -> bool:
-    """Return whether a plan over stored rows, without users' functions, may have too many rows to compute just for their number."""
+    """Return whether a plan over stored rows, without users' functions, may have too many rows to compute them just to count them."""
     if plan.length.rows is not None or plan.length.at_most is None or plan_size_of(plan) is None or any(map(functions_of, postorder([plan]))):
         return False
     return bytes_of_rows(plan, plan.length.at_most) > config.memory_budget and (_is_of_ranges(plan) or _only_filters(plan))
@@ -164,13 +165,13 @@ def _is_of_ranges(plan: PlannerNode) -> bool:
 
 
 def _only_filters(plan: PlannerNode) -> bool:
-    """Return whether a plan consists of filters and row-wise operators over stored rows."""
+    """Return whether a plan consists of filters and row-wise operators over stored rows that are read by range."""
     nodes = list(postorder([plan]))
     return all(_is_of_ranges(node) if node.operator.is_source else node.operator.row_wise or node.operator.filters for node in nodes)
 
 
 def can_be_searched(join: PlannerNode) -> bool:
-    """Return whether threads can count the matches of a join: the right side is stored, and the left one is read by range."""
+    """Return whether threads can count the matches of a join: the right side is a source, and the left one can be computed by row ranges."""
     if not join.operator.counts_matches:
         return False
     left, right = join.inputs
@@ -179,24 +180,24 @@ def can_be_searched(join: PlannerNode) -> bool:
 
 
 def with_all_counted(root: PlannerNode) -> PlannerNode:
-    """Return the root of a section with its rows counted, where it is a join that can be counted."""
+    """Return the root of a section with its number of rows, if it is a join that can be counted; else the root itself."""
     if root.length.rows is not None or not can_be_searched(root):
         return root
     return with_counted_rows(root, placement_of(root).rows_to_run)
 
 
-# Bounded probes: the first rows of a section, and the number of groups.
+# Bounded probes: the first rows of a section, and a sample of the keys of groups.
 
-# Most first rows that the driver searches for.
+# Limit for the number of first rows that the driver searches for.
 MAX_FIRST_ROWS = 10_000
-# Rows scanned before a parallel job is better; users' functions cost about a hundred times as much as kernels.
+# Limits for the rows to scan, beyond which a parallel job is faster. Users' functions cost about a hundred times as much as kernels.
 SCANNED_ROWS = 2_000_000
 SCANNED_ROWS_WITH_FUNCTION = 16_384
 SAMPLE_ROWS = 16_384
 
 
 def may_probe_first_rows(root: PlannerNode, count: int) -> bool:
-    """Return whether the driver may search for so few first rows of a section."""
+    """Return whether the driver may search for the first ``count`` rows of a section."""
     readable = all(bool(node.inputs) or node.operator.is_source for node in postorder([root]))
     return count <= MAX_FIRST_ROWS and bool(config.small_rows) and readable and rows_fit(root, count)
 
@@ -204,7 +205,7 @@ def may_probe_first_rows(root: PlannerNode, count: int) -> bool:
 def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     """Return the first ``count`` rows of a section, computed batch by batch until there are enough.
 
-    None when a bounded number of base rows does not give them: they are then worth a parallel job.
+    None if they are not found within a limited number of base rows: a parallel job is faster then.
     """
     if not may_probe_first_rows(root, count):
         return None
@@ -215,7 +216,7 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     while left > 0 and position < base_rows:
         stop = runner.end_of_batch(position, base_rows, size)
         for chunk in runner.chunks(position, stop, stop == base_rows, FIRST_ROWS):
-            # Expanded rows count, too.
+            # Rows of expanding operators count, too.
             made += FIRST_ROWS
             if max(position, made - FIRST_ROWS) >= budget:
                 return None
@@ -228,7 +229,7 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
 
 
 def has_few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:
-    """Return whether a sample of the key columns has few distinct rows, so that the groups probably fit the driver's memory."""
+    """Return whether samples of the key columns have few distinct rows, so that the groups probably fit in the driver's memory."""
     found = stored_columns(node, positions)
     if found is None:
         return False
@@ -237,21 +238,23 @@ def has_few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:
     first = distinct_rows(source, places, 0)
     middle = distinct_rows(source, places, max(rows // 2, SAMPLE_ROWS))
     new = middle.num_rows - middle.join(first, middle.column_names, join_type="left semi").num_rows
-    # Where a second sample has many values that the first had not, there may be any number of them.
+    # If the second sample has many values that are not in the first, there may be any number of them.
     return first.num_rows < SAMPLE_ROWS // 2 and new <= max(1, first.num_rows // 10)
 
 
 def distinct_rows(source: SegmentSource, places: Sequence[int], start: int) -> pa.Table:
-    """Return distinct rows of some columns in a sample of the source."""
+    """Return the distinct rows of some columns in a sample of a source, with all values converted to strings."""
     table = source.with_columns(places).read(start, start + SAMPLE_ROWS).to_table()
-    # Joins skip missing values, so they are made a text of their own; only the number of distinct rows matters.
+    # Joins skip missing values, so these become a string of their own; only the number of distinct rows matters.
     names = column_names(table.num_columns)
     texts = [column.cast(pa.string()).fill_null("\0") for column in table.columns]
     return pa.table(texts, names=names).group_by(names).aggregate([])
 
 
 def stored_columns(node: PlannerNode, positions: Sequence[int]) -> tuple[SegmentSource, list[int]] | None:
-    """Follow columns down to a source, through operators that keep or drop rows; None where they are computed."""
+    """Return the source of some columns and their positions there, following operators that keep or drop rows; None if a column is computed, or is
+    not numeric or string.
+    """
     places = list(positions)
     while not isinstance(node.operator, SegmentSource):
         operator = node.operator

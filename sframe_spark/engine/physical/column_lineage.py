@@ -1,4 +1,4 @@
-"""Column lineage: which columns of its inputs a node exposes."""
+"""Column lineage: which columns of its inputs a node passes on, and the sources of these."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Origin
 
-# Limit for following columns through arranging nodes, which is quadratic where thousands were added one by one (7 s for 2,000 columns).
+# Limit for following columns through nodes that only arrange columns. That takes quadratic time where thousands were added one by one (7 s for 2,000
+# columns).
 MAX_COLUMNS_FOLLOWED = 100_000
 
 
 def origins_of(node: PlannerNode) -> list[Sequence[Origin]]:
-    """Return for each column of a node the input columns that it exposes; none for computed ones.
+    """Return for each column of a node the input columns with the same values; an empty list for a computed column.
 
     Examples
     --------
@@ -28,7 +29,8 @@ def origins_of(node: PlannerNode) -> list[Sequence[Origin]]:
 
 
 def arranged_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]] | None:
-    """Return for each column of a frame the highest node below that not only arranges columns, and its position there; None where that takes long.
+    """Return for each column of a frame the highest node below that does more than arrange columns, and the column's position there; None if it takes
+    too long.
 
     Examples
     --------
@@ -68,7 +70,7 @@ def _is_soon_followed(root: PlannerNode) -> bool:
 
 
 def source_column(node: PlannerNode, column: int) -> tuple[PlannerNode, int]:
-    """Return the lowest node that has a column of a node, row by row, and its position there.
+    """Return the lowest node with the values of a column of a node, row by row, and the column's position there.
 
     Examples
     --------

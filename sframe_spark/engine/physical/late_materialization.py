@@ -1,4 +1,4 @@
-"""Late materialization: first rows in some order are chosen by the deciding columns, and other columns are read for the chosen rows only."""
+"""Late materialization: the first rows in some order are chosen by the deciding columns, and the other columns are read for the chosen rows only."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator
 
-# Each chosen row may require decoding a whole block.
+# Limits: the rows chosen, and the stored rows for each of these. Each chosen row may need a whole block to be decompressed.
 MAX_ROWS, ROWS_FOR_EACH = 1_000, 10_000
 
 
 @attrs.frozen(eq=False)
 class NumberedRows:
-    """First rows of a stored frame, or of filters and row-wise functions over it, chosen by row number.
+    """The plan of first rows of a stored frame, or of filters and row-wise functions over it, that are chosen by row id.
 
     Parameters
     ----------
     top
-        Computes the deciding columns of the chosen rows and, as last column, their row numbers in the source.
+        A plan that computes the deciding columns of the chosen rows and, as the last column, their row ids in the source.
     source
-        The stored rows.
+        The source of the stored rows.
     above
-        The nodes above the source, inputs before consumers.
+        The nodes above the source, each after its input.
     keys
         Positions of the deciding columns.
     """
@@ -42,11 +42,11 @@ class NumberedRows:
 
     @property
     def deciding(self) -> PlannerNode:
-        """The deciding columns of all rows."""
+        """The plan of the deciding columns of all rows."""
         return optimize(project(self.above[-1] if self.above else self.source, self.keys))
 
     def rows(self, top: PlannerNode) -> Chunk:
-        """Return all columns of the chosen rows, given the result of ``top``; filters above keep them all."""
+        """Return all columns of the chosen rows, given the result of ``top``; the filters above the source keep all of these."""
         numbers = source_of(top).read_all().columns[-1].to_numpy(zero_copy_only=False)
         rows = Lookup.of(source_of(self.source)).take(numbers, range(self.source.facts.width))
         for node in self.above:
@@ -55,7 +55,7 @@ class NumberedRows:
 
 
 def numbered_rows(node: PlannerNode) -> NumberedRows | None:
-    """Return a plan by row numbers for a node; None where reading all columns at once is as good."""
+    """Return the plan that chooses the rows of a node by row id; None if the node chooses no first rows, or reading all columns is as fast."""
     operator, below = node.operator, node.inputs[0]
     if not isinstance(operator, DecomposableOperator) or not operator.chooses_rows or not 0 < operator.rows_of_part <= MAX_ROWS:
         return None
@@ -75,7 +75,7 @@ def numbered_rows(node: PlannerNode) -> NumberedRows | None:
 
 
 def chain_below(root: PlannerNode) -> list[PlannerNode]:
-    """Return the chain of nodes with one input below a node, inputs before consumers."""
+    """Return a node and the nodes below it as long as each has one input, inputs first."""
     chain = [root]
     while len(chain[-1].inputs) == 1:
         chain.append(chain[-1].inputs[0])
@@ -83,7 +83,7 @@ def chain_below(root: PlannerNode) -> list[PlannerNode]:
 
 
 def with_numbers(source: PlannerNode, above: list[PlannerNode]) -> PlannerNode | None:
-    """Return the nodes above a source with the source's row number as first column; None where an operator drops it."""
+    """Return the nodes above a source with the source's row ids as an additional first column; None if an operator cannot pass these on."""
     rows = zip_columns(range_source(0, source.length.known_rows), source)
     for node in above:
         operator = node.operator.beside_one_more([child.facts for child in node.inputs])

@@ -1,4 +1,6 @@
-"""Strategies for kernels that need all rows of their input: gather, exchange by ranges or join hash partitions, locally or in Spark tasks."""
+"""Strategies for kernels that need all rows of their input: gather the rows, exchange them by ranges, or join hash partitions, in threads or in Spark
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,11 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import result_memory_left, work_memory
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_root
 
-# Small inputs on a cluster: threads of this process finish before a Spark job has begun.
+# Small inputs while Spark uses a cluster: threads of this process finish before a Spark job has started.
 
 
 def is_cheaper_locally(root: PlannerNode) -> bool:
-    """Return whether built-in kernels over local rows, within the driver's memory budget, are cheaper in this process."""
+    """Return whether a plan has only built-in kernels over local rows within the driver's memory budget, so that it runs faster in this process."""
     if not config.small_rows or not are_for_threads(root):
         return False
     weight = plan_size_of(root, UNKNOWN_BYTES)
@@ -42,7 +44,7 @@ def is_cheaper_locally(root: PlannerNode) -> bool:
 
 
 def are_parts_cheaper_locally(node: PlannerNode) -> bool:
-    """Return the same for an operator's input; of one that chooses rows, only the deciding columns count."""
+    """Return whether an operator's input runs faster in this process; for an operator that chooses rows, the deciding columns alone may."""
     if not config.small_rows:
         return False
     if is_cheaper_locally(node.inputs[0]):
@@ -52,36 +54,37 @@ def are_parts_cheaper_locally(node: PlannerNode) -> bool:
 
 
 def is_near(node: PlannerNode) -> bool:
-    """Return whether an operator reads only rows of this process or files of this machine."""
+    """Return whether an operator reads only rows in this process or files on this machine."""
     operator = node.operator
     if isinstance(operator, SectionResult):
         return not operator.section.mode.is_on_spark
     return bool(node.inputs) or operator.is_in_memory or (isinstance(operator, STORED_ROWS) and not is_remote_location(operator.manifest.directory))
 
 
-# Copies of gathered rows: the rows, intermediate values, and the result.
+# Memory for gathered rows, as a multiple of their size: the rows, intermediate values, and the result.
 COPIES_OF_GATHERED = 4
-# Fewer rows are sorted at once as fast as in ranges.
+# Fewer rows than this are sorted at once as fast as range by range.
 MIN_ROWS_SPLIT = 2_097_152
-# Upper limit of partitions.
+# The largest number of ranges or hash partitions.
 MAX_RANGES = 1024
-# Factor for uneven ranges, as they are found by a sample.
+# Factor for ranges of different sizes, as they are estimated from a sample.
 UNEVEN = 2
-# Target and upper limit for the bytes of a range that a Spark task sorts.
+# Target and limit for the bytes of a range that one Spark task sorts.
 BYTES_OF_TASKS_RANGE, MAX_BYTES_OF_TASKS_RANGE = 64 << 20, 256 << 20
-# Each run of rows of a task and a range takes a tenth of a millisecond to read, and 300 bytes of the driver.
+# Limit for the number of tasks times the number of ranges. The rows of one task in one range take a tenth of a millisecond to read, and 300 bytes of
+# the driver.
 MAX_EXCHANGE_RUNS = 262_144
-# Ranges of this many rows are sorted within processor caches.
+# A range of so many rows is sorted within the processor's caches.
 ROWS_OF_RANGE = 524_288
 
 
 def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> Mode | None:
-    """Return the mode of a kernel whose input threads of this process can compute; None where Spark runs it."""
+    """Return the mode of a kernel whose input can be computed by threads of this process; None if Spark is to run it."""
     weight = gathered_size(root)
     if weight is None:
         return None
     fits = weight.size <= bytes_gathered()
-    # Finding first rows among all is faster than exchanging them.
+    # If only first rows are required, finding them among all rows is faster than exchanging these.
     is_quicker = root.operator.rows_of_ranges is None and weight.rows >= MIN_ROWS_SPLIT and local_threads() > 1
     is_worth_it = not fits or is_quicker
     if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(weight) <= MAX_RANGES:
@@ -90,13 +93,13 @@ def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> 
 
 
 def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> bool:
-    """Return whether Spark tasks run a built-in kernel on each range of a column, where Spark uses other machines and shares files with them.
+    """Return whether Spark tasks run a built-in kernel on each range of a column: only if Spark uses other machines.
 
-    For very many rows there would be too many runs to read: Spark's own exchange merges them.
+    With very many rows, there would be too many chunks to read; Spark's own exchange merges them.
     """
     if not config.small_rows or Mode.EXCHANGED_BY_TASKS in refused or len(root.inputs) != 1 or not root.operator.takes_all_rows:
         return False
-    # For first rows, Spark tasks keep those of their ranges instead.
+    # If only first rows are required, each Spark task selects those of its rows.
     if root.operator.rows_of_ranges is not None:
         return False
     below = root.inputs[0]
@@ -112,40 +115,40 @@ def is_exchanged_by_tasks(root: PlannerNode, refused: frozenset[Mode] = frozense
 
 
 def ranges_of_tasks(weight: PlanSize) -> int:
-    """Return the number of ranges for tasks: ranges are about as long as segments, or shorter where rows are long."""
+    """Return the number of ranges for Spark tasks: a range has about as many rows as a segment, or fewer if rows are long."""
     return 1 + int(max(weight.size // BYTES_OF_TASKS_RANGE, weight.rows // config.segment_rows))
 
 
 def can_split(root: PlannerNode) -> bool:
-    """Return whether a kernel can run on each range of a column alone."""
+    """Return whether a kernel can run on each range of a column's values separately."""
     split = root.operator.split_by
     return split is not None and root.inputs[0].schema[split[0]].kind in KINDS
 
 
 def bytes_gathered() -> int:
-    """Return the byte limit for gathered input, which leaves memory for copies."""
+    """Return the limit in bytes for gathered rows, which leaves memory for copies."""
     return work_memory() // COPIES_OF_GATHERED
 
 
 def bytes_of_range() -> int:
-    """Return the byte limit of a range where every thread works on one."""
+    """Return the limit in bytes for a range if every thread processes one at a time."""
     return min(bytes_gathered() // local_threads(), MAX_BYTES_OF_ARRAY)
 
 
 def ranges_for(weight: PlanSize) -> float:
-    """Return the number of ranges that fit in memory, and at least a few for each thread; infinite where no memory is left."""
+    """Return the number of ranges to divide rows into, so that each fits in memory and each thread gets several; infinite if no memory is left."""
     room = bytes_of_range()
     needed = UNEVEN * weight.size / room if room else math.inf
     return 1 + max(needed, min(MAX_RANGES - 1, weight.rows / ROWS_OF_RANGE), UNEVEN * local_threads())
 
 
 def is_section(below: PlannerNode) -> bool:
-    """Return whether kernels compute a plan range by range."""
+    """Return whether a plan is computed by kernels over row ranges."""
     return all(not node.inputs or node.operator.has_kernel for node in postorder([below])) and placement_of(below).segment
 
 
 def gathered_size(root: PlannerNode) -> PlanSize | None:
-    """Return the size of the input of a kernel that needs all rows, where threads of this process can compute it; else None."""
+    """Return the size of the input of a kernel that needs all rows; None if threads of this process cannot compute the input or run the kernel."""
     operator = root.operator
     if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
         return None
@@ -157,16 +160,16 @@ def gathered_size(root: PlannerNode) -> PlanSize | None:
     return plan_size_of(below)
 
 
-# Joins of many rows in threads of this process: both sides in memory, or hash partition by hash partition.
+# Joins of many rows in threads of this process: with both sides in memory, or one hash partition after the other.
 
-# Memory for each row of both sides: key numbers, sort order and matches.
+# Bytes for each row of both sides: key numbers, sort order and matches.
 BYTES_FOR_EACH_ROW = 64
 
 
 def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> PlannerNode | None:
-    """Return the join that threads run over placed inputs; None where a query runs it.
+    """Return the join that threads of this process run over placed inputs; None if a query is to run it.
 
-    The right side is sorted and searched where possible; otherwise the keys of both sides are numbered.
+    If possible, the right side is sorted and searched; otherwise the keys of both sides are numbered.
     """
     numbered = node.operator.in_memory()
     if numbered is None or not numbered.counts_rows or not is_for_threads(node):
@@ -181,7 +184,7 @@ def local_join(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placemen
 
 
 def partitions_of_join(node: PlannerNode) -> int | None:
-    """Return the number of hash partitions for a join of sides that do not fit in memory together; None where a query runs it."""
+    """Return the number of hash partitions for a join whose sides do not fit in memory together; None if a query is to run it."""
     numbered = node.operator.in_memory()
     if numbered is None or numbered.numbered_slots is None or not is_for_threads(node) or not makes_plainly(node):
         return None
@@ -195,7 +198,7 @@ def partitions_of_join(node: PlannerNode) -> int | None:
 
 
 def has_rows_of_sources(side: PlannerNode) -> bool:
-    """Return whether a plan has at most as many rows as its sources, so that no join below multiplies them."""
+    """Return whether no node of a plan has more rows than its sources together, so that no join below multiplies rows."""
     nodes = list(postorder([side]))
     # A source that is read twice counts twice.
     leaves = [side, *(child for node in nodes for child in node.inputs)]
@@ -204,7 +207,9 @@ def has_rows_of_sources(side: PlannerNode) -> bool:
 
 
 def query_again(node: PlannerNode) -> PlannerNode:
-    """Return a join with numbered keys as a query's again, where a side was spilled: rows in files are not accessed one by one."""
+    """Return a join with numbered keys as the join that a query runs, if a side was written to disk, where random access is slow; else the node
+    itself.
+    """
     operator = node.operator
     if operator.counts_rows and not operator.is_counted and any(map(is_spilled, node.inputs)):
         return operator.as_read().make_planner_node(*node.inputs)
@@ -212,7 +217,7 @@ def query_again(node: PlannerNode) -> PlannerNode:
 
 
 def can_stay(sides: Sequence[PlannerNode]) -> bool:
-    """Return whether both sides fit in memory together with the work on them."""
+    """Return whether the sides of a join fit in memory, together with what the join needs."""
     if any(is_spilled(node) for side in sides for node in postorder([side])):
         return False
     weights = [weight for weight in map(plan_size_of, sides) if weight is not None]
@@ -222,12 +227,12 @@ def can_stay(sides: Sequence[PlannerNode]) -> bool:
 
 
 def is_spilled(node: PlannerNode) -> bool:
-    """Return whether rows were computed by this process and spilled to disk."""
+    """Return whether a node is a source of rows that were computed and written to disk."""
     return isinstance(node.operator, SegmentSource) and node.operator.handle is not None
 
 
 def in_memory(side: PlannerNode) -> PlannerNode:
-    """Return a side as a node that is computed; a file source becomes a projection of all its columns."""
+    """Return a side of a join as a node whose rows are computed into memory: a file source becomes a projection of all its columns."""
     operator = side.operator
     is_there = operator.is_in_memory or isinstance(operator, SectionResult)
     return side if is_there or not operator.is_source else Project(tuple(range(side.facts.width))).make_planner_node(side)

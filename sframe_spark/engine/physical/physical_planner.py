@@ -53,40 +53,40 @@ WITHOUT_KEY = "Spark reads rows in order from segments with row numbers, which f
 
 @attrs.frozen(eq=False)
 class SectionOrigin:
-    """The node of the plan that a section's rows replace.
+    """The node of a plan that is replaced when a section has run.
 
     Parameters
     ----------
     node
-        The node of these rows; with ``search``, a join whose right input they are, sorted.
+        The node whose rows the section computes; if ``search`` is given, a join whose right input the section sorts.
     search
-        The operator that replaces the join and searches them; None where they are the node's own rows.
+        The operator that replaces the join and searches the sorted rows; None if the section computes the node's own rows.
     """
 
     node: PlannerNode
     search: Operator | None = None
 
     def over(self, inputs: Sequence[PlannerNode], rows: PlannerNode) -> PlannerNode:
-        """Return what replaces the node once the rows are computed."""
+        """Return the node that replaces the node, given its inputs and the section's rows."""
         return rows if self.search is None else self.search.make_planner_node(inputs[0], rows)
 
 
 @attrs.define(eq=False)
 class SectionPlanner:
-    """Plans sections.
+    """Divides plans into sections.
 
     Parameters
     ----------
     free
-        Users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes`).
+        ``id`` of users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.physical.user_dataframes`).
     refused
-        Modes that the root must not have, as they have failed.
+        Modes that the root must not get, as it has failed in them.
     waiting
-        Filled with sections whose rows decide how many rows a join has; they run before the rest is planned.
+        Filled with the sections whose rows decide how many rows a join has. They have to run before the rest is planned again.
     section_origins
-        Filled with the origins of sections in the plan, by ``id`` of the sections.
+        Filled with the origin of each section of the plan, by ``id`` of the section.
     gathers
-        Whether inputs may be gathered in this process, or exchanged by Spark tasks; not where a query reads them.
+        Whether inputs may be gathered in this process, or exchanged by Spark tasks. False if the whole plan is to become a Spark query.
     """
 
     free: frozenset[int] = frozenset()
@@ -100,17 +100,17 @@ class SectionPlanner:
     _origins: dict[int, SectionOrigin] = attrs.Factory(dict)
 
     def plan(self, root: PlannerNode, reason: str = THE_RESULT) -> Section:
-        """Return the last section of a plan; those that run before it are its inputs.
+        """Return the last section of a plan; the sections that run before it are its inputs.
 
         Raises
         ------
         RowsNotFixedError
-            If the plan would observe the order of a user's DataFrame that is not fixed.
+            If the plan observes the order of a user's DataFrame whose rows are not fixed.
         """
-        # If another section needs Spark anyway, Spark sorts, too: plan again without gathering.
+        # If another section needs Spark anyway, rows are not gathered in this process but sorted by Spark: the plan is then made again.
         inside = attrs.evolve(self, gathers=True, waiting=[], section_origins={}, origins={})
         section = inside._planned(root, reason)
-        # What depends on waiting sections is planned again later.
+        # Sections that depend on the waiting ones are planned again later, so they do not count.
         decided = in_order_of_running(inside.waiting or [section])
         in_vain = inside._has_gathered and any(map(needs_spark, decided))
         if not in_vain and not (inside._has_exchanged and any(each.mode is Mode.QUERY for each in decided)):
@@ -122,21 +122,21 @@ class SectionPlanner:
         self._root = root
         fragment, placement = self.fragment(root)
         if isinstance(fragment.operator, SectionResult):
-            # A section of an earlier action keeps its reason.
+            # A section that an earlier action planned, and that is not the root itself, gets this action's reason.
             if fragment is not root:
                 fragment.operator.section.reason = reason
             return fragment.operator.section
         return Section(mode_of(fragment, placement, self.refused), fragment, reason, placement=placement)
 
     def plan_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
-        """Plan for a Spark query: whatever cannot be part of it becomes sections of their own."""
+        """Return a plan as one Spark query, with its placement; everything that cannot be part of a query becomes a section."""
         self._root = root
         node, placement = self.fragment(root)
         self._origins[id(node)] = SectionOrigin(root)
         return self._fit_for_query(node, placement)
 
     def fragment(self, root: PlannerNode) -> Placed:
-        """Return the part of a plan that runs last, over the results of sections for everything that cannot be part of it."""
+        """Return the part of a plan that runs last, with its placement; everything that cannot be part of it becomes a section."""
         readers = {key: len(nodes) for key, nodes in consumers([root]).items()}
         observed, again = observed_nodes(root), called_again(root)
         placed: dict[int, Placed] = {}
@@ -160,7 +160,7 @@ class SectionPlanner:
         raise AssertionError("a plan has a root")
 
     def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
-        """Place a node; inputs that block it become sections of their own."""
+        """Return a node over its inputs with its placement, or the result of a section that computes it; inputs that block it become sections."""
         node = query_again(node)
         alone = self._as_section(node, children)
         if alone is None and self.gathers and not node.operator.has_kernel:
@@ -185,7 +185,7 @@ class SectionPlanner:
             if self.gathers and mode_of(current, placement, self.refused if node is self._root else frozenset()) is Mode.JOINED:
                 return self._joined_by_partitions(node, current, placement)
             children = [self._fit_for_query(child, item) for child, item in children]
-            # Only now are the inputs known to be few rows.
+            # The inputs may turn out to be few rows only now.
             few = node.operator.in_memory()
             if few is not None and all(is_few_at_hand(child) for child, _ in children):
                 node = few.make_planner_node(*(child for child, _ in children))
@@ -193,7 +193,7 @@ class SectionPlanner:
         return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
 
     def _put_in_order(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed | None:
-        """Return the result of a section that gathers or exchanges all input rows of a node; None where a query computes it."""
+        """Return the result of a section that gathers or exchanges all input rows of a node; None if a query computes the node."""
         mode = mode_of(current, placement)
         if not mode.gathers_locally and mode is not Mode.EXCHANGED_BY_TASKS:
             return None
@@ -205,19 +205,22 @@ class SectionPlanner:
         return self._first(current, placement, "Spark's tasks exchange all its rows")
 
     def _joined(self, node: PlannerNode, join: PlannerNode) -> Placed:
-        """Place a local join over its sides, which run first; then the number of its rows can be counted."""
+        """Return a local join and its placement; its sides become sections that run first, so that the rows of the join can be counted."""
         self._has_gathered = True
         search = join.operator if join.operator.counts_matches else None
         for slot, side in enumerate(join.inputs):
             if join.operator.requires(slot) is Need.LOOKUP:
-                # A side in the order of its key is no longer what others may read.
+                # A side that is sorted by its key no longer has the rows in the order that other readers need.
                 self._origins[id(side)] = SectionOrigin(node.inputs[slot]) if search is None else SectionOrigin(node, search)
         sides = self._unblocked(join, [(side, placement_of(side)) for side in join.inputs])
         join, placements = join.with_inputs([side for side, _ in sides]), [placement for _, placement in sides]
         return self._counted(join, placed_over(join, placements), placements)
 
     def _joined_by_partitions(self, node: PlannerNode, current: PlannerNode, placement: Placement) -> Placed:
-        """Place a partitioned join; what is above it is planned again after it, as its number of rows is unknown before."""
+        """Return a partitioned join and its placement.
+
+        Everything above it is planned again after it has run, as its number of rows is unknown before.
+        """
         self._has_gathered = True
         if node is self._root:
             return current, placement
@@ -227,7 +230,7 @@ class SectionPlanner:
         return made
 
     def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
-        """Count the rows of a join where that decides the plan; otherwise return the node as it is."""
+        """Return a join with its number of rows, if that has to be counted and its inputs are computed; else the node as it is."""
         if not placement.segment or not is_to_be_counted(node):
             return node, placement
         if sections := sections_in(node):
@@ -237,7 +240,7 @@ class SectionPlanner:
         return node, placed_over(node, inputs)
 
     def _as_section(self, node: PlannerNode, children: Sequence[Placed]) -> Section | None:
-        """Return a section of a node and its input, where the node reads its only input otherwise than range by range."""
+        """Return a section of a node and its only input, if the node has a way to read it other than range by range; else None."""
         if len(children) != 1:
             return None
         below, placement = children[0]
@@ -263,7 +266,7 @@ class SectionPlanner:
         return None
 
     def _unblocked(self, node: PlannerNode, children: Sequence[Placed]) -> list[Placed]:
-        """Replace blocking inputs of a node by sections; an input that is read in several slots is one section."""
+        """Return the inputs of a node, with blocking ones replaced by sections; an input that is read in several slots becomes one section."""
         current = node.with_inputs([child for child, _ in children])
         done: dict[int, Placed] = {}
         for slot in blocking_inputs(current, [item for _, item in children]):
@@ -273,7 +276,7 @@ class SectionPlanner:
         return [done.get(id(below), (below, placement)) for below, placement in children]
 
     def _first(self, node: PlannerNode, placement: Placement, reason: str) -> Placed:
-        """Make a part of the plan a section, and return its result node."""
+        """Make a part of the plan a section, unless it is a source that can be read as it is; return the node of its result."""
         if isinstance(node.operator, SectionResult):
             node.operator.section.reason = reason
             return node, placement
@@ -286,10 +289,10 @@ class SectionPlanner:
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
 
     def _fit_for_query(self, node: PlannerNode, placement: Placement) -> Placed:
-        """Return an input as part of a Spark query: a query itself, a section that Spark can inline, or the result of a section."""
+        """Return an input as part of a Spark query: it is a query, or a section that can be part of one, or becomes the result of a section."""
         if not placement.segment:
             return node, placement
-        # Foreign files, whose rows have no stored key, are rewritten as segments before Spark reads them.
+        # External files have no stored row key, so they are rewritten as segments before Spark reads them.
         if lacks_key(node.operator):
             return self._first(node, placement, WITHOUT_KEY)
         if node.operator.is_source or (spark_can_inline(node) and not is_small(node)):
@@ -299,7 +302,7 @@ class SectionPlanner:
 
 
 def as_one_query(root: PlannerNode, reason: str) -> Section:
-    """Return a whole plan as one Spark query, over external files rewritten as segments with row numbers."""
+    """Return a whole plan as one Spark query; external files are rewritten as segments with row keys before."""
 
     def with_key(node: PlannerNode) -> PlannerNode:
         if not lacks_key(node.operator):
@@ -321,12 +324,12 @@ def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = 
 
 
 def needs_spark(section: Section) -> bool:
-    """Return whether Spark certainly runs a section; inputs of unknown length may turn out to be few rows."""
+    """Return whether a section certainly runs on Spark. If the number of rows of an input is unknown, it may not: the rows may turn out to be few."""
     return section.mode.is_on_spark and all(below.root.length.rows is not None for below in section.inputs)
 
 
 def over_ranges(root: PlannerNode) -> Mode:
-    """Return the mode of a section over row ranges."""
+    """Return the mode of a section that computes rows range by range."""
     if suits_threads(root) or is_cheaper_locally(root) or calls_pure_functions(root):
         return Mode.THREADS
     if needs_this_process() or calls_for_hashes(root):
@@ -335,14 +338,16 @@ def over_ranges(root: PlannerNode) -> Mode:
 
 
 def is_made_without_spark(root: PlannerNode, placement: Placement) -> bool:
-    """Return whether many rows are computed by Python processes or quick functions of users, so that what reads them needs no Spark either."""
+    """Return whether Python processes, or this process, compute many rows by functions of users, so that the reader of the rows may need no Spark
+    either.
+    """
     if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_cheaper_locally(root):
         return False
     return suits_processes() or needs_this_process() or calls_pure_functions(root) or calls_for_hashes(root)
 
 
 def takes_first_rows(taken: RowSlice, below: PlannerNode, placement: Placement) -> bool:
-    """Return whether a slice takes first rows, or few rows of a join, that can be found without computing all."""
+    """Return whether a slice takes first rows, or few rows of a join, that can be found without computing all rows."""
     stop = below.length.rows if taken.stop is None else taken.stop
     if stop is None or (placement.dense and placement.stateless and join_below(below) is None):
         return False
@@ -350,7 +355,7 @@ def takes_first_rows(taken: RowSlice, below: PlannerNode, placement: Placement) 
 
 
 def takes_few_of_join(taken: RowSlice, below: PlannerNode, stop: int) -> bool:
-    """Return whether a slice takes so few rows of a join that they are found by counting matches."""
+    """Return whether a slice takes so few rows of a join that they can be found by counting matches."""
     rows = stop - taken.start
     return join_below(below) is not None and rows <= config.small_rows and rows_fit(below, max(0, rows))
 
@@ -362,9 +367,9 @@ def is_few_at_hand(node: PlannerNode) -> bool:
 
 
 def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
-    """Return whether the driver has memory for the partial states of tasks; those of first rows may be large.
+    """Return whether the partial states of tasks fit in the driver's memory; those that hold first rows may be large.
 
-    The number of groups is found out by trying, so no user's function may be below.
+    The number of groups is unknown before the tasks run, and they may have to be given up: so no users' functions may be below a group-by.
     """
     if operator.group_keys is not None and any(map(functions_of, postorder([below]))):
         return False

@@ -1,4 +1,4 @@
-"""Placement: which nodes run as kernels over row ranges, which as a Spark query, and what must be materialised in between."""
+"""Placement: which nodes run as kernels over row ranges, which as a Spark query, and what must be materialised before."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sframe_spark.session import is_started
 from sframe_spark.session.deployment import is_spark_local, is_spark_requested
 from sframe_spark.types import ColumnType
 
-# Which operators decode lists and dicts in Python, and which only move them or let Arrow compute.
+# Which operators decode lists and dicts in Python, and which only move them or compute them with Arrow.
 
 
 def moves_only(node: PlannerNode) -> bool:
-    """Return whether an operator needs no lists or dicts decoded in Python: it moves them, or Arrow computes."""
+    """Return whether an operator decodes no lists or dicts in Python: it only moves them, or Arrow computes them."""
     return not any(kind.is_list_or_dict for kind in _worked_on(node))
 
 
 def makes_plainly(node: PlannerNode) -> bool:
-    """Return whether an operator makes lists and dicts only as Arrow values, and otherwise only moves them."""
+    """Return whether an operator computes no lists or dicts from decoded ones: it makes them as Arrow values or only moves them."""
     made = _made(node)
     are_plain = node.operator.makes_one_row or not any(node.schema[place].is_encoded for place in made)
     return are_plain and not any(kind.is_list_or_dict for kind in _read(node, made))
@@ -48,7 +48,7 @@ def _worked_on(node: PlannerNode) -> Iterator[ColumnType]:
 
 
 def _decoded(source: PlannerNode) -> list[ColumnType]:
-    """Return the types that reading decodes in Python: all of a Turi Create archive, and in external files those without an Arrow type."""
+    """Return the column types that a source decodes in Python: all of a Turi Create archive, and those without an Arrow type in external files."""
     operator = source.operator
     if operator.decodes:
         return list(source.schema)
@@ -56,7 +56,7 @@ def _decoded(source: PlannerNode) -> list[ColumnType]:
 
 
 def _made(node: PlannerNode) -> list[int]:
-    """Return outputs that Python may compute: neither moved from an input with the same type, nor computed by Arrow."""
+    """Return the positions of output columns that Python may compute: neither moved from an input with the same type, nor computed by Arrow."""
     facts = [child.facts for child in node.inputs]
     by_arrow = frozenset(node.operator.computed_by_arrow(facts))
     origins = node.operator.values_moved(facts)
@@ -69,7 +69,7 @@ def _made(node: PlannerNode) -> list[int]:
 
 
 def _read(node: PlannerNode, made: list[int]) -> Iterator[ColumnType]:
-    """Yield the types of columns that outputs are computed from, and of compared keys."""
+    """Yield the types of the columns that some outputs are computed from, and of keys."""
     operator, schemas = node.operator, [child.schema for child in node.inputs]
     if made:
         for schema, columns in zip(schemas, operator.input_columns(made, [child.facts for child in node.inputs]), strict=True):
@@ -78,33 +78,33 @@ def _read(node: PlannerNode, made: list[int]) -> Iterator[ColumnType]:
     yield from (schemas[slot][key] for pair in operator.matched_keys() for slot, key in pair)
 
 
-# Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.
+# Deeper expressions make Catalyst slow or overflow its stack, so they run as kernels.
 MAX_STEPS_IN_SPARK = 120
-# Spark plans are trees: a node read twice is planned twice, so a frame appended to itself doubles with every append.
+# Spark plans are trees: a node that is read twice is planned twice, so a frame that is appended to itself doubles its plan each time.
 MAX_BRANCHES_IN_SPARK = 64
-# For more rows in memory Spark's cores make up for sending them.
+# For more rows in memory than this, Spark's cores make up for the time to send them.
 MAX_ROWS_AT_HAND = 16_777_216
-# Memory budgets for rows that are in memory already.
+# How many memory budgets rows may take that are in memory already.
 BUDGETS_AT_HAND = 4
-# Memory budgets for rows that are streamed to disk by the driver, in the time in which Spark would start.
+# How many memory budgets rows may take that the driver streams to disk in less time than Spark needs to start.
 BUDGETS_STREAMED = 8
 
 
 @attrs.frozen
 class Placement:
-    """How a node can run, given its inputs.
+    """How a node can run, given the placements of its inputs.
 
     Parameters
     ----------
     segment
-        True: kernels over row ranges. False: a Spark query.
+        True if it runs as kernels over row ranges, False if it runs as a Spark query.
     coordinate
-        Identity of the row numbering the node shares with its base: nodes with one coordinate are aligned range by range. ``"dense"``: rows
-        are numbered from zero.
+        An identity of the row numbering. Nodes with the same one have the same rows in each range of base rows. ``"dense"`` means that rows are
+        numbered from zero, without gaps.
     stateless
-        No running state below: any interval can be computed on its own.
+        Whether there is no running state below, so that any interval can be computed alone.
     base_rows
-        Number of base rows of the section; None for a query, and where the length of an input that runs first is unknown.
+        The number of base rows of the section; None for a query, or if it is unknown before another section has run.
     """
 
     segment: bool
@@ -114,12 +114,12 @@ class Placement:
 
     @property
     def rows_to_run(self) -> int:
-        """Number of base rows of a section that is about to run.
+        """The number of base rows of a section that is about to run.
 
         Raises
         ------
         PlanInvariantError
-            If it is not known.
+            If it is unknown.
         """
         if self.base_rows is None:
             raise PlanInvariantError("a section cannot run over rows that nobody has counted: this is a fault of the engine, please report it")
@@ -127,12 +127,12 @@ class Placement:
 
     @property
     def dense(self) -> bool:
-        """Return whether rows are addressed by number."""
+        """Return whether rows are numbered from zero, without gaps."""
         return self.coordinate == "dense"
 
 
 def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
-    """Return the placement of a node over placed inputs; None when an input must be materialised first (see :func:`blocking_inputs`)."""
+    """Return the placement of a node over placed inputs; None if an input must be materialised first (see :func:`blocking_inputs`)."""
     operator = node.operator
     if operator.is_source:
         return Placement(True, base_rows=node.length.rows)
@@ -153,12 +153,12 @@ def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
 
 
 def placed_over(node: PlannerNode, inputs: list[Placement]) -> Placement:
-    """Return the placement of a node none of whose inputs must be materialised first.
+    """Return the placement of a node none of whose inputs has to be materialised first.
 
     Raises
     ------
     PlanInvariantError
-        If one must be.
+        If an input has to be.
     """
     placement = place(node, inputs)
     if placement is None:
@@ -172,7 +172,7 @@ def placement_of(root: PlannerNode) -> Placement:
 
 
 def placement_alone(root: PlannerNode) -> Placement | None:
-    """Return the placement of a plan's last node; None where something below it must be materialised first."""
+    """Return the placement of the last node of a plan; None if something below it has to be materialised first."""
 
     def over(node: PlannerNode, inputs: list[Placement | None]) -> Placement | None:
         placed = [item for item in inputs if item is not None]
@@ -182,10 +182,10 @@ def placement_alone(root: PlannerNode) -> Placement | None:
 
 
 def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
-    """Return slots whose inputs must be materialised before the node's kernel can run over row ranges.
+    """Return the slots whose inputs must be materialised before a node's kernel can run over row ranges.
 
-    An input of an order-bound operator that is a Spark query, a filtered input where rows are addressed by number, inputs that are not
-    aligned with each other, and inputs that are looked up but are no sources.
+    These are: a Spark query below an operator that depends on row order, a filtered input if rows are read by number, inputs that are not aligned
+    with each other, and inputs that are looked up but are not sources.
     """
     operator = node.operator
     needs = [operator.requires(slot) for slot in range(len(inputs))]
@@ -203,14 +203,15 @@ def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
         aligned = len({item.coordinate for item in inputs}) == 1 and all(item.segment for item in inputs)
         if not aligned:
             blocked += [s for s, item in enumerate(inputs) if not (item.segment and item.dense) and s not in blocked]
-    # A query whose rows are ordered computes them twice: Spark samples them first.
+    # A sort in a Spark query computes its rows twice, as Spark samples them first, so the query should not contain expensive expressions or users'
+    # functions.
     if operator.row_wise and (too_long_for_spark(node) or calls_python(node)):
         blocked += [s for s, item in enumerate(inputs) if not item.segment and s not in blocked]
     return blocked
 
 
 def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
-    """Return why an input of a node must be materialised first."""
+    """Return, for explain(), why an input of a node must be materialised first."""
     need = node.operator.requires(slot)
     if need is Need.LOOKUP:
         return f"{node.operator_type} searches its rows"
@@ -226,7 +227,10 @@ def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
 
 
 def _blocks_of_union(inputs: list[Placement]) -> list[int]:
-    """Return blocking inputs of a union: kernels need rows addressed by number; a union with a query is a query."""
+    """Return the blocking inputs of a union.
+
+    Kernels need rows that are numbered without gaps; if an input is a query, the union is a query and nothing blocks.
+    """
     if all(item.segment for item in inputs):
         return [slot for slot, item in enumerate(inputs) if not (item.dense and item.stateless)]
     return []
@@ -238,7 +242,7 @@ def too_long_for_spark(node: PlannerNode) -> bool:
 
 
 def spark_can_inline(root: PlannerNode) -> bool:
-    """Return whether a section can be part of a Spark query: only scans, row-wise operators of bounded size, filters, appends and reversals."""
+    """Return whether a section can be part of a Spark query: it has only sources with row keys, operators that can be inlined, and few branches."""
     branches = fold([root], lambda node, inputs: sum(inputs) if inputs else 1)
     if branches[id(root)] > MAX_BRANCHES_IN_SPARK:
         return False
@@ -268,9 +272,9 @@ def streams_faster_locally(root: PlannerNode) -> bool:
 
 
 def suits_threads(root: PlannerNode) -> bool:
-    """Return whether threads of this process run a plan of built-in kernels as well as Spark tasks on this machine would.
+    """Return whether threads of this process run a plan as well as Spark tasks on this machine would: it has only built-in kernels.
 
-    Users' functions and decoding in Python block other threads: they are worth a process for each core.
+    Users' functions, and decoding in Python, block other threads, so they are worth a process for each core.
     """
     if not config.small_rows:
         return False
@@ -289,12 +293,12 @@ def are_for_threads(root: PlannerNode) -> bool:
 
 
 def suits_processes() -> bool:
-    """Return whether worker processes take the place of Spark tasks: on this machine, while no Spark is running."""
+    """Return whether worker processes are used instead of Spark tasks: on this machine, while Spark is neither running nor requested."""
     return bool(config.small_rows) and can_start() and not is_spark_requested() and is_spark_local()
 
 
 def needs_this_process() -> bool:
-    """Return whether no other process can call users' functions, as no Python interpreter can be started."""
+    """Return whether users' functions must be called in this process, as no Python interpreter can be started."""
     return bool(config.small_rows) and interpreter() is None and is_spark_local()
 
 
@@ -304,14 +308,14 @@ def is_for_threads(node: PlannerNode) -> bool:
 
 
 def runs_our_code(node: PlannerNode) -> bool:
-    """Return whether neither the operator nor anything it calls is a plug-in's; users' functions are allowed."""
+    """Return whether neither an operator nor what it calls comes from a plug-in; users' functions are allowed."""
     return is_builtin(type(node.operator)) and not calls_plugins(node.operator)
 
 
 def is_at_hand(root: PlannerNode) -> bool:
-    """Return whether all input rows are in the driver's memory already, so that processing them is faster than sending them to Spark.
+    """Return whether all input rows are in the driver's memory, so that processing them there is faster than sending them to Spark.
 
-    Not with users' functions, for which more cores pay off.
+    False if users' functions are called, as several cores are worth it for these.
     """
     weight = plan_size_of(root) if config.small_rows else None
     if weight is None or weight.rows > MAX_ROWS_AT_HAND or weight.size > BUDGETS_AT_HAND * config.memory_budget:

@@ -1,4 +1,4 @@
-"""The physical plan as a value: a tree of sections, each of which runs as a whole, in one place, after the sections that it reads."""
+"""The physical plan: a tree of sections, each of which runs as a whole after the sections that it reads."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ THE_RESULT = "the result"
 
 
 class Mode(enum.Enum):
-    """Where, and how, a section runs.
+    """How a section runs, and where.
 
-    ``DONE``: its rows are there. ``DRIVER``: kernels, batch by batch, in the user's process. ``WHOLE``: one kernel that takes all rows of its
-    input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``THREADS``: kernels over
-    row ranges, several at a time, in threads of the user's process. ``PARTS_OF_THREADS``: such threads, each of which makes one small part of the
-    result. ``PROCESSES`` and ``PARTS_OF_PROCESSES``: the same in Python processes of ours; ``TASKS`` and ``PARTS``: in Spark's tasks.
-    ``IN_TURN`` and ``PARTS_IN_TURN``: the same in the user's process, where there is no Python interpreter that could be started.
-    ``GATHERED``: one kernel that takes all rows of its input at once, which threads have made. ``EXCHANGED``: the same kernel for each range of a
-    column's values, by threads between which these rows were exchanged; ``EXCHANGED_BY_TASKS``: by Spark's tasks, between which they were.
-    ``JOINED``: one kernel for each piece of both inputs, by threads between which their rows were exchanged.
-    ``QUERY``: a Spark query. ``FEW``: one kernel after the other over few rows in memory, instead of the sections of a plan.
+    ``DONE``: nothing runs, the rows are stored. ``DRIVER``: kernels run batch by batch in the user's process. ``WHOLE``: one kernel takes all rows of
+    its input at once, in the user's process. ``FIRST_ROWS``: batches run in the user's process until there are enough rows. ``THREADS``: kernels run
+    over row ranges in threads of the user's process. ``PARTS_OF_THREADS``: such threads each compute a partial state, and these are merged into the
+    result. ``PROCESSES`` and ``PARTS_OF_PROCESSES``: the same in Python worker processes. ``TASKS`` and ``PARTS``: the same in Spark tasks.
+    ``IN_TURN`` and ``PARTS_IN_TURN``: the same, range by range in the user's process, if no Python interpreter can be started. ``GATHERED``: threads
+    compute all rows of the input, then one kernel takes them at once. ``EXCHANGED``: threads compute the input and exchange its rows, then the kernel
+    runs on each range of a column's values. ``EXCHANGED_BY_TASKS``: the same in Spark tasks. ``JOINED``: threads compute both inputs and exchange
+    their rows by hash, then join each hash partition. ``QUERY``: a Spark query. ``FEW``: kernels run one after the other over few rows in memory,
+    without a physical plan.
     """
 
     DONE = "nothing to run"
@@ -53,17 +53,17 @@ class Mode(enum.Enum):
 
     @property
     def is_on_spark(self) -> bool:
-        """Return whether Spark runs it."""
+        """Return whether Spark runs the section."""
         return self in (Mode.TASKS, Mode.PARTS, Mode.EXCHANGED_BY_TASKS, Mode.QUERY)
 
     @property
     def is_remote_location(self) -> bool:
-        """Return whether other processes run it, or would: there memos of users' functions are not filled."""
+        """Return whether the section runs, or is treated as running, in other processes, where memos of users' functions are not filled."""
         return self.is_on_spark or self in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES, Mode.IN_TURN, Mode.PARTS_IN_TURN)
 
     @property
     def makes_parts(self) -> bool:
-        """Return whether each range of rows gives a partial state, and these are merged in the user's process."""
+        """Return whether each row range yields a partial state, and these are merged in the user's process."""
         return self in (Mode.PARTS, Mode.PARTS_OF_THREADS, Mode.PARTS_OF_PROCESSES, Mode.PARTS_IN_TURN)
 
     @property
@@ -73,12 +73,12 @@ class Mode(enum.Enum):
 
     @property
     def is_over_ranges(self) -> bool:
-        """Return whether each range of base rows gives rows of its own."""
+        """Return whether each range of base rows yields result rows of its own."""
         return self in (Mode.THREADS, Mode.PROCESSES, Mode.IN_TURN, Mode.TASKS)
 
 
 class Alternative(enum.Enum):
-    """A decision that is taken only while a plan runs."""
+    """A decision that is made only while a plan runs."""
 
     FEW_ROWS = "planned again, as for few rows, if what it reads turns out to have {few_rows}"
     MORE_KNOWN = "laws and sections are planned again when the rows of the sections before are there, with what is known of them then"
@@ -96,7 +96,7 @@ class Alternative(enum.Enum):
     TOO_MANY_TIES = "Spark sorts all rows if more than {max_ties} rows tie"
 
     def text(self, small_rows: int, max_ties: int) -> str:
-        """Return the alternative with its limits, for display.
+        """Return the text of the alternative for explain(), with its limits filled in.
 
         Examples
         --------
@@ -114,23 +114,23 @@ class Section:
     Parameters
     ----------
     mode
-        Where it runs.
+        How it runs, and where.
     root
-        What is computed: a plan whose leaves are sources, and :class:`SectionResult` for the rows of other sections.
+        The plan of its rows: the leaves are sources, or a :class:`SectionResult` for the rows of another section.
     reason
-        Why its rows are computed before what reads them.
+        Why its rows are computed before those that depend on them.
     alternatives
-        What may be decided otherwise while it runs; filled for dry runs.
+        What may be decided differently while it runs; only filled by dry runs.
     number
-        Sections have numbers in the order in which they run; empty before it has one.
+        The number of the section, in the order of execution; empty as long as it has none.
     planned
-        The planned mode, where replanning over the rows of other sections changed it.
+        The mode that was planned first, if it was changed when the section was planned again.
     reads
-        Numbers of the sections whose rows it has read.
+        The numbers of the sections whose rows it has read.
     placement
-        Where its root was placed, if it was.
+        The placement of its root; None if there is none.
     refused
-        Modes in which it could not run.
+        The modes in which it has failed to run.
     """
 
     mode: Mode
@@ -145,22 +145,22 @@ class Section:
 
     @property
     def inputs(self) -> list[Section]:
-        """Sections whose rows this one reads, each once."""
+        """The sections whose rows this one reads, each once."""
         return sections_in(self.root)
 
 
 @attrs.frozen
 class SectionResult(Operator):
-    """A leaf that stands for the rows of a section until it has run.
+    """A leaf that stands for the rows of a section that has not run yet.
 
     Parameters
     ----------
     section
         The section.
     schema
-        Types of its columns.
+        The types of its columns.
     rows
-        What is known of their number.
+        What is known of the number of its rows.
     """
 
     name: ClassVar[str] = "section"
@@ -174,26 +174,26 @@ class SectionResult(Operator):
 
     @classmethod
     def of(cls, section: Section) -> PlannerNode:
-        """A node in the place of a section's root."""
+        """Return a node that stands for the rows of a section."""
         root = section.root
         operator = cls(section, root.schema, root.length)
         return PlannerNode(operator, (), Facts(root.schema, root.length, root.facts.domain))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The types of the section's columns."""
+        """Return the types of the section's columns."""
         return self.schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """What is known of the number of the section's rows."""
+        """Return what is known of the number of the section's rows."""
         return self.rows
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Those of the section."""
+        """Return the estimated sizes of the section's columns."""
         root = self.section.root
         return sizes_of(root)[id(root)]
 
     def describe(self) -> str:
-        """Which section."""
+        """Return the section's number."""
         return self.section.number
 
 
@@ -204,7 +204,7 @@ def sections_in(root: PlannerNode) -> list[Section]:
 
 
 def in_order_of_running(sections: Sequence[Section]) -> Iterator[Section]:
-    """Yield sections and all that run before them in execution order, each once."""
+    """Yield sections and all those that run before them, each once, in the order of execution."""
     done: set[int] = set()
     waiting = [(section, False) for section in reversed(sections)]
     while waiting:

@@ -1,4 +1,4 @@
-"""Which process calls users' functions, and whose results are kept first because a plan would call a function more than once for a row."""
+"""Planning of users' functions: which process calls them, and which results are stored first so that no function is called twice for a row."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from sframe_spark.planner.graph import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 
-# Steps of the interpreter that are worth one row of ``config.small_rows``: by default all of them take half a second, in which a process starts.
+# Steps of the Python interpreter that take as long as one row of ``config.small_rows``; by default all of these take half a second, about as long as
+# starting a process.
 STEPS_OF_SMALL_ROW = 100
 
 
 def calls_for_hashes(root: PlannerNode) -> bool:
-    """Return whether a plan over local rows calls a user's function which asks for hashes: those of texts differ between processes."""
+    """Return whether a plan over local rows calls a user's function that uses hashes: those of strings differ between processes."""
     nodes = list(postorder([root]))
     functions = [function for node in nodes for function in functions_of(node)]
     if not any(function.hashes for function in functions) or any(function.memo is not None and function.memo.keeps for function in functions):
@@ -26,7 +27,7 @@ def calls_for_hashes(root: PlannerNode) -> bool:
 
 
 def calls_pure_functions(root: PlannerNode) -> bool:
-    """Return whether a plan calls users' functions row by row that are all pure, and done with all rows before another process would have started."""
+    """Return whether a plan calls only pure users' functions, row by row, and would be done before another process has started."""
     nodes = list(postorder([root]))
     calling = [node for node in nodes if functions_of(node)]
     if not config.small_rows or not calling or not all(node.operator.row_wise for node in calling):
@@ -39,15 +40,15 @@ def calls_pure_functions(root: PlannerNode) -> bool:
     steps = [function.steps_of_call() for function in functions]
     if None in steps or weight.rows * sum(filter(None, steps)) > STEPS_OF_SMALL_ROW * config.small_rows:
         return False
-    # The search for plug-ins in a program of many steps takes longest, so it comes last.
+    # Searching a program of many steps for plug-ins takes longest, so it comes last.
     return all(map(moves_only, nodes)) and (not runs_on_other_machines() or all(map(is_near, nodes))) and all(map(runs_our_code, nodes))
 
 
 def called_again(root: PlannerNode) -> set[int]:
     """Return the ``id`` of each node that calls a user's function and whose rows would be computed more than once.
 
-    A sort samples its input before it distributes it, a running value reads ranges of rows twice, a rolling one reads their edges twice, and nodes
-    that are not aligned read a shared input separately. A function that is called again takes time, and may answer differently.
+    A sort reads a sample of its input first, a running value reads row ranges twice, a rolling one reads the edges of ranges twice, and nodes that
+    are not aligned read a shared input separately. Calling a function again takes time, and may give another result.
     """
     nodes = list(postorder([root]))
     if not any(calls_python(node) for node in nodes):
@@ -64,9 +65,10 @@ def called_again(root: PlannerNode) -> set[int]:
 
 
 def needs_one_batch(root: PlannerNode) -> bool:
-    """Return whether a plan of one pass reads results of a user's function together with those of other batches, so that it needs one batch.
+    """Return whether a plan, run in one pass, would read results of a user's function from more than one batch at a time, so that it has to run as
+    one batch.
 
-    Not where results are remembered, as the function is not called again for their rows.
+    Results that are kept in a memo do not count, as the function is not called again for their rows.
     """
     above: set[int] = set()
     for node in postorder([root]):
@@ -80,17 +82,20 @@ def needs_one_batch(root: PlannerNode) -> bool:
 
 
 def remembers(node: PlannerNode) -> bool:
-    """Return whether all results of a node's functions are remembered while the plan runs."""
+    """Return whether all results of a node's functions are kept in memos while the plan runs."""
     return all(function.memo is not None and function.memo.keeps and function.numbered for function in functions_of(node))
 
 
 def _once_itself(reader: PlannerNode, again: set[int]) -> bool:
-    """Return whether what a reader computes is computed once, or kept."""
+    """Return whether a reader's own rows are computed only once, or are stored."""
     return id(reader) not in again or calls_python(reader) or reader.operator.gathers
 
 
 def _reads_once(reader: PlannerNode, node: PlannerNode, alone: bool, one_pass: bool) -> bool:
-    """Return whether a reader asks for each row of a node once; ``alone``: no other node reads it; ``one_pass``: all rows are in one range."""
+    """Return whether a reader reads each row of a node only once.
+
+    ``alone`` means that no other node reads it, ``one_pass`` that all rows are in one range.
+    """
     operator = reader.operator
     if operator.row_wise:
         return True
@@ -101,5 +106,5 @@ def _reads_once(reader: PlannerNode, node: PlannerNode, alone: bool, one_pass: b
     if operator.gathers or operator.streams:
         return True
     needs = [operator.requires(slot) for slot in range(len(reader.inputs))]
-    # The side that is searched is executed first; the other is read in one pass.
+    # The input that is searched is computed first; the other is read in one pass.
     return Need.LOOKUP in needs or (one_pass and operator.has_kernel)

@@ -32,18 +32,19 @@ if TYPE_CHECKING:
 
 @attrs.define(eq=False)
 class SharedFrame:
-    """The node of a user's DataFrame, while anything derived from it is in use.
+    """The node of a user's DataFrame, which all frames that are derived from the DataFrame share while one of them is in use.
 
     Parameters
     ----------
     node
-        Its node.
+        The node of the DataFrame.
     rows
-        The rows that were written of it, once they are: frames of some of its columns refer to these, but no longer to the node.
+        The manifest of the rows that were stored for it, once they are: frames of some of its columns refer to this, but no longer to the node.
     handle
-        What keeps the files of these rows, where they are temporary.
+        The handle of these rows' files, if they are temporary.
     kept
-        The node, or another of the same rows, for each node that was made of it and has rows of its own: such a one refers to no other any more.
+        For each node that was derived from the DataFrame and then replaced by its own rows: a node with the DataFrame's rows, which it no longer
+        refers to.
     """
 
     node: weakref.ref[PlannerNode]
@@ -52,32 +53,32 @@ class SharedFrame:
     kept: weakref.WeakKeyDictionary[PlannerNode, PlannerNode] = attrs.Factory(weakref.WeakKeyDictionary)
 
     def below(self, nodes: Mapping[int, PlannerNode], manifests: Mapping[int, PlannerNode]) -> PlannerNode | None:
-        """Return the node of the DataFrame, or one of the same rows, among some nodes; None where there is none.
+        """Return the node of the DataFrame, or one with the same rows, among some nodes; None if there is none.
 
         Parameters
         ----------
         nodes
             The nodes by their ``id``.
         manifests
-            Those of rows that were written, by the ``id`` of their manifests.
+            Nodes of stored rows, by the ``id`` of their manifests.
         """
         own, manifest = self.node(), None if self.rows is None else self.rows()
         found = nodes.get(id(own)) or manifests.get(id(manifest))
         if found is not None:
             return found
-        # Neither of many DataFrames nor of many nodes is each looked at for each of the others.
+        # The shorter one is searched, as there may be many DataFrames and many nodes.
         if len(self.kept) < len(nodes):
             return next((kept for node, kept in list(self.kept.items()) if id(node) in nodes), None)
         return next((self.kept[node] for node in nodes.values() if node in self.kept), None)
 
     def found(self) -> PlannerNode | None:
-        """Return the node, or another of the same rows; None where none is left."""
+        """Return the node of the DataFrame, or a new one of its stored rows; None if neither exists any more."""
         node = self.node()
         if node is not None:
             return node
         manifest = None if self.rows is None else self.rows()
         handle = None if self.handle is None else self.handle()
-        # Somebody may still know of rows whose files are gone.
+        # A manifest may still be referenced after its files have been deleted.
         if manifest is None or (handle is None and self.handle is not None):
             return None
         node = segment_source(manifest, handle)
@@ -86,7 +87,7 @@ class SharedFrame:
 
 
 def shared_node(df: DataFrame, make: Callable[[], PlannerNode]) -> PlannerNode:
-    """Return the node of a user's DataFrame: one for all frames derived from it while one of them is in use."""
+    """Return the node of a user's DataFrame, which is shared by all frames derived from it while one of them is in use; ``make`` creates it."""
     with GRAPH_LOCK:
         known = get_frames().get(df)
         node = None if known is None else known.found()
@@ -94,7 +95,7 @@ def shared_node(df: DataFrame, make: Callable[[], PlannerNode]) -> PlannerNode:
         return node
     made = make()
     with GRAPH_LOCK:
-        # Others may have made one meanwhile.
+        # Another thread may have created one meanwhile.
         known = get_frames().get(df)
         node = None if known is None else known.found()
         if node is None:
@@ -112,10 +113,10 @@ def remember_rows(frame: SparkSource, rows: PlannerNode) -> None:
 
 
 def keep_frames(node: PlannerNode) -> None:
-    """Let rows that were kept of users' DataFrames stay as long as the DataFrames, and a node that was made of them.
+    """Keep stored rows of users' DataFrames alive as long as a node that was derived from these, and the DataFrames themselves.
 
-    Rows of its own are about to take its place. Whoever asks for another column of a DataFrame then finds it in the same order. The caller holds the
-    lock.
+    Called when the node is about to be replaced by its own rows. A later frame of another column of the DataFrame then has its rows in the same
+    order. The caller holds the lock.
     """
     frames = list(get_frames().values())
     if not frames:
@@ -129,12 +130,12 @@ def keep_frames(node: PlannerNode) -> None:
 
 
 def require_fixed(nodes: Iterable[PlannerNode], free: Collection[int] = ()) -> None:
-    """Require that nodes are no users' DataFrames, or only ``free`` ones, whose rows nothing else uses.
+    """Require that no nodes are users' DataFrames, except ``free`` ones, whose rows nothing else uses.
 
     Raises
     ------
     RowsNotFixedError
-        If others are among them.
+        If there are other DataFrames among them.
     """
     found = [frame_of(node) for node in nodes if isinstance(node.operator, SparkSource) and frame_of(node) not in free]
     if found:
@@ -142,23 +143,23 @@ def require_fixed(nodes: Iterable[PlannerNode], free: Collection[int] = ()) -> N
 
 
 def unfixed_nodes(root: PlannerNode, plan: PlannerNode, becomes: bool, discards: bool, wanted: Collection[int] | None) -> list[PlannerNode]:
-    """The nodes of a graph that are to be materialised before a plan of it runs.
+    """Return the nodes of a graph that are to be materialised before a plan of it runs.
 
-    These are DataFrames whose row order the plan observes, and otherwise what makes other rows of theirs without their order: these would be others
-    in the next plan. The one row of a reduction is an answer that nobody lines up with anything.
+    These are the DataFrames whose row order the plan observes. If there are none, they are the nodes that derive other rows from DataFrames without
+    observing their order: the next plan might get other rows. The single row of a reduction is not among them, as no other column is aligned with it.
 
     Parameters
     ----------
     root
         The graph.
     plan
-        What is to run.
+        The plan that is to run.
     becomes
-        The result takes the place of ``root``.
+        Whether the result replaces ``root``.
     discards
-        The rows of the result are seen by nobody, so that nothing has to agree with them later.
+        Whether the rows of the result are discarded, so that nothing has to agree with them later.
     wanted
-        DataFrames that are fixed whatever the plan observes; None for all.
+        ``id`` of the DataFrames that are fixed whatever the plan observes; None for all DataFrames.
     """
     frames = [node for node in frames_in(root) if not (becomes and node is root)]
     if wanted is None or not frames:
@@ -171,18 +172,18 @@ def unfixed_nodes(root: PlannerNode, plan: PlannerNode, becomes: bool, discards:
 
 
 def frames_in(root: PlannerNode) -> list[PlannerNode]:
-    """Return the nodes of users' DataFrames."""
+    """Return the nodes of users' DataFrames in a graph."""
     return [node for node in postorder([root]) if isinstance(node.operator, SparkSource)]
 
 
 def frame_of(node: PlannerNode) -> int:
-    """Return the identity of a node's DataFrame, also where a law copied the node."""
+    """Return the identity of a node's DataFrame, which is also that of copies that laws made of the node."""
     assert isinstance(node.operator, SparkSource)
     return id(node.operator.df)
 
 
 def remade(root: PlannerNode, frames: Sequence[PlannerNode], kept: bool) -> list[PlannerNode]:
-    """Return the highest nodes that derive rows from DataFrames without observing their order."""
+    """Return the highest nodes that derive other rows from some DataFrames without observing their order; ``kept`` leaves out the root."""
     own = {id(node) for node in frames}
     above = fold([root], lambda node, inputs: id(node) in own or any(inputs))
     found: list[PlannerNode] = []
@@ -203,22 +204,22 @@ def remade(root: PlannerNode, frames: Sequence[PlannerNode], kept: bool) -> list
 def narrowed(
     found: Sequence[PlannerNode], tops: Mapping[int, PlannerNode], root: PlannerNode, becomes: bool, plan_is_chain: bool, whole: Collection[int]
 ) -> tuple[list[PlannerNode], frozenset[int]]:
-    """What is to be materialised in place of DataFrames, and which of these the plan may read as they are, as their rows are its result's alone.
+    """Return the nodes to be materialised in place of some DataFrames, and the ``id`` of DataFrames that the plan may read as they are.
 
     Parameters
     ----------
     found
-        Nodes that are to be materialised.
+        The nodes that are to be materialised.
     tops
-        The nodes through which alone rows of DataFrames can be asked for, by ``id`` of the DataFrames' nodes.
+        By ``id`` of DataFrames' nodes, the highest nodes through which alone their rows can be reached.
     root
         The graph.
     becomes
-        The result takes the place of ``root``.
+        Whether the result replaces ``root``.
     plan_is_chain
-        The plan reads one DataFrame once, and makes its rows one by one.
+        Whether the plan reads one DataFrame once and derives its rows row by row.
     whole
-        DataFrames that are materialised with all rows and columns whoever asks.
+        ``id`` of DataFrames that are materialised with all rows and columns in any case.
     """
     missing: list[PlannerNode] = []
     free: set[int] = set()
@@ -231,16 +232,16 @@ def narrowed(
     return missing, frozenset(free)
 
 
-# External references: nodes that a handle of the user's, another thread or another graph refers to.
+# External references: nodes that are referenced by a frame of the user, by another thread, or by another graph.
 
 
 def referenced_below(root: PlannerNode) -> set[int]:
-    """Return the ``id`` of nodes below ``root`` that can be reached otherwise than through it.
+    """Return the ``id`` of the nodes below ``root`` that can be reached other than through it.
 
-    References are counted: those that the graph explains by itself are taken off. What cannot be explained counts as a holder, so the answer errs
-    on the side of one more.
+    References are counted, and those from within the graph are subtracted. Any reference that remains counts as external, so the result may contain
+    too many nodes, but not too few.
     """
-    # First: a list of the nodes would hold them all.
+    # This comes first, as a list of the nodes would be another reference to each.
     held = referenced_directly(root)
     for node in reversed(list(postorder([root]))):
         if id(node) in held:
@@ -264,7 +265,7 @@ def referenced_directly(root: PlannerNode) -> set[int]:
 
 
 def _references_within(nodes: list[Any]) -> tuple[dict[int, int], set[int]]:
-    """How many references to each node the tuples of inputs hold, and the nodes in tuples that somebody else holds too."""
+    """Return how many references to each node come from tuples of inputs, and the nodes in tuples that are referenced from outside the graph."""
     readers: dict[int, int] = {}
     for node in nodes:
         readers[id(node.inputs)] = readers.get(id(node.inputs), 0) + 1
@@ -287,7 +288,7 @@ def _references_within(nodes: list[Any]) -> tuple[dict[int, int], set[int]]:
 
 
 class _Probe:
-    """An object whose inputs nobody else holds."""
+    """An object whose tuple of inputs has no other reference, to find out how many references a local variable adds."""
 
     __slots__ = ("inputs",)
 
@@ -295,18 +296,18 @@ class _Probe:
         self.inputs = (object(),)
 
 
-# Exclusively owned subplans: where a DataFrame is reachable through one node only, that node is materialised, after filters and projections.
+# Subplans with one owner: if a DataFrame can be reached through one node only, that node is materialised, after filters and projections.
 
 
 def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
-    """By ``id`` of the nodes of users' DataFrames, the highest node above each through which alone its rows can be asked for.
+    """Return, by ``id`` of the nodes of users' DataFrames, the highest node above each through which alone its rows can be reached.
 
-    The rows of that node are made one by one of those of the DataFrame. There is none where a handle, another thread, or a frame still to be made
-    of the user's own DataFrame may ask for other rows or columns.
+    The rows of that node are derived row by row from those of the DataFrame. A DataFrame has no such node if a frame, another thread, or a frame that
+    is yet to be made of the user's DataFrame may ask for other rows or columns.
     """
     if not any(isinstance(node.operator, SparkSource) for node in postorder([root])):
         return {}
-    # First: everything below holds nodes.
+    # This comes first, as the variables below refer to nodes.
     held = referenced_directly(root)
     nodes = list(postorder([root]))
     sources = [node for node in nodes if isinstance(node.operator, SparkSource)]
@@ -325,7 +326,9 @@ def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
 
 
 def one_by_one(nodes: Sequence[PlannerNode]) -> dict[int, int | None]:
-    """By ``id``, the one DataFrame's node of whose rows those of a node are made one by one; None where there is no such."""
+    """Return, by ``id``, the ``id`` of the one DataFrame node from whose rows those of a node are derived row by row; None if there is not exactly
+    one.
+    """
     found: dict[int, int | None] = {}
     for node in nodes:
         below = {found[id(child)] for child in node.inputs}
@@ -351,7 +354,7 @@ def is_row_by_row(node: PlannerNode) -> bool:
     operator = node.operator
     if functions_of(node) or too_long_for_spark(node):
         return False
-    # What the user promised of rows in their order is none of their columns.
+    # An order that the user promised (assume_sorted) concerns the rows in their order, so such a node is not among these.
     return operator.filters or (operator.row_wise and not operator.chooses_rows)
 
 
@@ -362,7 +365,9 @@ def _only_ways(
     makes: Mapping[int, int | None],
     held: set[int],
 ) -> dict[int, PlannerNode | None]:
-    """By ``id``, the next node above a node through which all ways from it lead; None where they part, or others hold it."""
+    """Return, by ``id``, the next node above each node that all paths to the root pass; None if there is none, or if the node is referenced
+    externally.
+    """
     ways: dict[int, PlannerNode | None] = {}
     depths: dict[int, int] = {}
     for node in reversed(nodes):
@@ -380,7 +385,7 @@ def _only_ways(
 def _meeting(
     first: PlannerNode | None, second: PlannerNode | None, ways: Mapping[int, PlannerNode | None], depths: Mapping[int, int]
 ) -> PlannerNode | None:
-    """The first node at which the ways up from two nodes meet; None where they do not."""
+    """Return the first node at which the paths up from two nodes meet; None if they do not."""
     while first is not second:
         if first is None or second is None:
             return None

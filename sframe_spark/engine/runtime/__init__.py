@@ -1,1 +1,1 @@
-"""Kernels of a section over ranges of rows, here or in Spark's tasks."""
+"""Running a section: kernels over row ranges, in this process, in worker processes or in Spark tasks, and writing the rows."""

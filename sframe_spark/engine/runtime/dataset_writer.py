@@ -1,4 +1,4 @@
-"""Writers of new datasets: temporary ones, which become readable as a whole, and the segments of saved ones."""
+"""Writing rows as a dataset: a temporary one, which becomes readable as a whole, or the segments of one that is being saved."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment
 
 @attrs.frozen(eq=False)
 class NewDataset:
-    """A directory being filled with segments.
+    """A directory that is being filled with segments.
 
     Parameters
     ----------
     directory
-        Where segments go.
+        The directory of the segments.
     types
-        Column types.
+        The types of the columns.
     handle
-        Keeps a temporary directory alive; None when the user named the directory.
+        Keeps a temporary directory alive; None if the user named the directory.
     order
-        What is known of the row order.
+        What is known of the order of the rows.
     """
 
     directory: str
@@ -62,12 +62,12 @@ class NewDataset:
     order: RecordedOrder = NO_RECORDED_ORDER
 
     def publish(self, entries: Sequence[SegmentEntry]) -> Manifest:
-        """Make a temporary dataset readable, and return what was written; a save commits it where the user named the directory.
+        """Make a temporary dataset readable and return its manifest; in a directory that the user named, the save publishes the files.
 
         Raises
         ------
         StorageError
-            If it is temporary, and more than the quota of temporary data allows.
+            If the dataset is temporary and exceeds the quota for temporary data.
         """
         if self.handle is None:
             return Manifest(self.types, in_row_order(entries, self.directory), self.directory, order=self.order)
@@ -80,7 +80,7 @@ class NewDataset:
 
 @contextmanager
 def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder = NO_RECORDED_ORDER) -> Iterator[NewDataset]:
-    """A fresh directory for a dataset; a failed attempt's files are deleted (by the caller if the caller named the directory)."""
+    """Yield a new directory for a dataset. If the block fails, a temporary directory is deleted; one that the caller named is left to the caller."""
     handle = None if options.directory is not None else temporary_store().new_dataset()
     directory = options.directory if handle is None else handle.directory
     assert directory is not None
@@ -93,10 +93,10 @@ def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder
 
 
 def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
-    """A Spark query's ordered rows as a dataset written by Spark itself."""
+    """Return a source of the rows of a Spark query, in order, that Spark or its tasks have written as a dataset."""
     with new_dataset(node.schema, options, recorded_order(node)) as dataset:
         if is_remote_location(dataset.directory):
-            # Spark's writer knows other file systems, by other names.
+            # Spark's own writer has other names and settings for remote file systems, so tasks upload the files.
             entries = upload_rows(node, dataset.directory)
             require_known_rows(sum(entry.rows for entry in entries), node.length.rows, f"uploaded rows to {dataset.directory}")
             return segment_source(dataset.publish(entries), dataset.handle)
@@ -109,14 +109,14 @@ def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
 
 
 def write_chunks(chunks: Iterable[Chunk], types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
-    """Rows that come a chunk at a time as a dataset of one segment."""
+    """Return a source of chunks of rows, written as a dataset of one segment."""
     with new_dataset(types, options, order) as dataset:
         manifest = dataset.publish([write_segment(dataset.directory, 0, types, (chunk.columns for chunk in chunks if chunk.rows))])
     return segment_source(manifest, dataset.handle)
 
 
 def write_in_memory(rows: Chunk | ChunkedRows, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
-    """Rows in memory as a dataset, of one segment for each core where they are many."""
+    """Return a source of rows in memory, written as a dataset; if they are many, each core writes one segment."""
     count = max(1, min(available_cores(), rows.rows // ROWS_PER_GROUP))
     ranges = list(pairwise(rows.rows * part // count for part in range(count + 1)))
     with new_dataset(types, options, order) as dataset:
@@ -130,7 +130,7 @@ def write_in_memory(rows: Chunk | ChunkedRows, types: Schema, options: Materiali
 
 
 def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
-    """Runs of rows in memory where all find room and no Spark is to read them; otherwise a temporary dataset."""
+    """Return a source of runs of rows: in memory if all fit and Spark is not in use, otherwise a temporary dataset."""
     if is_spark_requested():
         return write_runs(runs, types)
     rows = partial_rows(map(Chunk.of, runs), reservation_for_results())
@@ -140,7 +140,7 @@ def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
 
 
 def write_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
-    """Runs of rows as a temporary dataset of as many segments as they need, with one run at a time in memory."""
+    """Return a source of runs of rows, written as a temporary dataset of as many segments as needed, with one run at a time in memory."""
     with new_dataset(types, MaterializeOptions()) as dataset:
         entries: list[SegmentEntry] = []
         rows = iter(runs)
@@ -151,7 +151,7 @@ def write_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode
 
 
 def _until_full(first: Sequence[pa.Array], runs: Iterator[Sequence[pa.Array]]) -> Iterator[Sequence[pa.Array]]:
-    """A run, and as many of those that follow as fill a segment."""
+    """Yield a run of rows, and as many of the following ones as fill a segment."""
     rows = len(first[0])
     yield first
     while rows < config.segment_rows and (run := next(runs, None)) is not None:
@@ -159,13 +159,13 @@ def _until_full(first: Sequence[pa.Array], runs: Iterator[Sequence[pa.Array]]) -
         yield run
 
 
-# Large tables in memory, written as segments when Spark first reads them: sending rows takes longer, and every query would send them again.
+# Large tables in memory are written as segments when Spark first reads them: sending the rows takes longer, and every query would send them again.
 
 
 def with_stored_tables(root: PlannerNode, are_here: bool = False) -> PlannerNode:
-    """The plan, with segments in place of large tables in memory; they stay as long as the table does.
+    """Return a plan with segments in place of large tables in memory. The segments exist as long as the table does.
 
-    Where those who read are not known to be on this machine (``are_here``), Spark is asked whether it sees our files.
+    Unless the readers are known to be on this machine (``are_here``), a table is replaced only if Spark sees this process's files.
     """
     tables = [node.operator for node in postorder([root]) if isinstance(node.operator, MemorySource) and is_worth_storing(node.operator)]
     if not tables or not (are_here or reads_our_files(get_session())):
@@ -178,14 +178,17 @@ def with_stored_tables(root: PlannerNode, are_here: bool = False) -> PlannerNode
 
 
 def is_worth_storing(table: MemorySource) -> bool:
-    """True for many rows, or long ones, and most of those that would be written."""
+    """Return whether a source has many rows, or long ones, and at least half of the rows of its table, which would be written."""
     rows = table.stop - table.start
     is_large = rows > ROWS_PER_GROUP or row_bytes(table.sizes_between(0, rows), 0) > SENT_BYTES
     return bool(table.positions) and is_large and 2 * rows >= table.data.rows
 
 
 def as_segments(table: MemorySource, wanted: Iterable[int]) -> SegmentSource:
-    """The same columns and rows of a dataset, which is written with all wanted columns of the table unless it has them."""
+    """Return a source of the same columns and rows in a dataset.
+
+    The dataset is written with all ``wanted`` columns of the table, unless they are stored already.
+    """
     positions, segments = table.stored or ((), None)
     if segments is None or not set(wanted) <= set(positions):
         positions = tuple(sorted({*wanted, *positions}))
@@ -196,21 +199,21 @@ def as_segments(table: MemorySource, wanted: Iterable[int]) -> SegmentSource:
 
 
 def written(table: MemorySource) -> SegmentSource:
-    """A table's rows as a temporary dataset."""
+    """Return a source of a table's rows, written as a temporary dataset."""
     node = table.make_planner_node()
     stored = write_in_memory(table.held, node.schema, MaterializeOptions(), recorded_order(node)).operator
     assert isinstance(stored, SegmentSource)
     return stored
 
 
-# Rows of a source for a session of a user's, whose settings decide what expressions mean.
+# Rows of a source for a user's own Spark session, whose settings decide how expressions are evaluated.
 
-# What Spark reads of these depends on no setting that our options do not name.
+# Sources that Spark reads alike whatever the session's settings are.
 READ_AS_THEY_ARE = (MemorySource, RangeSource, SegmentSource)
 
 
 def source_for_users(node: PlannerNode) -> PlannerNode:
-    """The rows of a source in a form that any session of Spark's reads alike; large tables in memory become files, and so do other sources."""
+    """Return a source whose rows any Spark session reads alike: large tables in memory become files, and so do other sources."""
     source = source_of(node)
     if isinstance(source, READ_AS_THEY_ARE):
         return with_stored_tables(node)

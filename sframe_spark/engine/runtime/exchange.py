@@ -1,4 +1,4 @@
-"""Exchanges: rows of all tasks are partitioned by their values, in memory, and spilled to disk where they do not fit."""
+"""Exchanges: the rows of all tasks are partitioned by their values, in memory, and written to disk if they do not fit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle, sc
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.values.arrow_layouts import QUICK
 
-# Task number and file number, which order the chunks of a partition, and a function that reads the chunk.
+# The task number and file number of a chunk, which decide its place in a partition, and a function that reads the chunk.
 OrderedChunk = tuple[int, float, Callable[[], Chunk]]
 RETRY_ADVICE = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
 
@@ -40,10 +40,10 @@ class RowPartitioner(Protocol):
 
     @property
     def count(self) -> int:
-        """Number of partitions."""
+        """The number of partitions."""
 
     def partition_numbers(self, rows: Chunk) -> np.ndarray:
-        """Return the partition of each row."""
+        """Return the number of the partition of each row."""
 
 
 @attrs.frozen(eq=False)
@@ -53,11 +53,11 @@ class SplitRows:
     Parameters
     ----------
     task
-        Number of the task.
+        The number of the task.
     rows
         The rows, partition by partition.
     edges
-        Start of each partition, and the number of rows.
+        The index of the first row of each partition, and the number of rows as the last item.
     """
 
     task: int
@@ -68,7 +68,7 @@ class SplitRows:
     def of(cls, task: int, chunk: Chunk, parts: RowPartitioner) -> SplitRows:
         """Partition rows of a task."""
         places = parts.partition_numbers(chunk)
-        # Sorting integers of few bytes is a radix sort.
+        # Numpy sorts integers of few bytes by radix sort.
         order = np.argsort(places.astype(np.min_scalar_type(parts.count)), kind="stable")
         edges = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=parts.count))])
         return cls(task, chunk.rows_at(order), edges)
@@ -84,20 +84,20 @@ class SplitRows:
 
 @attrs.frozen(eq=False)
 class StoredRows:
-    """Rows of a task and a partition on disk.
+    """The rows of one task in one partition, stored in a file.
 
     Parameters
     ----------
     task
-        Number of the task.
+        The number of the task.
     file
-        Number of the file, which orders the rows of one task.
+        The number of the file, in the order of the task's rows.
     path
         Path of the file.
     start, size
-        Byte range in the file.
+        The byte range in the file: its first byte and its length.
     check
-        Check sum of these bytes.
+        The checksum of these bytes.
     """
 
     task: int
@@ -108,7 +108,7 @@ class StoredRows:
     check: int
 
     def read(self) -> Chunk:
-        """Read the rows.
+        """Return the rows, read from the file.
 
         Raises
         ------
@@ -129,7 +129,7 @@ class StoredRows:
 
 @attrs.define(eq=False)
 class Exchange:
-    """Rows that threads add, to be read partition by partition.
+    """A store to which threads add rows, and from which the rows are read partition by partition.
 
     Parameters
     ----------
@@ -138,15 +138,15 @@ class Exchange:
     schema
         Types of the columns.
     room
-        Memory limit: when buffered rows exceed it they are written, while as many more may be added.
+        Memory limit in bytes: when the buffered rows exceed it they are written to a file, and meanwhile as many more may be added.
     rows, sizes
-        Rows of each partition, and their bytes in memory.
-    held
-        Bytes of buffered rows.
+        The number of rows of each partition, and their bytes in memory.
+    buffered_bytes
+        The bytes of buffered rows.
     written
-        Bytes in files.
+        The bytes in files.
     written_again
-        Bytes in files of exchanges that partitioned a range of this one again.
+        The bytes in files of other exchanges that partitioned a range of this one again.
     """
 
     parts: RowPartitioner
@@ -180,20 +180,20 @@ class Exchange:
         self.clear()
 
     def clear(self) -> None:
-        """Drop all rows and files; the counts stay."""
+        """Drop all rows and files; the counts of rows and bytes remain."""
         self._buffered, self.buffered_bytes = [], 0
         if self._handle is not None:
             self._handle.discard()
             self._handle = None
 
     def add(self, task: int, chunk: Chunk) -> None:
-        """Add the next rows of a task."""
+        """Add the next rows of a task; if the buffered rows exceed the limit, write them to a file."""
         if not chunk.rows:
             return
         split = SplitRows.of(task, chunk, self.parts)
         sizes = split.sizes()
         with self._changed:
-            # Rows being written and buffered rows together take at most twice the limit, however many threads there are.
+            # Rows that are being written and buffered rows together take at most about twice the limit, however many threads there are.
             while self._writing and self._writing + self.buffered_bytes >= 2 * self.room:
                 self._changed.wait(POLL_SECONDS)
                 raise_if_cancelled()
@@ -207,7 +207,7 @@ class Exchange:
         self._write_out(*started)
 
     def flush_to_disk(self) -> None:
-        """Write the rows that are still buffered, once all were added."""
+        """Write the rows that are still buffered to a file, after all rows have been added."""
         with self._changed:
             if not self._buffered:
                 return
@@ -215,7 +215,7 @@ class Exchange:
         self._write_out(*started)
 
     def count_rewritten(self, of_range: Exchange) -> None:
-        """Count the bytes written by an exchange that partitioned a range of this one again."""
+        """Add the bytes that another exchange wrote when it partitioned a range of this one again."""
         with self._changed:
             self.written_again += of_range.written + of_range.written_again
 
@@ -224,17 +224,17 @@ class Exchange:
 
         Raises
         ------
-        StorageError
+        If stored rows are missing or damaged.
             If rows were lost or damaged.
         """
         return concatenate(self.passed(number), self.schema)
 
     def passed(self, number: int) -> Iterator[Chunk]:
-        """Yield the rows of a partition chunk by chunk, in task order."""
+        """Yield the rows of a partition in chunks, in task order."""
         return in_order(self._chunks(number), int(self.rows[number]))
 
     def _begin_to_write(self) -> tuple[list[SplitRows], int, DatasetHandle, int]:
-        """Take over the buffered rows and a new file number; the caller holds the lock."""
+        """Return the buffered rows, their size, the directory and the number of a new file to write them to; the caller holds the lock."""
         full, self._buffered = self._buffered, []
         size, self.buffered_bytes = self.buffered_bytes, 0
         self._files += 1
@@ -253,7 +253,7 @@ class Exchange:
                 self._changed.notify_all()
 
     def _chunks(self, number: int) -> Iterator[OrderedChunk]:
-        """Yield the chunks of a partition with task and file number; buffered rows come last."""
+        """Yield the chunks of a partition with their task and file numbers; buffered rows come after those in files."""
         for stored in self._stored[number]:
             yield stored.task, stored.file, stored.read
         for split in self._buffered:
@@ -261,7 +261,7 @@ class Exchange:
                 yield split.task, math.inf, partial(split.of_range, number)
 
     def _write(self, full: list[SplitRows], handle: DatasetHandle, number: int) -> None:
-        """Write buffered rows as a file, partition by partition."""
+        """Write buffered rows as one file, partition by partition."""
         path = join(handle.directory, f"exchange-{number:06d}")
         with translate_os_errors("write temporary rows to", path), open(path, "xb") as file:
             stored = list(written_runs(full, self.schema, file, number))
@@ -273,7 +273,9 @@ class Exchange:
 
 
 def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number: int) -> Iterator[tuple[int, StoredRows]]:
-    """Write rows to a file, partition by partition and task by task, split where an array would be too large; yield where each run is."""
+    """Write rows to a file, task by task and partition by partition, divided so that no array gets too large; yield each partition number with the
+    stored rows.
+    """
     for run in runs_of(full, MAX_BYTES_OF_ARRAY):
         for of_range in range(len(run[0].edges) - 1):
             rows = concatenate([split.of_range(of_range) for split in run], schema)
@@ -285,12 +287,12 @@ def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, numb
 
 
 def in_order(chunks: Iterable[OrderedChunk], count: int) -> Iterator[Chunk]:
-    """Yield chunks in the order of tasks and files, and check the number of rows.
+    """Yield chunks in the order of tasks and files, and check the number of rows at the end.
 
     Raises
     ------
     StorageError
-        If rows are missing or surplus.
+        If there are fewer or more rows than expected.
     """
     rows = 0
     for _, _, read in sorted(chunks, key=lambda chunk: chunk[:2]):
@@ -303,7 +305,7 @@ def in_order(chunks: Iterable[OrderedChunk], count: int) -> Iterator[Chunk]:
 
 
 def runs_of(full: Sequence[SplitRows], most: int) -> list[list[SplitRows]]:
-    """Group rows by task, in the order in which they were added, into runs of at most ``most`` bytes."""
+    """Group rows by task, in the order in which they were added, into runs of at most ``most`` bytes, unless a single item is larger."""
     runs: list[list[SplitRows]] = []
     last: dict[int, tuple[list[SplitRows], int]] = {}
     for split in full:
@@ -317,22 +319,22 @@ def runs_of(full: Sequence[SplitRows], most: int) -> list[list[SplitRows]]:
     return runs
 
 
-# An exchange between Spark's tasks: each writes its rows, partition by partition, into a file of a shared directory.
+# Exchanges between Spark tasks: each task writes its rows, partition by partition, to a file in a shared directory.
 
-# Bytes that a task buffers before it writes: longer runs mean fewer reads.
+# Bytes that a task buffers before it writes: with longer runs, there are fewer reads.
 BYTES_OF_RUN = 128 << 20
 
 
 @attrs.frozen(eq=False)
 class TaskOutput:
-    """The exchange output of a task.
+    """The files that a task has written for an exchange.
 
     Parameters
     ----------
-    pieces
-        Partition numbers, each with the location of rows.
+    chunks
+        Partition numbers, each with the stored rows.
     rows, sizes
-        Rows of each partition, and their bytes in memory.
+        The number of rows in each partition, and their bytes in memory.
     """
 
     chunks: list[tuple[int, StoredRows]]
@@ -342,16 +344,16 @@ class TaskOutput:
 
 @attrs.frozen(eq=False)
 class RangeRows:
-    """All rows of a partition.
+    """All rows of a partition, stored in files of tasks.
 
     Parameters
     ----------
-    pieces
-        Locations of the rows.
+    chunks
+        The stored rows of each task.
     rows
-        Number of rows.
+        The number of rows.
     are_the_result
-        Whether the kernel leaves them as they are.
+        Whether the kernel leaves the rows as they are.
     """
 
     chunks: list[StoredRows]
@@ -364,13 +366,13 @@ class RangeRows:
         Raises
         ------
         StorageError
-            If rows were lost or damaged.
+            If stored rows are missing or damaged.
         """
         return in_order(((chunk.task, chunk.file, chunk.read) for chunk in self.chunks), self.rows)
 
 
 def write_exchange_rows(task: RangeTask, number: int, position: int, ranges: RangePartitioner, directory: str) -> TaskOutput:
-    """Run a task and write its rows, partitioned by ranges of a column; a retried task writes another file."""
+    """Run a task and write its rows to a new file, partitioned by ranges of a column. If Spark runs the task again, that writes another file."""
     path = join(directory, f"exchange-{number:06d}-{uuid.uuid4().hex}")
     output = TaskOutput([], np.zeros(ranges.count, dtype=np.int64), np.zeros(ranges.count, dtype=np.int64))
     buffered: list[SplitRows] = []
@@ -396,7 +398,7 @@ def write_exchange_rows(task: RangeTask, number: int, position: int, ranges: Ran
 
 @contextlib.contextmanager
 def new_file(path: str) -> Iterator[BinaryIO]:
-    """Open a new file for rows; errors of its closing, such as a full disk, are reported like those of writing."""
+    """Open a new file for rows. Errors when it is closed, such as a full disk, are reported like those of writing."""
     with translate_os_errors("write temporary rows to", path):
         file = open(path, "xb")  # noqa: SIM115 - closed below, whatever happens meanwhile
     try:
@@ -407,7 +409,7 @@ def new_file(path: str) -> Iterator[BinaryIO]:
 
 
 def ranges_of_outputs(outputs: Sequence[TaskOutput], are_the_result: np.ndarray) -> list[RangeRows]:
-    """Collect the rows of each partition from the output of all tasks."""
+    """Return the rows of each partition, collected from the outputs of all tasks."""
     chunks: list[list[StoredRows]] = [[] for _ in outputs[0].rows]
     for of_task in outputs:
         for number, chunk in of_task.chunks:
@@ -417,14 +419,14 @@ def ranges_of_outputs(outputs: Sequence[TaskOutput], are_the_result: np.ndarray)
 
 
 def write_ranges(operator: Operator, facts: Facts, schema: Schema, ranges: Sequence[RangeRows], directory: str, number: int) -> SegmentEntry:
-    """Run a kernel on some partitions and write the result as one segment."""
+    """Run a kernel on some partitions and write the results as one segment."""
     from sframe_spark.storage.segments.writer import write_segment
 
     return write_segment(directory, number, schema, (chunk.columns for chunk in made_of(operator, facts, schema, ranges) if chunk.rows))
 
 
 def made_of(operator: Operator, facts: Facts, schema: Schema, ranges: Sequence[RangeRows]) -> Iterator[Chunk]:
-    """Yield the result of a kernel for each of some partitions."""
+    """Yield the results of a kernel for some partitions, one after the other."""
     for of_range in ranges:
         if of_range.are_the_result:
             yield from of_range.passed()

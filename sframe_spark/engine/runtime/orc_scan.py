@@ -1,4 +1,6 @@
-"""Rows of ORC files as a source: few in memory, more as segments, which threads of this process or Spark's tasks write stripe by stripe."""
+"""Reading ORC files as a source: few rows are kept in memory, more are written as segments, by threads of this process or by Spark tasks, stripe by
+stripe.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.values.datetimes import warn_of_lost_nanoseconds
 
-# A packed file may be many times as long in memory.
+# A compressed file may take many times its size in memory.
 WIDENING = 16
 BYTES_OF_TASK = 64 << 20
 
 
 def orc_rows(table: OrcTable) -> PlannerNode:
-    """A source of all rows of ORC files."""
+    """Return a source of all rows of ORC files."""
     stripes = [(number, stripe) for number, file in enumerate(table.files) for stripe in range(file.stripes)]
     seen = StripesSeen()
     if table.rows <= IN_MEMORY_ROWS and table.size * WIDENING <= config.memory_budget:
@@ -56,6 +58,6 @@ def orc_rows(table: OrcTable) -> PlannerNode:
 
 
 def write_stripes(table: OrcTable, stripes: Sequence[tuple[int, int]], directory: str, number: int) -> tuple[SegmentEntry, StripesSeen]:
-    """Write the rows of some stripes as one segment; beside it what was seen in them."""
+    """Write the rows of some stripes as one segment; return its entry, and what was found while reading the stripes."""
     seen = StripesSeen()
     return write_segment(directory, number, table.types, table.arrays(stripes, seen)), seen

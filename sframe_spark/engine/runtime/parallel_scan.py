@@ -1,4 +1,4 @@
-"""Parallel scans of external files: byte ranges are read by Spark tasks on a cluster, and by threads on one machine."""
+"""Parallel scans of external files: byte ranges are read by threads on one machine, and by Spark tasks on a cluster."""
 
 from __future__ import annotations
 
@@ -39,22 +39,23 @@ from sframe_spark.types import ColumnType
 Result = TypeVar("Result")
 LOG = logging.getLogger("sframe_spark")
 
-# What a task reads at most, and at least where there is enough for all cores.
+# Limits for the bytes that one task reads; the lower one holds if there is enough for all cores.
 MAX_BYTES, MIN_BYTES = 64 << 20, 8 << 20
-# Cores take several parts, as some take longer than others.
+# Each core reads several parts, as some take longer than others.
 PARTS_OF_CORE = 4
-# A block as it came, as columns of text and of values, and rows on their way to disk: measured 200 MB.
+# Threads for each core when reading remote files, and memory for each thread: a block as it was read, its columns as strings and as values, and rows
+# that are being written; 200 MB were measured.
 THREADS_OF_CORE, BYTES_OF_THREAD = 2, 256 << 20
-# Of shorter files most of the time is spent waiting for the first byte.
+# For files that are shorter on average, most of the time is spent waiting for the first byte.
 SHORT_BYTES = 1 << 20
-# So little is read by the driver: few files one after the other, into memory if there are few rows.
+# So few bytes in so few files are read by the driver, one file after the other; so few rows are kept in memory.
 FEW_BYTES, FEW_FILES, FEW_ROWS = 32 << 20, 8, 100_000
-# Tasks are asked what they see first, and start their Python.
+# So few bytes are not read by Spark tasks on a cluster, as these are first asked which files they see, and have to start Python.
 FEW_BYTES_SHARED = 256 << 20
 
 
 def whole_files(files: Iterable[DataFile]) -> list[FileRange]:
-    """Return files, each as a whole."""
+    """Return each file as one range that contains all of it."""
     return [FileRange(file.path, file.state, number) for number, file in enumerate(files)]
 
 
@@ -65,21 +66,22 @@ def read_in_parts(
     seen: Callable[[str], FileState],
     by_threads: Callable[[DataFile], bool],
 ) -> Sequence[DataFile] | None:
-    """Return files with what is known of each, where they are read in parts; None where one reader goes from the first to the last.
+    """Return the files, with their states, if they are to be read in parts; None if one reader should read them one after the other.
 
-    Elsewhere these are all but few bytes. Of paths it is many bytes that threads read, or a cluster's machines that see what this one does.
+    Remote files are read in parts unless they are few with few bytes. Local files are if they have many bytes, and several threads, or machines of a
+    cluster that see the same files, read them faster.
 
     Parameters
     ----------
     files
         The files.
-    has_lines
+    Whether reading can begin at any line of a file that is not compressed.
         Whether lines of a file that is not packed are found from any place on.
-    are_few
+    Returns whether so many bytes of local files are too few for several threads.
         Whether so many bytes of this machine take one thread less long than it is worth to begin with several.
-    seen
+    Returns the state of a local file.
         Tells how a file of this machine was found.
-    by_threads
+    Called with the largest local file, as the first one may be empty: returns whether several threads read such files faster than one.
         Whether several threads read files of this machine sooner than one, asked of the longest where they are many bytes: the first may be empty.
     """
     if any(file.state is not None for file in files):
@@ -89,7 +91,7 @@ def read_in_parts(
         return None
     found = [attrs.evolve(file, state=seen(file.path)) for file in files]
     whole = whole_files(found)
-    # A file that is packed, or an array, is one part: a task would take as long.
+    # A compressed file, or an array, is one part: a task would take as long as this process.
     size = _bytes_in(whole)
     if (are_few(size) if is_here else size <= FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
         return None
@@ -103,7 +105,7 @@ def read_in_parts(
 
 
 def _directory_of(file: DataFile) -> str:
-    """The directory of a file; of a partitioned table the one above all."""
+    """Return the directory of a file; for a file of a partitioned table, the directory of the table."""
     directory = os.path.dirname(file.path)
     for _ in file.partition:
         directory = os.path.dirname(directory)
@@ -111,7 +113,7 @@ def _directory_of(file: DataFile) -> str:
 
 
 def parts_of(files: Sequence[FileRange], has_lines: bool) -> list[tuple[FileRange, ...]]:
-    """Return parts of whole files for those who work: some bytes of one whose lines are found from any place on, or several files."""
+    """Return the parts of files to be read separately: a part is a byte range of a file in which reading can begin at any line, or several files."""
     return divided(files, _bytes_of_part(files), lambda file: has_lines and packing_of(file.path) is None)
 
 
@@ -120,12 +122,12 @@ def _are_few_bytes(files: Sequence[FileRange]) -> bool:
 
 
 def _bytes_in(files: Sequence[FileRange]) -> int:
-    """Return how many bytes files have, as far as that is known."""
+    """Return the bytes of all files whose size is known."""
     return sum(file.state.size for file in files if file.state is not None)
 
 
 def _bytes_of_part(files: Sequence[FileRange]) -> int:
-    """Return how many bytes one of those who work reads at a time."""
+    """Return how many bytes one thread or task should read at a time."""
     if _are_short(files):
         return MIN_BYTES
     workers = ThreadRunner() if is_spark_local() or _are_few_bytes(files) else SparkTaskRunner()
@@ -137,7 +139,10 @@ def _are_short(files: Sequence[FileRange]) -> bool:
 
 
 def run_parts(callables: Sequence[Callable[[], Result]], files: Sequence[FileRange], directory: str, description: str) -> list[Result]:
-    """Return results of works that read parts of files and write rows in a directory, in order; the first error ends the rest."""
+    """Run functions that read parts of files and write rows to a directory, in threads or Spark tasks; return the results in order.
+
+    The first error ends the rest.
+    """
     if is_spark_local() or _are_few_bytes(files):
         with open_counted(len(callables), description) as done, memory_for_batches():
             return in_threads(lambda work: done(work()), callables, _threads(files))
@@ -146,7 +151,9 @@ def run_parts(callables: Sequence[Callable[[], Result]], files: Sequence[FileRan
 
 
 def reservation_for_rows(files: Sequence[FileRange]) -> MemoryReservation | None:
-    """Return room for the rows of files here, where threads of this process make them and no Spark is to read them; None: they are written."""
+    """Return a memory reservation for the rows of local files, if threads of this process read them and Spark is not in use; None if the rows are to
+    be written.
+    """
     return reservation_for_results() if _are_here(files) and is_spark_local() and not is_spark_requested() else None
 
 
@@ -155,7 +162,7 @@ def _are_here(files: Sequence[FileRange]) -> bool:
 
 
 def brought(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
-    """Return a source of the rows that parts of files had; few are in memory, so that Spark needs no directory to see them."""
+    """Return a source of rows that were read in parts; few rows are loaded into memory, so that Spark need not see the directory."""
     rows = source_of(node).row_count
     if rows > FEW_ROWS or not _are_few_bytes(files):
         return node
@@ -163,14 +170,17 @@ def brought(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
 
 
 def _threads(files: Sequence[FileRange]) -> int:
-    """Return how many threads read at a time: elsewhere more than there are cores, as each waits for a store as long as it works."""
+    """Return how many threads read files at a time.
+
+    For remote files there are more than cores, as a thread waits for the store about as long as it computes.
+    """
     if _are_here(files):
         return threads_that_read()
     return AT_A_TIME if _are_short(files) else min(AT_A_TIME, THREADS_OF_CORE * ThreadRunner().parallelism(), _threads_in_memory())
 
 
 def threads_that_read() -> int:
-    """Return how many threads read files of this machine at a time."""
+    """Return how many threads read local files at a time."""
     return min(ThreadRunner().parallelism(), _threads_in_memory())
 
 
@@ -178,7 +188,7 @@ def _threads_in_memory() -> int:
     return max(1, work_memory() // BYTES_OF_THREAD)
 
 
-# Rows of parts of files that were read at once: in memory where those of all parts find room there, else in segments.
+# Rows of parts of files that are read at the same time: in memory if the rows of all parts fit, else in segments.
 
 RowsOfPart = SegmentEntry | PartialRows
 
@@ -186,7 +196,7 @@ RowsOfPart = SegmentEntry | PartialRows
 def buffered_or_written(
     runs: Iterator[list[pa.Array]], types: Sequence[ColumnType], room: MemoryReservation | None, directory: str, number: int
 ) -> RowsOfPart:
-    """Keep rows of a part in memory where there is room for them, else write them as a segment of that number; no room is given: write them."""
+    """Buffer the rows of a part in memory if they fit, else write them as a segment; without a reservation, always write them."""
     if room is None:
         return write_segment(directory, number, types, runs)
     rows = partial_rows(map(Chunk.of, runs), room)
@@ -194,14 +204,14 @@ def buffered_or_written(
 
 
 def source_of_parts(parts: Sequence[RowsOfPart | None], dataset: NewDataset) -> PlannerNode:
-    """Return a source of the rows of all parts, in order: in memory where all of them found room, else of segments of the dataset.
+    """Return a source of the rows of all parts, in order: in memory if all were buffered, else the segments of a dataset.
 
     Parameters
     ----------
     parts
-        What each part has; None where that is nothing.
+        The rows of each part; None for a part without rows.
     dataset
-        Where their segments are; without any it is discarded.
+        The dataset of the segments, which is discarded if there are none.
     """
     kept = [rows for rows in parts if isinstance(rows, PartialRows)]
     if kept and len(kept) == sum(rows is not None for rows in parts):

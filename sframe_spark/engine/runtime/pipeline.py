@@ -1,4 +1,4 @@
-"""Pipelines: a section as a flat, picklable plan, and the runner that computes it batch by batch, on the driver or in a worker."""
+"""Pipelines: a section as a flat, picklable plan, and the runner that computes it batch by batch, in the driver or in a worker."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ from sframe_spark.udf.errors import failure
 from sframe_spark.udf.external_functions import fresh
 from sframe_spark.udf.results import MadeResults
 
-# The flat plan.
+# The flat plan. A position is an index into its lists of operators and inputs.
 
-# Python objects take about this many times the bytes of their Arrow values, so users' functions see shorter batches.
+# Python objects take about this many times the bytes of their Arrow values, so batches are shorter if users' functions are called.
 BYTES_OF_OBJECTS = 8
 
 
 @attrs.frozen(eq=False)
 class Pipeline(SharedValue):
-    """A plan as lists in postorder, so that it pickles and runs without recursion.
+    """A plan as lists in postorder, so that it is pickled and run without recursion.
 
     Parameters
     ----------
     operators
-        Operators, inputs before consumers; the last is the root.
+        The operators, each after its inputs; the last one is the root.
     inputs
-        Places of each operator's inputs.
+        The positions of each operator's inputs.
     facts
-        Facts of each place.
+        The facts of each operator's rows.
     sizes
-        About how many bytes the columns of each place take in a row.
+        The estimated bytes of each operator's columns in a row.
     batch_bytes
-        Bytes of rows that kernels should see at a time.
+        The bytes of rows that kernels should process at a time.
     tables
-        Function tables, pickled with the plan so that plug-ins' functions reach the worker.
+        The tables of functions, pickled with the plan so that functions of plug-ins reach the workers.
     """
 
     operators: tuple[Operator, ...]
@@ -65,7 +65,7 @@ class Pipeline(SharedValue):
 
     @classmethod
     def of(cls, root: PlannerNode) -> Pipeline:
-        """The plan below a node."""
+        """Return the flat plan of a node and everything below it."""
         nodes = list(postorder([root]))
         places = {id(node): place for place, node in enumerate(nodes)}
         inputs = tuple(tuple(places[id(child)] for child in node.inputs) for node in nodes)
@@ -74,7 +74,7 @@ class Pipeline(SharedValue):
         return cls(operators, inputs, facts, tuple(sizes[id(node)] for node in nodes), batch_bytes())
 
     def places_below(self, place: int) -> list[int]:
-        """Places of the operator at a place and of all that it reads, inputs first."""
+        """Return the positions of an operator and of everything below it, inputs first."""
         keep = {place}
         for index in range(place, -1, -1):
             if index in keep:
@@ -82,7 +82,7 @@ class Pipeline(SharedValue):
         return sorted(keep)
 
     def below(self, place: int) -> Pipeline:
-        """The plan whose root is the operator at a place."""
+        """Return the plan whose root is the operator at a position."""
         order = self.places_below(place)
         moved = {old: new for new, old in enumerate(order)}
         inputs = tuple(tuple(moved[child] for child in self.inputs[old]) for old in order)
@@ -95,16 +95,16 @@ class Pipeline(SharedValue):
         return tuple(place for place, operator in enumerate(self.operators) if isinstance(operator, SegmentSource) and place not in searched)
 
     def with_sources(self, sources: Mapping[int, Source]) -> Pipeline:
-        """The plan over other sources, by their places."""
+        """Return the plan with some sources replaced, given by their positions."""
         operators = tuple(sources.get(place, operator) for place, operator in enumerate(self.operators))
         return attrs.evolve(self, operators=operators) if sources else self
 
     def sequential_places(self) -> list[int]:
-        """Places of operators with a running state, inputs first."""
+        """Return the positions of operators with a running state, inputs first."""
         return [place for place, operator in enumerate(self.operators) if isinstance(operator, SequentialOperator)]
 
     def sequential_levels(self) -> list[list[int]]:
-        """Return these positions by depth: operators of one level do not depend on each other."""
+        """Return the positions of operators with a running state, grouped by depth: operators of one group do not depend on each other."""
         depths: list[int] = []
         for place, operator in enumerate(self.operators):
             depths.append(max((depths[child] for child in self.inputs[place]), default=0) + isinstance(operator, SequentialOperator))
@@ -114,11 +114,11 @@ class Pipeline(SharedValue):
         return [levels[depth] for depth in sorted(levels)]
 
     def input_facts(self, place: int) -> list[Facts]:
-        """Facts of the inputs of a place."""
+        """Return the facts of the inputs of an operator."""
         return [self.facts[child] for child in self.inputs[place]]
 
     def is_dense(self, place: int) -> bool:
-        """Return whether rows at a position are numbered without gaps, as no filter is below."""
+        """Return whether the rows of an operator are numbered without gaps, as no operator below drops any."""
         waiting, seen = [place], set()
         while waiting:
             current = waiting.pop()
@@ -131,14 +131,14 @@ class Pipeline(SharedValue):
         return True
 
     def lookup_slots(self) -> frozenset[tuple[int, int]]:
-        """Return positions and slots of inputs that operators look rows up in, instead of reading batches."""
+        """Return the positions and slots of inputs in which operators look up rows instead of reading batches."""
         slots = [(place, slot) for place, children in enumerate(self.inputs) for slot in range(len(children))]
         return frozenset((place, slot) for place, slot in slots if self.operators[place].requires(slot) is Need.LOOKUP)
 
     def stages(self) -> list[list[int]]:
-        """Group positions by the number of expanding operators below them; a stage begins with such an operator.
+        """Return the positions grouped by the number of expanding operators below them; a stage begins with such an operator.
 
-        Operators above an expanding one are aligned with it, so they read nothing below it.
+        Operators above an expanding one have as many rows as it has, so they read nothing below it.
         """
         stage_of: list[int] = []
         for operator, children in zip(self.operators, self.inputs, strict=True):
@@ -155,7 +155,7 @@ class Pipeline(SharedValue):
         return any(operator.user_functions(width) for operator, width in zip(self.operators, widths, strict=True))
 
     def batch_size(self, places: Iterable[int]) -> BatchSize:
-        """Return the batch size for some positions."""
+        """Return a new batch size for the operators at some positions."""
         sizes = [self.sizes[place] for place in places]
         known = not any(None in found for found in sizes)
         most = bytes_of_batch(max(map(len, sizes), default=0), self.batch_bytes)
@@ -164,29 +164,29 @@ class Pipeline(SharedValue):
         return BatchSize(most, max((row_bytes(found, 0) for found in sizes), default=0.0), known)
 
     def uneven(self) -> frozenset[int]:
-        """Return positions with a column of variable-length values."""
+        """Return the positions of operators that have a column with values of variable length."""
         return frozenset(place for place, facts in enumerate(self.facts) if any(fixed_size(kind) is None for kind in facts.schema))
 
 
-# Measuring the results of users' functions, so that a batch is cut if they become too large.
+# Measuring the results of users' functions, so that a batch is cut if they get too large.
 
-# Batches vary in size: only much larger ones are cut.
+# A batch is cut only if its results exceed this many times the target size, as batches vary in size.
 BATCHES_TO_CUT = 2
 
 
 @attrs.define(eq=False)
 class MeasuredCalls:
-    """Measures what users' functions of a plan return.
+    """Measures the results of the users' functions of a plan.
 
     Parameters
     ----------
-    operators
+    The plan's operators, whose functions measure their results.
         The plan's operators, with measuring functions.
-    by_place
+    The measured results, by the position of their operator.
         Measured results by the position of their operator.
-    unnumbered
+    The positions of operators whose functions get no row numbers.
         Positions whose functions get no row numbers.
-    reached
+    For such positions, the base row up to which earlier batches have read.
         The base row up to which earlier batches have read such a position.
     """
 
@@ -199,7 +199,10 @@ class MeasuredCalls:
 
     @classmethod
     def of(cls, operators: Sequence[Operator], widths: Sequence[int], batch_bytes: int) -> MeasuredCalls:
-        """Wrap the functions of operators, given input widths; operators stay as they are where no function returns variable-length values."""
+        """Return the operators with measuring functions, given their input widths.
+
+        The operators are not changed if no function returns values of variable length.
+        """
         by_place: dict[int, list[MadeResults]] = {}
         unnumbered: set[int] = set()
         measured: list[Operator] = []
@@ -223,13 +226,13 @@ class MeasuredCalls:
         return cls(tuple(measured), by_place, frozenset(unnumbered))
 
     def begin(self, may_cut: bool) -> None:
-        """Begin a batch, or retry it."""
+        """Begin a batch, or begin it again after it was cut."""
         self._may_cut = may_cut
 
     def expect(self, places: Sequence[int], required: Sequence[Sequence[tuple[int, int]]], above: bool) -> None:
-        """Announce the positions that are computed next, for base rows or (``above``) for rows of an expanding operator.
+        """Announce the operators that are computed next: for base rows, or with ``above`` for rows of an expanding operator.
 
-        A batch may be cut only where no function would be called twice for a row: it gets row numbers, or reads rows strictly in order.
+        A batch may be cut only if no function would be called twice for a row: the function gets row numbers, or reads rows strictly in order.
         """
         called = [place for place in places if place in self.by_place]
         in_turn = all(self._is_in_turn(required[place], above, place) for place in called if place in self.unnumbered)
@@ -242,27 +245,27 @@ class MeasuredCalls:
         return len(intervals) == 1 and (above or intervals[0][0] == self.reached.get(place, intervals[0][0]))
 
     def release(self) -> None:
-        """End a batch."""
+        """End a batch, and release its results."""
         self.reached.update(self._next)
         for made in chain.from_iterable(self.by_place.values()):
             made.release()
 
 
 def differ_in_length(operator: Operator, width: int) -> bool:
-    """Return whether a function of an operator returns variable-length values."""
+    """Return whether a function of an operator returns values of variable length."""
     return any(fixed_size(kind) is None for kind in operator.types_made(width))
 
 
-# Validation of what kernels return: a wrong type would be read as garbage.
+# Validation of the rows that kernels return: values of a wrong type would be misread.
 
 
 def require_inferred(operator: Operator, inputs: Sequence[Any], chunk: Chunk, schema: Schema) -> Chunk:
-    """Return an operator's chunk after checking its columns, types and, for row-wise operators, its number of rows.
+    """Return the rows of an operator after checking their columns, types and, for row-wise operators, their number.
 
     Raises
     ------
     PlanInvariantError
-        If it has not; the message names the operator and the column.
+        If they are not as inferred; the message names the operator and the column.
     """
     if not isinstance(chunk, Chunk):
         raise PlanInvariantError(f"the kernel of {operator.called()!r} gave a {type(chunk).__name__}: it gives a Chunk")
@@ -296,12 +299,12 @@ Result = TypeVar("Result")
 
 
 def call_operator(operator: Operator, ask: Callable[[], Result]) -> Result:
-    """Call a method of an operator; unexpected errors name the operator.
+    """Return the result of a call of an operator's method; unexpected errors of plug-in operators name the operator.
 
     Raises
     ------
     UserFunctionError
-        If it fails otherwise than by an SFrameError; also of the class of what it raised.
+        If a plug-in operator raises an error that is not an SFrameError. The error is also an instance of that error's class.
     """
     try:
         return ask()
@@ -314,12 +317,12 @@ def call_operator(operator: Operator, ask: Callable[[], Result]) -> Result:
 
 
 def advance(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-    """Advance a sequential operator over a batch: return the rows and the new state; the old one is not changed.
+    """Advance a sequential operator over a batch; return the rows and the new state. The old state is not changed.
 
     Raises
     ------
     PlanInvariantError
-        If the operator gives something else, or another number of rows than it says.
+        If the operator returns something else, or a wrong number of rows.
     """
     if is_builtin(type(operator)):
         return operator.advance(inputs, facts, state)
@@ -335,14 +338,14 @@ def advance(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequence
 
 
 def combine_parts(operator: DecomposableOperator, parts: Sequence[Any], facts: Sequence[Facts]) -> Any:
-    """Merge the partial states of consecutive rows; the states are not changed."""
+    """Merge the partial states of consecutive row ranges; the states of a plug-in operator are copied before."""
     if is_builtin(type(operator)):
         return operator.combined_all(parts, facts)
     return call_operator(operator, lambda: operator.combined_all([fresh(part) for part in parts], facts))
 
 
 def combine_states(operator: Operator, combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
-    """Combine the states of consecutive rows; the states are not changed."""
+    """Combine the states of consecutive row ranges; the states of a plug-in operator are copied before."""
     if is_builtin(type(operator)):
         return reduce(combine, parts)
     return reduce(lambda first, second: call_operator(operator, lambda: combine(fresh(first), fresh(second))), parts)
@@ -353,25 +356,25 @@ Interval = tuple[int, int]
 RequiredRows = list[list[Interval]]
 ValuesAt = dict[tuple[int, Interval], Chunk]
 
-# More threads decode rows faster than they are consumed.
+# With more threads, rows would be decoded faster than they are processed.
 MAX_THREADS = 8
 
 
 class PipelineRunner:
-    """Computes the root's rows for consecutive intervals of the section's base rows.
+    """Computes the rows of a plan's root for consecutive intervals of the section's base rows.
 
     Parameters
     ----------
     plan
         The plan.
     states
-        State of each sequential operator before the first interval; the initial state where none is given.
+        The state of each sequential operator before the first interval, by position; a missing one is the initial state.
     in_one_batch
-        Never cut a batch, whatever users' functions return, as rows may be read only once.
+        Whether a batch is never cut, whatever users' functions return, as rows may be read only once.
     threads
-        How many threads prefetch stored rows; Spark tasks have one core each.
+        How many threads prefetch stored rows; none in Spark tasks, which have one core each.
     coded
-        Of a plan that is one source: string columns that may be dictionary-encoded.
+        For a plan that is a single source: the string columns that may be dictionary-encoded.
     """
 
     def __init__(
@@ -398,11 +401,11 @@ class PipelineRunner:
                 self.states[place] = operator.initial_state(plan.input_facts(place))
 
     def run(self, start: int, stop: int, final: bool = False) -> Chunk:
-        """Rows that derive from base rows ``start`` (inclusive) to ``stop`` (exclusive), all at once; ``final``: no base rows follow."""
+        """Return the rows for base rows ``start`` (inclusive) to ``stop`` (exclusive) as one chunk; ``final`` means that no base rows follow."""
         return concatenate(list(self.chunks(start, stop, final, ALL_ROWS)), self.plan.facts[-1].schema)
 
     def chunks(self, start: int, stop: int, final: bool, max_rows: int) -> Iterator[Chunk]:
-        """Yield the same rows in chunks, lazily; there are several where operators expand rows or a batch is cut."""
+        """Yield the same rows in chunks, lazily. There is more than one if operators expand rows or a batch is cut."""
         first = start
         while True:
             (required, base), rows = self._cut(stop - first, partial(self._base, first, stop, final))
@@ -414,12 +417,12 @@ class PipelineRunner:
                 return
 
     def _base(self, first: int, stop: int, final: bool, rows: int) -> tuple[RequiredRows, ValuesAt]:
-        """Return the rows required at each position for some base rows, and the values of the first stage."""
+        """Return the rows required of each operator for some base rows, and the values of the first stage."""
         required = self.required(first, first + rows)
         return required, self._evaluated(0, required, {}, final and first + rows == stop, rows)
 
     def _cut(self, rows: int, evaluate: Callable[[int], Value]) -> tuple[Value, int]:
-        """Evaluate as many rows as the results of users' functions allow; return the values and the number of rows."""
+        """Evaluate as many rows as the size of users' functions' results allows; return the values and the number of rows."""
         before = self.states
         while True:
             # Operators return new states and leave old ones unchanged.
@@ -434,7 +437,7 @@ class PipelineRunner:
                 return made, rows
 
     def _stage(self, number: int, required: RequiredRows, base: ValuesAt, final: bool, max_rows: int) -> Iterator[tuple[ValuesAt, bool]]:
-        """Yield the values of a stage for each chunk of the stage below, and whether it is the last."""
+        """Yield the values of a stage for each chunk of the stage below, and whether they are the last."""
         if not number:
             yield base, True
             return
@@ -449,7 +452,7 @@ class PipelineRunner:
                 yield from self._above(number, required, chunk, final, is_last_below and is_last_chunk)
 
     def _above(self, number: int, required: RequiredRows, chunk: Chunk, final: bool, is_last: bool) -> Iterator[tuple[ValuesAt, bool]]:
-        """Yield the values of a stage for the rows of one chunk, and whether they are the last."""
+        """Yield the values of a stage for the rows of one chunk of its first operator, and whether they are the last."""
         place = self.stages[number][0]
         key = (place, required[place][0])
         while True:
@@ -465,7 +468,10 @@ class PipelineRunner:
                 return
 
     def _evaluated(self, number: int, required: RequiredRows, values: ValuesAt, final: bool, rows: int) -> ValuesAt:
-        """Compute the values of a stage, given those of its first operator; values are dropped once read. ``rows``: number of rows it starts from."""
+        """Compute the values of a stage, given those of its first operator.
+
+        Values are dropped after they were read; ``rows`` is the number of input rows.
+        """
         remaining = self._reads(number, required)
         self.measured.expect(self.stages[number], required, number > 0)
         largest = 0
@@ -486,7 +492,7 @@ class PipelineRunner:
         return values
 
     def stream(self, start: int, stop: int, batch_rows: int, final: bool = True) -> Iterator[Chunk]:
-        """Rows in order, a batch of base rows at a time; ``final``: no base rows follow ``stop``."""
+        """Yield the rows in order, one batch of base rows at a time; ``final`` means that no base rows follow ``stop``."""
         if stop <= start:
             yield from self.chunks(start, start, final, batch_rows)
             return
@@ -501,17 +507,17 @@ class PipelineRunner:
                 reader.close()
 
     def end_of_batch(self, first: int, stop: int, batch_rows: int) -> int:
-        """Return where a batch of base rows from ``first`` ends, which is earlier where rows are long."""
+        """Return where a batch of base rows that begins at ``first`` ends: earlier than requested if rows are long."""
         last = min(first + self.batches[0].rows(batch_rows), stop)
         last = last if last == stop else self.before_read_afresh(first, last)
         known = [place for place in self.stages[0] if place in self.uneven and knows_bytes(self.plan.operators[place])]
-        # Rows may be longer in one region of a source than in another.
+        # Rows may be longer in some regions of a source than in others.
         while known and last - first > 1 and self._bytes_between(known, first, last) > 2 * self.plan.batch_bytes:
             last = first + (last - first) // 2
         return last
 
     def before_read_afresh(self, first: int, last: int) -> int:
-        """Return where to end a batch of base rows: at ``last``, or earlier at a row-group boundary of the only source."""
+        """Return where to end a batch of base rows: at ``last``, or earlier, at a row-group boundary of the only source."""
         sources = [place for place, operator in enumerate(self.plan.operators) if isinstance(operator, Source)]
         required = self.required(first, last)[sources[0]] if len(sources) == 1 else []
         # Operators in between may shift or skip rows, so row numbers of the source differ from base rows.
@@ -520,12 +526,12 @@ class PipelineRunner:
             return last
         source = self.plan.operators[sources[0]]
         assert isinstance(source, Source)
-        # That avoids copying rows. A small batch is followed by a large one.
+        # Ending at the boundary avoids copying rows. The batch may be short; the next one is long again.
         left = (high - source.batch_end(low, high)) * (last - first) // (high - low)
         return last - left
 
     def _bytes_between(self, places: Sequence[int], start: int, stop: int) -> float:
-        """Return the bytes of the rows at some positions that some base rows require."""
+        """Return the bytes of the rows of some operators that some base rows require."""
         required = self.required(start, stop)
         return sum(self._bytes_of(place, *interval) for place in places for interval in required[place])
 
@@ -554,13 +560,13 @@ class PipelineRunner:
         return result
 
     def _inputs(self, place: int, chunks: Sequence[Chunk]) -> list[Any]:
-        """Return a kernel's inputs: chunks, and lookups, which are reused for all batches of a task."""
+        """Return the inputs for a kernel: chunks, and lookups, which are reused for all batches of a task."""
         remaining = iter(chunks)
         slots = enumerate(self.plan.inputs[place])
         return [self.lookup(place, slot, child) if (place, slot) in self.lookup_slots else next(remaining) for slot, child in slots]
 
     def lookup(self, place: int, slot: int, child: int) -> Lookup:
-        """Return the lookup of an operator in the source of a slot."""
+        """Return the lookup with which an operator searches the source at a slot."""
         if child not in self.lookups:
             source = self.plan.operators[child]
             assert isinstance(source, Source)
@@ -570,7 +576,7 @@ class PipelineRunner:
         return self.read_by[place, slot]
 
     def required(self, start: int, stop: int) -> RequiredRows:
-        """Rows of each place that are read for the root's rows ``start`` to ``stop``."""
+        """Return for each operator the intervals of its rows that are read for rows ``start`` to ``stop`` of the root."""
         count = len(self.plan.operators)
         required: list[dict[Interval, None]] = [{} for _ in range(count)]
         required[count - 1][(start, stop)] = None
@@ -611,7 +617,7 @@ class PipelineRunner:
 
 
 def local_threads() -> int:
-    """Return how many threads work on a plan in this process."""
+    """Return how many threads run a plan in this process."""
     return min(available_cores(), MAX_THREADS)
 
 

@@ -1,4 +1,4 @@
-"""Results buffered in memory, up to where the memory reservation of the run is exhausted."""
+"""Buffers for results in memory, which fill until a memory reservation is exhausted."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from sframe_spark.types import ColumnType
 
 
 def reservation_for_results() -> MemoryReservation:
-    """Reserve the memory that is left for results, beyond what Arrow has allocated in this process."""
+    """Return a reservation of the memory that is left for results, after what Arrow has allocated in this process."""
     return MemoryReservation(max(0, result_memory_left()))
 
 
 def has_room(node: PlannerNode) -> bool:
-    """Return whether the rows of a node, if their number is known, would fit in memory."""
+    """Return whether the rows of a node would fit in memory; False if their number is unknown."""
     rows = node.length.rows
     return rows is not None and bytes_of_rows(node, rows) <= result_memory_left()
 
 
 def may_stay() -> bool:
-    """Return whether all that Arrow has allocated is within the memory limit."""
+    """Return whether everything that Arrow has allocated is within the memory limit."""
     return result_memory_left() >= 0
 
 
@@ -42,30 +42,30 @@ class PartialRows:
     Parameters
     ----------
     found
-        The first rows.
+        The first rows, in chunks.
     rest
-        The others, not computed yet; None where all are buffered.
+        The other rows, which are not computed yet; None if all rows are buffered.
     """
 
     found: list[Chunk]
     rest: Iterator[Chunk] | None = None
 
     def runs(self) -> Iterator[Sequence[pa.Array]]:
-        """Yield all rows; buffered ones are released one after the other."""
+        """Yield the columns of all rows, chunk by chunk; buffered chunks are released one after the other."""
         return (chunk.columns for chunk in chain(drained(self.found), self.rest or ()) if chunk.rows)
 
     def write(self, types: Sequence[ColumnType], directory: str, number: int) -> SegmentEntry:
-        """Write all rows as a segment."""
+        """Write all rows as the segment of the given number."""
         return write_segment(directory, number, types, self.runs())
 
 
 def partial_rows_of_task(task: RangeTask, room: MemoryReservation) -> PartialRows:
-    """Run a task for as long as memory can be reserved for its rows."""
+    """Run a task, and buffer its rows as long as memory can be reserved for them."""
     return partial_rows(chunks_of(task), room)
 
 
 def partial_rows(made: Iterator[Chunk], room: MemoryReservation) -> PartialRows:
-    """Buffer rows for as long as memory can be reserved for them."""
+    """Buffer rows as long as memory can be reserved for them; the others are left to be computed later."""
     found = list[Chunk]()
     while not room.is_full:
         chunk = next(made, None)
@@ -80,12 +80,12 @@ def partial_rows(made: Iterator[Chunk], room: MemoryReservation) -> PartialRows:
 
 
 def rows_as_produced(parts: Sequence[PartialRows], schema: Sequence[ColumnType]) -> Chunk | ChunkedRows:
-    """Concatenate completely buffered results without copying; this drains them."""
+    """Concatenate completely buffered results in as few chunks as possible, without copying; the buffers are empty afterwards."""
     return coalesce_chunks(_taken_from(parts), tuple(schema))
 
 
 def in_one_chunk(parts: Sequence[PartialRows], schema: Sequence[ColumnType]) -> Chunk:
-    """Concatenate completely buffered results into one array for each column."""
+    """Concatenate completely buffered results into one array for each column; the buffers are empty afterwards."""
     return concatenate(_taken_from(parts), tuple(schema))
 
 

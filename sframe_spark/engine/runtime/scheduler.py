@@ -1,4 +1,4 @@
-"""Task runners, which compute ranges of rows in threads, Python processes or Spark tasks, and the division of a section into tasks."""
+"""Task runners, which compute row ranges in threads, Python processes or Spark tasks, and the division of a section into tasks."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from sframe_spark.udf.errors import error_of_text, error_transport
 LOG = logging.getLogger("sframe_spark")
 
 Task = Callable[[], Any]
-# The main module of worker processes.
+# The module that worker processes run.
 MODULE = "sframe_spark.engine.runtime.worker_process"
-# About how many quick calls take as long as starting a process.
+# Fewer rows than this count as a short call: so many calls of quick functions take about as long as starting a process.
 MAX_ROWS_OF_SHORT = 4_194_304
 
 
@@ -64,10 +64,13 @@ class TaskRunner(Protocol):
         """Check that tasks can read all sources of a plan."""
 
     def require_writable(self, directory: str) -> None:
-        """Check that this process sees what tasks write to a directory."""
+        """Check that this process sees the files that tasks write to a directory."""
 
     def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
-        """Run tasks and return their results in order; the first error ends the rest. ``tasks``: their row ranges, to estimate durations."""
+        """Run tasks and return their results in order; the first error ends the rest.
+
+        ``tasks`` are their row ranges, for estimating how long they take.
+        """
 
 
 @attrs.frozen
@@ -83,15 +86,15 @@ class SparkTaskRunner:
         return default_parallelism(get_session())
 
     def require_readable(self, node: PlannerNode) -> None:
-        """Check once that Spark sees the files."""
+        """Check, once in a session for each directory, that Spark sees the files."""
         require_readable(node)
 
     def require_writable(self, directory: str) -> None:
-        """Check once that Spark shares the directory, by exchanging a file."""
+        """Check, once in a session for each directory, that Spark shares the directory, by exchanging files."""
         require_writable(directory)
 
     def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
-        """Run a Spark job; its errors are translated."""
+        """Run a Spark job; Spark's errors are translated."""
         with translated_errors(description):
             return run_tasks(callables, description, bytes_of(tasks) if tasks else None)
 
@@ -103,14 +106,14 @@ class LocalRunner:
     is_sequential: ClassVar[bool] = False
 
     def parallelism(self) -> int:
-        """Return the number of usable cores, up to a limit beyond which threads wait for Python's lock."""
+        """Return the number of usable cores, up to a limit beyond which threads would only wait for Python's lock."""
         return local_threads()
 
     def require_readable(self, node: PlannerNode) -> None:
-        """Nothing to check on the same machine."""
+        """Do nothing: tasks are on the same machine."""
 
     def require_writable(self, directory: str) -> None:
-        """Nothing to check on the same machine."""
+        """Do nothing: tasks are on the same machine."""
 
 
 @attrs.frozen
@@ -121,7 +124,7 @@ class ThreadRunner(LocalRunner):
 
     @memory_for_batches()
     def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
-        """Run tasks in threads; after Ctrl-C all of them have ended."""
+        """Run tasks in threads; after Ctrl-C, all threads have ended when this raises."""
         with open_counted(len(callables), description) as done:
             return in_threads(lambda work: done(work()), callables, self.parallelism())
 
@@ -133,25 +136,25 @@ class SequentialRunner(ThreadRunner):
     is_sequential: ClassVar[bool] = True
 
     def parallelism(self) -> int:
-        """One."""
+        """Return one."""
         return 1
 
 
 @attrs.frozen
 class ProcessRunner(LocalRunner):
-    """Runs tasks in Python worker processes on this machine: for users' functions and decoding in Python while no Spark is running."""
+    """Runs tasks in Python worker processes on this machine: for users' functions and decoding in Python while Spark is not running."""
 
     is_out_of_process: ClassVar[bool] = True
 
     def run(self, callables: Sequence[Task], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
-        """Run tasks in worker processes; after Ctrl-C the busy ones have ended.
+        """Run tasks in worker processes; after Ctrl-C, the busy ones have ended when this raises.
 
         Raises
         ------
         SFrameError
-            The first error of a task, as it was raised there.
+            The first error of a task, as it was raised in the worker.
         ExecutionError
-            If tasks cannot be pickled, or a process dies.
+            If tasks cannot be pickled, or a worker process dies.
         """
         with translated_pickling_errors(description):
             packed_tasks, shared = pack_tasks(callables)
@@ -176,7 +179,7 @@ class ProcessRunner(LocalRunner):
             failed, payload = pickle.loads(worker.ask(request, raise_if_cancelled))
             worker.knows = common
         if failed:
-            # Errors of loading come back as those of Spark's workers do.
+            # Errors of unpickling are sent in the same form as from Spark's workers.
             carried = error_transport().unpacked(payload.decode("ascii"))
             raise error_of_text(payload) or carried or ExecutionError("a function failed with an error that cannot be read")
         return pickle.loads(payload)
@@ -184,11 +187,11 @@ class ProcessRunner(LocalRunner):
 
 @attrs.define(eq=False)
 class LocalFallback:
-    """Runs tasks in this process where no worker process could be started.
+    """Runs tasks in this process if no worker process could be started.
 
     Parameters
     ----------
-    works, description
+    callables, description
         As in :meth:`TaskRunner.run`.
     has_warned
         Whether the warning was logged.
@@ -200,21 +203,21 @@ class LocalFallback:
     _turn: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
     def warn(self, reason: ProcessNotStartedError) -> None:
-        """Log the reason, once."""
+        """Log a warning with the reason, once."""
         with self._turn:
             if not self.has_warned:
                 LOG.warning("%s: no Python process could be started (%s), so this one calls functions", self.description, reason)
             self.has_warned = True
 
     def result(self, number: int) -> Any:
-        """Run a task; one at a time, as users' functions need not be thread-safe."""
+        """Run a task and return its result; one task at a time, as users' functions need not be thread-safe."""
         with self._turn:
             return self.callables[number]()
 
 
 @attrs.frozen
 class InProcessRunner(LocalRunner):
-    """Runs tasks in this process where no Python interpreter can be started, as in applications that embed one."""
+    """Runs tasks in this process if no Python interpreter can be started, as in applications that embed one."""
 
     is_out_of_process: ClassVar[bool] = True
 
@@ -230,7 +233,7 @@ class InProcessRunner(LocalRunner):
 
 
 def name_of(workers: TaskRunner) -> str:
-    """Return the name of a task runner in log lines."""
+    """Return the name of a task runner's tasks for log lines."""
     if isinstance(workers, InProcessRunner):
         return "range(s) by this process"
     if workers.is_out_of_process:
@@ -238,23 +241,24 @@ def name_of(workers: TaskRunner) -> str:
     return "range(s), one after the other" if workers.is_sequential else "range(s) by threads"
 
 
-# Division of a section into tasks: ranges of its base rows, each with the states of sequential operators before it.
+# The division of a section into tasks: ranges of its base rows, each with the states of sequential operators before it.
 
-# Starting a Spark task takes some ten milliseconds, so ranges have at least this size.
+# Starting a Spark task takes some ten milliseconds, so a range has at least so many rows or bytes, if rows are not too few.
 MIN_TASK_ROWS = 65_536
 MIN_TASK_BYTES = 32 << 20
-# Below this size one thread reads numbers as fast as several: each has to allocate batches and waits for Python's lock.
+# If there are fewer bytes of numbers, one thread reads them as fast as several: each thread has to allocate batches and waits for Python's lock.
 MIN_THREAD_BYTES = 6 << 20
-# Share of all bytes from which a summarising pass makes one thread as fast as several: below it, two threads take at most three quarters of the time.
+# If a summarising pass processes at least this share of all bytes, one thread is as fast as several; below it, two threads take at most three
+# quarters of the time.
 MIN_PASSED = 0.5
-# Range ends move by at most this fraction of a range to the end of a row group.
+# The end of a range moves by at most this fraction of the range, to the end of a row group.
 NEAR = 8
-# Upper limit for the rows of a task.
+# Upper limit for the bytes of a task.
 LARGEST_TASK_BYTES = 1 << 30
 
 
 def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: TaskRunner) -> list[RangeTask]:
-    """Divide a section of ``rows`` base rows into tasks: ``segments`` of them, or as many as pay off."""
+    """Divide a section of ``rows`` base rows into tasks: into ``segments`` tasks if given, else into as many as are worth it."""
     workers.require_readable(node)
     plan = Pipeline.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
@@ -269,11 +273,11 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Tas
 
 
 def sequential_if_faster(node: PlannerNode, workers: TaskRunner) -> TaskRunner:
-    """Return the given runner, or a sequential one where the pass for running states would cost more than parallel threads save.
+    """Return the given runner, or a sequential one if summarising running states first would cost more than parallel threads save.
 
-    To know running values before each range takes a pass over all rows for all of these that wait for the same ones below them. Where that goes
-    through most of what is made, so many threads take as long for it all as one takes without, for which another one decodes; not where much else
-    is made beside or of the running values, as threads halve the time of that.
+    Before ranges can run in parallel, the running states at their starts are needed: each level of sequential operators takes a pass over all rows.
+    If these passes process most of the bytes, the threads take as long as one thread does without them, for which other threads decode rows. If much
+    else is computed, threads save more than the passes cost.
     """
     if workers.is_out_of_process or not any(isinstance(each.operator, SequentialOperator) for each in postorder([node])):
         return workers
@@ -285,12 +289,12 @@ def sequential_if_faster(node: PlannerNode, workers: TaskRunner) -> TaskRunner:
 
 
 def bytes_made(plan: Pipeline, places: Iterable[int]) -> float:
-    """Return the bytes of a row that some operators of a plan read or compute; zipping columns does not count."""
+    """Return the bytes of a row that some operators of a plan read or compute; operators that only arrange columns do not count."""
     return sum(row_bytes(plan.sizes[place], UNKNOWN_BYTES) for place in places if not plan.operators[place].arranges_columns)
 
 
 def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int) -> list[RangeTask]:
-    """Return tasks each of which continues from the states of the one before it; ``ahead`` threads prefetch for each."""
+    """Return tasks of which each continues from the states of the one before it; ``ahead`` threads prefetch rows for each."""
     tasks: list[RangeTask] = []
     for place, rows in reversed(list(enumerate(ranges))):
         task = divided.task(rows, {}, final=rows is ranges[-1])
@@ -299,15 +303,15 @@ def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int)
 
 
 def is_of_numbers(node: PlannerNode, plan: Pipeline) -> bool:
-    """Return whether all columns of a plan have a fixed size and no user's function is called, so that computing is fast for its bytes."""
+    """Return whether all columns of a plan have values of fixed size and no user's function is called, so that computing is fast for its bytes."""
     fixed = all(fixed_size(column_type) is not None for facts in plan.facts for column_type in facts.schema)
     return fixed and not calls_user_functions(node)
 
 
 def row_ranges(rows: int, size: int, segments: int | None, workers: TaskRunner, most: int | None = None) -> list[tuple[int, int]]:
-    """Return the row ranges of tasks, given the bytes of all rows and the most ranges that pay off.
+    """Return the row ranges of tasks, given the bytes of all rows and the largest number of ranges that is worth it.
 
-    ``segments`` ranges if given, else enough for all cores but none too small or too large.
+    There are ``segments`` ranges if given; else enough for all cores, but none too small or too large.
     """
     count = segments or config.default_segments
     if count is None:
@@ -320,7 +324,7 @@ def row_ranges(rows: int, size: int, segments: int | None, workers: TaskRunner, 
 
 
 def at_row_groups(runner: PipelineRunner, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Move range ends to near row-group boundaries, as a row group that two ranges share would be decoded twice."""
+    """Return ranges with their ends moved to row-group boundaries close by, as a row group that two ranges share would be decoded twice."""
     starts = [start for start, _ in ranges]
     for place, (start, stop) in enumerate(ranges[:-1], 1):
         last = stop + (stop - start) // NEAR
@@ -354,18 +358,18 @@ def with_states(divided: DividedPlan, ranges: Sequence[tuple[int, int]], workers
 
 @attrs.frozen(eq=False)
 class DividedPlan:
-    """A plan that all tasks share, without segment lists; each task carries those of its own rows.
+    """A plan that all tasks share without its lists of segments; each task has the segments of its own rows.
 
     Parameters
     ----------
-    plan
+    The whole plan.
         The whole plan.
-    shared
+    The plan without these segments; sources that are looked up have only the required columns.
         The plan without these segments; sources for lookups keep the required columns.
     places
-        Positions of the divided sources.
+        The positions of the sources that are divided.
     runner
-        Maps base rows to rows of sources and finds row-group boundaries.
+        Maps base rows to rows of the sources, and finds row-group boundaries.
     """
 
     plan: Pipeline
@@ -375,7 +379,7 @@ class DividedPlan:
 
     @classmethod
     def of(cls, plan: Pipeline) -> DividedPlan:
-        """A plan, divided."""
+        """Return a plan, divided."""
         places = plan.divided_places()
         shared = {place: slice_of_source(plan.operators[place], 0, 0) for place in places}
         for place, operator in enumerate(plan.operators):
@@ -385,11 +389,11 @@ class DividedPlan:
 
     @classmethod
     def undivided(cls, plan: Pipeline) -> DividedPlan:
-        """Return a plan whose tasks stay in this process and share all of it."""
+        """Return a plan that is not divided, for tasks that run in this process."""
         return cls(plan, plan, (), PipelineRunner(plan))
 
     def task(self, rows: tuple[int, int], states: dict[int, Any], final: bool = True) -> RangeTask:
-        """Return the task of a range of base rows, given the states before it."""
+        """Return the task of a range of base rows, given the states of sequential operators before it."""
         own = {}
         required = self.runner.required(*rows) if self.places else []
         for place in self.places:
@@ -399,6 +403,6 @@ class DividedPlan:
 
 
 def slice_of_source(source: Any, start: int, stop: int) -> SegmentSource:
-    """Return a source with only the segments of some of its rows, which keep their row numbers."""
+    """Return a source with only the segments that contain some of its rows; the row numbers do not change."""
     assert isinstance(source, SegmentSource)
     return attrs.evolve(source, manifest=source.manifest.between(source.start + start, source.start + stop, source.positions))

@@ -20,9 +20,9 @@ from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.session import raise_if_cancelled
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 
-# Summaries: the state of a sequential operator over one range alone; where the ends of the range suffice, the middle is not read.
+# Summaries: the state of a sequential operator over one range. If the ends of the range decide it, the rows in between are not read.
 
-# The end of a range is read alone while it is at most this fraction of it; otherwise the range is read as a whole.
+# The end of a range is read alone only as long as the range is at least this many times as long; otherwise the whole range is read.
 MAX_TRIED = 4
 
 
@@ -32,13 +32,13 @@ class RowsOfInputs:
 
     Parameters
     ----------
-    plan
+    The whole plan.
         The plan.
-    place
+    The position of the operator.
         Where the operator is.
-    runners
+    A runner for each of the operator's inputs.
         One for each of its inputs.
-    batch_rows
+    The number of rows that kernels get at a time.
         Rows given to kernels at a time.
     """
 
@@ -49,23 +49,23 @@ class RowsOfInputs:
 
     @classmethod
     def of(cls, plan: Pipeline, place: int, states: Mapping[int, Any], batch_rows: int) -> RowsOfInputs:
-        """What the operator at a place reads, given states of those below it."""
+        """Return the inputs of the operator at a position, given the states of the sequential operators below it."""
         inputs = plan.inputs[place]
         return cls(plan, place, tuple(PipelineRunner(plan.below(child), states_below(plan, child, states)) for child in inputs), batch_rows)
 
     @property
     def operator(self) -> SequentialOperator:
-        """The operator."""
+        """The sequential operator."""
         operator = self.plan.operators[self.place]
         assert isinstance(operator, SequentialOperator)
         return operator
 
     def end_of_batch(self, first: int, stop: int) -> int:
-        """Where a batch of rows from ``first`` ends."""
+        """Return where a batch of rows that begins at ``first`` ends."""
         return min(runner.end_of_batch(first, stop, self.batch_rows) for runner in self.runners)
 
     def part_of(self, first: int, last: int) -> Any:
-        """Return the state of a batch of rows."""
+        """Return the operator's state for one batch of rows."""
         raise_if_cancelled()
         facts = self.plan.input_facts(self.place)
         if len(self.runners) == 1:
@@ -74,7 +74,7 @@ class RowsOfInputs:
         return call_operator(self.operator, partial(self.operator.summarize, [runner.run(first, last) for runner in self.runners], facts))
 
     def parts_of(self, first: int, stop: int) -> Any:
-        """Return the state of a non-empty range of rows, read batch by batch."""
+        """Return the operator's state for a non-empty range of rows, read batch by batch."""
         last = self.end_of_batch(first, stop)
         total = self.part_of(first, last)
         while last < stop:
@@ -88,9 +88,9 @@ class RowsOfInputs:
 
 
 def summarize(plan: Pipeline, place: int, states: Mapping[int, Any], start: int, stop: int, batch_rows: int) -> Any:
-    """State of the sequential operator at ``place`` over one range, from an initial state, given the states of those below it.
+    """Return the state of the sequential operator at a position for one range of rows, given the states of those below it.
 
-    Where the ends of the range suffice, rows are read from the beginning and then from the end, until nothing in between matters.
+    If the ends of the range decide the state, rows are read from the beginning and then backwards from the end, until no row in between matters.
     """
     rows = RowsOfInputs.of(plan, place, states, batch_rows)
     running = running_below(plan, place)
@@ -109,7 +109,7 @@ def summarize(plan: Pipeline, place: int, states: Mapping[int, Any], start: int,
 
 
 def state_of_end(rows: RowsOfInputs, position: int, stop: int, step: int) -> Any:
-    """Return the state of the last rows of a range, as many as decide it."""
+    """Return the state of the last rows of a range, as many as are needed to decide it."""
     end: Any = None
     while position < stop and (end is None or not rows.operator.ends_suffice(end)):
         first = max(position, stop - step)
@@ -119,7 +119,7 @@ def state_of_end(rows: RowsOfInputs, position: int, stop: int, step: int) -> Any
 
 
 def state_of_end_over_running(rows: RowsOfInputs, running: list[int], position: int, stop: int, step: int) -> Any:
-    """Return the same where other sequential operators are below, whose states converge in a few rows; None where a few rows do not suffice."""
+    """Return the same if there are sequential operators below, whose states converge within few rows; None if few rows do not suffice."""
     plan, batch_rows = rows.plan, rows.batch_rows
     if any(running_below(plan, place) or not may_converge(plan.operators[place]) for place in running):
         return None
@@ -146,39 +146,40 @@ def converged_state(rows: RowsOfInputs, first: int, stop: int) -> Any:
 
 
 def running_below(plan: Pipeline, place: int) -> list[int]:
-    """The sequential operators below one."""
+    """Return the positions of the sequential operators below an operator."""
     return [index for index in plan.places_below(place) if index != place and isinstance(plan.operators[index], SequentialOperator)]
 
 
 def states_below(plan: Pipeline, place: int, states: Mapping[int, Any]) -> dict[int, Any]:
-    """States of operators below a place, by their places in ``plan.below(place)``."""
+    """Return the states of operators below a position, by their positions in ``plan.below(place)``."""
     moved = {old: new for new, old in enumerate(plan.places_below(place))}
     return {moved[old]: state for old, state in states.items() if old in moved}
 
 
-# Batches that are grouped at once, so that partial states are merged less often; columns of more batches exceed what `memory_for_batches` caches.
+# Batches that are grouped at once, so that partial states are merged less often; the columns of more batches would exceed what `memory_for_batches`
+# caches.
 BATCHES_IN_A_PART = 4
 
-# How many partial states are merged at a time.
+# The number of partial states that are merged at a time.
 PARTS_AT_ONCE = 64
 
 
 @attrs.frozen(eq=False)
 class RangeTask:
-    """The work of one task: a plan over base rows ``start..stop``.
+    """A task: a plan to be run over base rows ``start`` (inclusive) to ``stop`` (exclusive).
 
     Parameters
     ----------
-    plan
+    The section's plan, which all its tasks share.
         The section's plan, which all its tasks share.
     start, stop
-        Base rows.
+        The range of base rows.
     batch_rows
-        Rows given to kernels at a time.
+        The number of rows that kernels get at a time.
     states
-        States of sequential operators before ``start``.
+        The states of sequential operators before ``start``, by position.
     final
-        No base rows follow ``stop``.
+        Whether no base rows follow ``stop``.
     own
         Sources with only the segments that this task reads, by their positions in the plan.
     ahead
@@ -186,7 +187,7 @@ class RangeTask:
     then
         The task of the following rows, if it continues from the states after these rows.
     waits
-        States come from the task before, and are used once.
+        Whether the states come from the task before; they are used once.
     """
 
     plan: Pipeline
@@ -202,12 +203,12 @@ class RangeTask:
 
     @property
     def whole(self) -> Pipeline:
-        """The plan over the task's own sources."""
+        """The plan with the task's own sources."""
         return self.plan.with_sources(self.own)
 
 
 def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
-    """Estimate the bytes that tasks process, at the widest node of the plan; None if users' functions, which may take any time, are called."""
+    """Estimate the bytes that tasks process, at the widest node of the plan; None if users' functions are called, which may take any time."""
     plan = tasks[0].plan
     if any(operator.user_functions(sum(facts.width for facts in plan.input_facts(place))) for place, operator in enumerate(plan.operators)):
         return None
@@ -216,7 +217,7 @@ def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
 
 
 def chunks_of(task: RangeTask, coded: Iterable[int] = ()) -> Iterator[Chunk]:
-    """Yield the rows of a task in batches, with a check for Ctrl-C between them. String columns ``coded`` may be dictionary-encoded."""
+    """Yield the rows of a task in batches, checking for Ctrl-C between them. String columns at the positions ``coded`` may be dictionary-encoded."""
     runner = PipelineRunner(task.whole, states_before(task), threads=task.ahead, coded=coded)
     for chunk in runner.stream(task.start, task.stop, task.batch_rows, task.final):
         raise_if_cancelled()
@@ -231,7 +232,7 @@ def states_before(task: RangeTask) -> dict[int, Any]:
     Raises
     ------
     PlanInvariantError
-        If a task runs before the one that it waits for has ended.
+        If a task runs before the one that it continues from has ended.
     """
     states = dict(task.states)
     if task.waits:
@@ -242,10 +243,10 @@ def states_before(task: RangeTask) -> dict[int, Any]:
 
 
 def write_range(task: RangeTask, directory: str, number: int) -> SegmentEntry:
-    """Run a task and write its rows as one segment; an interrupted task leaves only a file that no manifest names."""
+    """Run a task and write its rows as one segment; an interrupted task may leave a file, which no manifest lists."""
     from sframe_spark.storage.segments.writer import write_segment
 
-    # Types are part of the plan, which is sent once.
+    # The types are part of the plan, which is sent once.
     types = task.plan.facts[-1].schema
     return write_segment(directory, number, types, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
 
@@ -257,19 +258,19 @@ def collect_rows(task: RangeTask) -> bytes:
 
 @attrs.define(eq=False)
 class EarlyStop:
-    """A flag that tasks of one process share.
+    """A flag that the tasks of one process share, to stop early.
 
     Parameters
     ----------
     is_too_large
-        The partial state of one task is too large, so the merged one is, too.
+        Whether the partial state of one task was too large, so that the merged state would be, too.
     """
 
     is_too_large: bool = False
 
 
 def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], max_bytes: float, early_stop: EarlyStop) -> Any:
-    """Run a task and return its partial state; ``TOO_LARGE`` where that, or another task's, exceeds the byte limit."""
+    """Run a task and return its partial state; ``TOO_LARGE`` if that, or another task's, exceeds the byte limit."""
     if early_stop.is_too_large:
         return TOO_LARGE
     chunks = chunks_of(task, operator.coded_columns(facts))
@@ -281,7 +282,7 @@ def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequen
 
 
 def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int) -> Iterator[Chunk]:
-    """Concatenate chunks up to a limit in rows and bytes; larger ones stay as they are.
+    """Concatenate chunks up to a limit in rows and bytes; larger chunks, and those of different types, stay separate.
 
     Examples
     --------
@@ -303,9 +304,9 @@ def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int
 
 
 def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts], max_bytes: float = math.inf) -> Any:
-    """Merge the partial states of consecutive rows; ``TOO_LARGE`` as soon as the result exceeds the byte limit.
+    """Merge the partial states of consecutive rows; return ``TOO_LARGE`` as soon as the result exceeds the byte limit.
 
-    Many are merged at once, as each merge has fixed costs, within the byte limit.
+    Many are merged at a time, within the byte limit, as each merge has fixed costs.
     """
     held: list[Any] = []
     size = 0.0
@@ -324,7 +325,7 @@ def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: 
 
 
 def summarize_range(task: RangeTask, places: Sequence[int]) -> list[Any]:
-    """Return what later ranges need of the states of some sequential operators over the task's range, or ``TOO_LARGE``."""
+    """Return, for some sequential operators, the part of their state over the task's rows that later ranges need; or ``TOO_LARGE``."""
     whole, found = task.whole, []
     for place in places:
         operator = task.plan.operators[place]
@@ -333,22 +334,22 @@ def summarize_range(task: RangeTask, places: Sequence[int]) -> list[Any]:
     return found
 
 
-# Row ranges and the states of sequential operators between them.
+# Row ranges, and the states of sequential operators between them.
 
 Range = tuple[int, int]
 
 
 def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[Any]) -> list[Any]:
-    """Return the state before each range but the first, from the summaries of all but the last; ``TOO_LARGE`` where unknown.
+    """Return the state before each range but the first, from the summaries of all ranges but the last; ``TOO_LARGE`` if a state is unknown.
 
     Parameters
     ----------
     operator
-        The operator.
+        The sequential operator.
     initial
-        State before the first range.
+        The state before the first range.
     parts
-        What ``operator.carried`` gives of each range's state.
+        For each range what ``operator.carried`` returns for its state.
     """
     running: Any = initial
     found = []
@@ -364,7 +365,7 @@ def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[A
 def joined_ranges(
     ranges: Sequence[Range], states: Sequence[dict[int, Any]], before: Mapping[int, Sequence[Any]]
 ) -> tuple[list[Range], list[dict[int, Any]]]:
-    """Add states of further operators to ranges; a range before which one is unknown is merged into the previous range.
+    """Add the states of further operators to ranges; a range for which a state is unknown is merged into the range before it.
 
     Examples
     --------

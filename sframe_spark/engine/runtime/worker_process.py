@@ -22,7 +22,7 @@ from sframe_spark.process.interpreter import STARTING, environment_of_functions
 from sframe_spark.udf.errors import error_text, process_ended
 
 MAX_OF_TRACEBACK = 20
-# Whether a task failed, and its pickled result or the error's text.
+# Whether a task failed, and its pickled result or its error as bytes.
 Answered = tuple[bool, bytes]
 
 
@@ -32,12 +32,13 @@ class TaskEnvironment:
 
     Parameters
     ----------
-    shared
+    Values that several tasks refer to.
         Values that several tasks refer to.
     storage_options
-        Those of file systems elsewhere.
+        The options of remote file systems.
     directory, environment
-        Where the process that asks is (None: nowhere, as its directory was deleted), and its environment: functions find what they would find there.
+        The working directory of the parent process (None if it was deleted) and its environment variables, so that functions find the same as in the
+        parent.
     """
 
     shared: Sequence[Any]
@@ -47,7 +48,7 @@ class TaskEnvironment:
 
     @classmethod
     def of_this_process(cls, shared: Sequence[Any]) -> TaskEnvironment:
-        """Return the environment of tasks that this process sends."""
+        """Return the environment for tasks that this process sends."""
         return cls(shared, config.storage_options, _directory(), environment_of_functions(os.environ))
 
 
@@ -59,23 +60,24 @@ def _directory() -> str | None:
 
 
 def serve(requests: int, life: int) -> None:
-    """Say that it is ready, and answer requests until there are no more.
+    """Report that the process is ready, and answer requests until the parent closes the pipe.
 
     Parameters
     ----------
     requests, life
-        Numbers of pipes, of which the second one ends with the process that asks.
+        Numbers of pipes: the one of requests, and one whose other end is closed when the parent process ends.
     """
-    # What works are made of: what is done from when it is ready is work.
+    # Everything that tasks need is imported before the process reports that it is ready, as the time after that counts as work.
     import pyspark.cloudpickle  # noqa: F401
 
     import sframe_spark.engine.runtime.tasks  # noqa: F401
 
-    # Modules stay: looking through them once more takes as long as 20,000 nested values, and many of these make Python look again and again.
+    # Imported modules stay, so they are excluded from garbage collection: scanning them takes as long as 20,000 nested values, and many of these make
+    # Python scan again and again.
     gc.freeze()
     os.environ.pop(STARTING, None)
     channel = Channel(requests)
-    # What functions fork is not to answer in place of this process, nor to keep the one that asks waiting.
+    # Processes that users' functions fork must not answer in place of this one, nor keep the parent waiting.
     os.register_at_fork(after_in_child=channel.close)
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()
     common: TaskEnvironment | Answered = TaskEnvironment((), {}, None, {})
@@ -85,9 +87,9 @@ def serve(requests: int, life: int) -> None:
             described, packed_task = pickle.loads(channel.receive())
             if described is not None:
                 common = _entered(described)
-            # Works that have in common what cannot be read here, such as a function, are all answered so.
+            # If the environment cannot be unpickled, for instance a function, all its tasks are answered with that error.
             answer = _answer(common, packed_task) if isinstance(common, TaskEnvironment) else common
-            # Functions may have closed it, or put anything in its place.
+            # Users' functions may have closed standard output, or replaced it by anything.
             with contextlib.suppress(Exception):
                 sys.stdout.flush()
             channel.send(pickle.dumps(answer))
@@ -96,14 +98,14 @@ def serve(requests: int, life: int) -> None:
 
 
 def _end_with(life: int) -> None:
-    """End this process when the one that asks has ended, whatever the main thread is at."""
+    """End this process when the parent process has ended, whatever the main thread is doing."""
     while os.read(life, 1):
         pass
     os._exit(1)
 
 
 def _entered(described: tuple[Sequence[str], bytes]) -> TaskEnvironment | Answered:
-    """What works have in common, read where their modules are found; the error, where it cannot be read."""
+    """Return the unpickled environment after setting this process to it, or an answer with the error if that fails."""
     path, content = described
     sys.path[:] = path
     try:
@@ -118,7 +120,7 @@ def _entered(described: tuple[Sequence[str], bytes]) -> TaskEnvironment | Answer
 
 
 def _answer(common: TaskEnvironment, packed_task: TaskPayload) -> Answered:
-    """Whether a work failed, and its pickled result or the error's text."""
+    """Run a task; return whether it failed, and its pickled result or its error as bytes."""
     try:
         with config.using(storage_options=common.storage_options):
             return False, pickle.dumps(packed_task.unpack(common.shared)())
@@ -127,7 +129,7 @@ def _answer(common: TaskEnvironment, packed_task: TaskPayload) -> Answered:
 
 
 def _failed(error: BaseException) -> Answered:
-    """The text of an error, which whoever asked raises."""
+    """Return an answer with an error, which the parent raises."""
     if isinstance(error, CarriedError):
         return True, f"{type(error).__name__}: {error}".encode("ascii", "backslashreplace")
     if isinstance(error, (SystemExit, KeyboardInterrupt)):
