@@ -1,6 +1,9 @@
-"""Command line: ``python -m sframe_spark doctor`` checks the installation, or with ``--master`` a cluster,
-``clean`` deletes what killed processes left, ``verify`` reads saved frames and says which files are damaged,
-``convert`` makes saved frames of archives of Turi Create, ``prepare`` keeps what lets Spark start in less time."""
+"""The command line, ``python -m sframe_spark COMMAND``.
+
+``doctor`` checks the installation, or a cluster with ``--master``; ``clean`` deletes files that killed processes left behind; ``verify`` reads
+saved frames and prints which files are damaged; ``convert`` converts archives of Turi Create to saved frames; ``prepare`` saves an archive of
+Java classes with which Spark starts faster.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from sframe_spark.turicreate.archive import ENCODING_ERRORS, STRICT
 
 
 def command_line() -> argparse.ArgumentParser:
-    """All commands with their arguments."""
+    """Return the parser of all commands and their arguments."""
     parser = _Parser(prog="python -m sframe_spark", description=(sframe_spark.__doc__ or "").partition("\n")[0])
     parser.add_argument("--version", action="version", version=sframe_spark.__version__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -41,7 +44,7 @@ def command_line() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that the arguments name and return the exit status."""
+    """Run the command that the arguments select, and return its exit status; None stands for the arguments of the process."""
     chosen = command_line().parse_args(arguments)
     if chosen.command == "clean":
         return run_clean(chosen.paths, chosen.dry_run, _show_line)
@@ -77,15 +80,15 @@ def _add_convert(commands: Any) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints quote arguments as text: a pattern of the shell may have put names of files among them."""
+    """A parser whose error messages show control characters in arguments as escapes, since arguments may be file names with any characters."""
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong with the arguments and end the program."""
+        """Print what is wrong with the arguments, and exit."""
         super().error(visible(message))
 
 
 def _show_line(text: str) -> None:
-    """Print a line; what it quotes begins no other one."""
+    """Print a line, with line breaks and control characters in it shown as escapes."""
     print(visible(text), flush=True)
 
 
@@ -100,7 +103,7 @@ def _path(text: str) -> str:
 
 
 if __name__ == "__main__":
-    # Names of files may hold what the terminal has no characters for.
+    # File names may contain characters that the encoding of the terminal does not have.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     raise SystemExit(main())

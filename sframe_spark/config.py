@@ -1,4 +1,4 @@
-"""The options of the library, with their environment variables.
+"""The options of the library, which can be set by assignment, for a block of code, or by environment variables.
 
 Read and assign options on :data:`config`; change them temporarily with :meth:`Configuration.using`::
 
@@ -29,13 +29,14 @@ from sframe_spark.locations import is_private, location_of, normalised, with_can
 from sframe_spark.message_text import brief
 from sframe_spark.redaction import hide, hide_in_error, secrets_in, without_secrets
 
-# Converters: each turns a value, or the text of an environment variable, into an option's value, or raises an error that says what is allowed.
+# Converters: each takes an assigned value, or the string of an environment variable, and returns the value of the option. If the given value is
+# not allowed, it raises an error that says which values are.
 
 Value = TypeVar("Value")
 
 
 def whole_number(minimum: int, maximum: int, of: str = "") -> Callable[[Any], int]:
-    """Return a converter to an integer in a range; ``of`` says what is counted."""
+    """Return a converter to an integer from ``minimum`` to ``maximum``; ``of`` is a part of the error message, such as "of bytes"."""
 
     def convert(value: Any) -> int:
         try:
@@ -50,12 +51,12 @@ def whole_number(minimum: int, maximum: int, of: str = "") -> Callable[[Any], in
 
 
 def optional(convert: Callable[[Any], Value]) -> Callable[[Any], Value | None]:
-    """Return a converter that lets None pass."""
+    """Return a converter that returns None for None, and calls another converter for all other values."""
     return lambda value: None if value is None else convert(value)
 
 
 def one_of(*allowed: str) -> Callable[[Any], str]:
-    """Return a converter that accepts only the given words."""
+    """Return a converter that accepts only the given strings."""
 
     def convert(value: Any) -> str:
         if value not in allowed:
@@ -66,14 +67,14 @@ def one_of(*allowed: str) -> Callable[[Any], str]:
 
 
 def path_text(value: Any) -> str:
-    """Return a path as absolute text with a leading ``~`` expanded."""
+    """Return a path or ``file:`` URI as an absolute path, with a leading ``~`` expanded; raise if it is empty or not local."""
     if not os.fspath(value):
         raise ValueError("the path is empty")
     return normalised(value)
 
 
 def place_text(value: Any) -> str:
-    """Return a location in its one canonical form: a path as :func:`path_text` does, or a URI that other processes can reach."""
+    """Return a local location as an absolute path, or a remote one as a canonical URI; raise if other processes cannot reach it."""
     if not os.fspath(value):
         raise ValueError("the path is empty")
     place = location_of(value)
@@ -83,30 +84,30 @@ def place_text(value: Any) -> str:
 
 
 def set_of_names(value: Any) -> frozenset[str]:
-    """Return the names as a frozen set; a string is one name, and in the environment names are separated by ``;``."""
+    """Return names as a frozen set. A string, such as the value of an environment variable, is split at ``;``."""
     names: Iterable[Any] = value.split(";") if isinstance(value, str) else value
     return frozenset(str(name).strip() for name in names if str(name).strip())
 
 
-# Options of remote file systems, and file system objects made by users, by prefixes of URIs.
+# Options of remote file systems, and file system objects that users created, by prefixes of URIs.
 
-# Options that say where something is, which is no secret, and helps.
+# Options that are not secrets, and may be shown in messages.
 NO_SECRETS = ("endpoint_url", "region_name", "profile", "host")
-# Shorter strings among options are no secrets, and may be part of any word.
+# Shorter strings are not treated as secrets, since they may be part of any word.
 MIN_SECRET = 4
 
 
 class UserFileSystem:
-    """A file system object of fsspec or pyarrow that a user made; Spark's tasks have a copy of it.
+    """A file system object of fsspec or pyarrow that a user created; Spark tasks get a copy of it.
 
     Parameters
     ----------
     files
-        The file system; None if it could not be pickled for this process.
+        The file system; None in a process to which it could not be sent, because it cannot be pickled.
     name
-        The name of its class.
+        The name of the file system's class.
     token
-        Its identity in all processes.
+        A string that identifies the file system in all processes; empty for a new one.
     """
 
     __slots__ = ("_files", "_process", "name", "token")
@@ -116,12 +117,12 @@ class UserFileSystem:
         self.name, self.token = name or type(files).__name__, token or uuid.uuid4().hex
 
     def in_this_process(self) -> Any:
-        """Return it, with the methods of fsspec.
+        """Return the file system as an object with the methods of fsspec.
 
         Raises
         ------
         StorageError
-            If it works only in another process.
+            If the file system could not be sent to this process, or does not work after a fork; or if it is pyarrow's and fsspec is not installed.
         """
         what = f"the {self.name} that config.storage_options has"
         if self._files is None:
@@ -134,11 +135,11 @@ class UserFileSystem:
 
     @property
     def can_be_sent(self) -> bool:
-        """Return whether other processes can have a copy."""
+        """Whether the file system can be pickled and sent to other processes."""
         return self._files is not None and _can_be_pickled(self._files)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # If it cannot be pickled, the error comes when it is used, which may be never.
+        # A file system that cannot be pickled is replaced by None. The error is raised only when the other process uses it.
         return UserFileSystem, (self._files if self.can_be_sent else None, self.name, self.token)
 
     def __repr__(self) -> str:
@@ -160,18 +161,21 @@ def _with_methods_of_fsspec(files: Any) -> Any:
         from fsspec.implementations.arrow import ArrowFSWrapper
     except ImportError:
         raise StorageError("file systems of pyarrow are read by way of fsspec: pip install 'sframe_spark[remote]'") from None
-    # fsspec's cache would identify it by its memory address, which may be reused.
+    # The instance cache of fsspec is skipped: it would identify the file system by its memory address, which may be reused.
     return ArrowFSWrapper(files, skip_instance_cache=True)
 
 
 def _is_file_system(value: Any) -> bool:
-    """Return whether a value is a file system, without importing anything: its own module is imported if it is one."""
+    """Return whether a value is a file system of fsspec or pyarrow.
+
+    Nothing is imported: if the value is one, the module of its class is imported already.
+    """
     kinds = (("fsspec.spec", "AbstractFileSystem"), ("pyarrow.fs", "FileSystem"))
     return any(module in sys.modules and isinstance(value, getattr(sys.modules[module], name)) for module, name in kinds)
 
 
 class StorageOptions(Mapping[str, Any]):
-    """Options of remote file systems by prefixes of URIs; their values are never displayed, since passwords are among them.
+    """Options of remote file systems by prefixes of URIs. The values are not shown by ``repr``, since some are passwords.
 
     Parameters
     ----------
@@ -182,7 +186,7 @@ class StorageOptions(Mapping[str, Any]):
     Raises
     ------
     ValueError
-        If they are of another form.
+        If a prefix is not a URI, or its options are neither a file system object nor a mapping of such values.
 
     Examples
     --------
@@ -199,17 +203,17 @@ class StorageOptions(Mapping[str, Any]):
         self._options = {_prefix(prefix): _checked_options(prefix, found) for prefix, found in (options or {}).items()}
 
     def of_place(self, uri: str) -> dict[str, Any]:
-        """Return the options of the longest prefix of a URI; none if there is none, or if it has a file system object."""
+        """Return the options of the longest prefix that matches a URI; an empty dict if none matches, or if it has a file system object."""
         found = self._longest(uri)
         return {} if found is None or isinstance(found, UserFileSystem) else dict(found)
 
     def file_system_for(self, uri: str) -> UserFileSystem | None:
-        """Return the user's file system object of the longest prefix of a URI, or None."""
+        """Return the file system object of the longest prefix that matches a URI; None if none matches, or if it has options."""
         found = self._longest(uri)
         return found if isinstance(found, UserFileSystem) else None
 
     def secrets(self) -> set[str]:
-        """Return all strings among the options that messages must not contain.
+        """Return all strings in the options that must not be shown in messages.
 
         Examples
         --------
@@ -236,13 +240,17 @@ class StorageOptions(Mapping[str, Any]):
 
 
 def secret_texts(options: Any) -> Iterator[str]:
-    """Yield all strings among options of a file system, at any depth, except those that say where something is."""
+    """Yield all strings in the options of a file system, at any depth, that must not be shown in messages.
+
+    These are strings of at least ``MIN_SECRET`` characters, except the options in ``NO_SECRETS``; of those, a user name and password in
+    a URL are yielded.
+    """
     if isinstance(options, Mapping):
         for name, item in options.items():
             if name not in NO_SECRETS:
                 yield from secret_texts(item)
             elif isinstance(item, str) and "@" in item:
-                # But it may begin with a name and a password.
+                # The URL may contain a user name and a password.
                 yield from secret_texts(item.partition("://")[2].rpartition("@")[0].split(":"))
     elif isinstance(options, (list, tuple)):
         for item in options:
@@ -278,21 +286,21 @@ _OVERRIDES: ContextVar[Mapping[str, Any]] = ContextVar("sframe_spark_config_over
 
 
 class Option(Generic[Value]):
-    """One option: a default, an environment variable and the check that every value passes.
+    """One option of the configuration: its default, its environment variable, and the converter that checks every value.
 
     Parameters
     ----------
     default
-        The value if nothing else is set.
+        The value if the option is neither assigned nor set in the environment.
     convert
-        Turns an assigned value, or the text of the environment variable, into the option's value; raises ``ValueError``
-        saying what is allowed.
+        Returns the option's value for an assigned value or the string of the environment variable. Raises ``ValueError`` with a message that
+        says which values are allowed.
     summary
-        What the option does, in one sentence.
+        The docstring of the option.
     variable
-        Name of the environment variable, if there is one.
+        The name of the environment variable; None if there is none.
     is_secret
-        Whether errors must not contain values.
+        Whether error messages must not contain values of the option.
     """
 
     def __init__(self, default: Value, convert: Callable[[Any], Value], summary: str, variable: str | None = None, is_secret: bool = False) -> None:
@@ -318,7 +326,15 @@ class Option(Generic[Value]):
         configuration.assign(self.name, self.checked(value, self.name))
 
     def checked(self, value: Any, origin: str) -> Value:
-        """Return the value in its proper form, or raise naming where it came from."""
+        """Return the converted value, or raise an error that begins with ``origin``, the name of the option or environment variable.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the value is not allowed.
+        StorageError
+            If the value is a location that cannot be used.
+        """
         try:
             return self.convert(value)
         except StorageError as error:
@@ -327,32 +343,32 @@ class Option(Generic[Value]):
             raise InvalidArgumentError(self._reason(origin, value, error)) from error
 
     def _reason(self, origin: str, value: Any, error: Exception) -> str:
-        """Return why a value is refused; secrets of addresses in the value are removed from the text and from the error."""
+        """Return the message of an error about a value. Passwords in URIs in the value are removed from the message and from ``error``."""
         secrets = secrets_in([value])
         hide_in_error(error, secrets)
         return hide(f"{origin} = {'...' if self.is_secret else brief(value)}: {error}", secrets)
 
     def from_environment(self) -> Value:
-        """Return what the environment variable says, or the default."""
+        """Return the converted value of the environment variable; the default if the variable is not set or empty."""
         text = os.environ.get(self.variable, "") if self.variable else ""
         return self.checked(text, self.variable or self.name) if text else self.default
 
 
-# The largest 32-bit int, with which Spark counts rows of a batch, and the largest 64-bit int.
+# The largest 32-bit integer, since Spark counts the rows of a batch in 32 bits, and the largest 64-bit integer.
 MAX_ROWS, MAX_BYTES = 2**31 - 1, 2**63 - 1
-# Added to messages about options in bytes.
+# A part of the messages about options that are numbers of bytes.
 BYTES = "of bytes, as 1 << 30, "
-# A job of more tasks takes longer to plan than to run.
+# Planning a Spark job with more tasks would take longer than running it.
 MAX_SEGMENTS = 100_000
 
-# Settings of the reference engine, and the options for them.
+# Settings of Turi Create that have an effect in this package, and the options that they set.
 _RUNTIME = {
     "TURI_CACHE_FILE_LOCATIONS": "temporary_directory",
     "TURI_FILEIO_MAXIMUM_CACHE_CAPACITY": "memory_budget",
     "TURI_SFRAME_DEFAULT_NUM_SEGMENTS": "default_segments",
     "TURI_SFRAME_READ_BATCH_SIZE": "batch_rows",
 }
-# Settings that only tune the reference: accepted, so that programs run, and without effect.
+# Settings that only tune the performance of Turi Create. They are accepted, so that programs run, but have no effect.
 _TUNING = frozenset(
     {
         "TURI_DEFAULT_NUM_PYLAMBDA_WORKERS",
@@ -510,7 +526,7 @@ class Configuration:
         self._lock = threading.Lock()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # A misspelled option would otherwise be accepted and do nothing.
+        # Raises if there is no such option; otherwise a misspelled one would be accepted and have no effect.
         if not name.startswith("_"):
             self._option(name)
         object.__setattr__(self, name, value)
@@ -518,12 +534,12 @@ class Configuration:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Raise an error that says what to use instead of members that the reference has."""
+            """Raise an error for a missing attribute; for attributes that Turi Create has, it says what to use instead."""
             hint = _HINTS.get(name)
             raise NoAttributeError(f"config has no {name!r}" + (f": {hint}" if hint else ""))
 
     def value_of(self, option: Option[Value]) -> Value:
-        """Return the value of an option that is in force here."""
+        """Return the value of an option in the current thread or task."""
         for values in (_OVERRIDES.get({}), self._assigned):
             if option.name in values:
                 value: Value = values[option.name]
@@ -531,18 +547,18 @@ class Configuration:
         return option.from_environment()
 
     def assign(self, name: str, value: Any) -> None:
-        """Set an option: inside a ``using`` block that mentions it until the block ends, otherwise for the process."""
+        """Set an option. Inside a ``using`` block that changes this option, the value is kept until the block ends, otherwise for the process."""
         overrides = _OVERRIDES.get({})
         if name in overrides:
             _OVERRIDES.set({**overrides, name: value})
         else:
             with self._lock:
-                # A new mapping, as readers take no lock: they see either the old one or the new one.
+                # The mapping is replaced instead of changed, since readers do not take the lock.
                 self._assigned = {**self._assigned, name: value}
 
     @contextlib.contextmanager
     def using(self, **options: Any) -> Iterator[Configuration]:
-        """Change options for the block, and for the current thread or asynchronous task only.
+        """Change options until the ``with`` block ends, only for the current thread or asynchronous task.
 
         Examples
         --------
@@ -558,11 +574,11 @@ class Configuration:
             _OVERRIDES.reset(token)
 
     def free_lock(self) -> None:
-        """In a forked process: replace the lock, whose holder may be a thread of the parent."""
+        """Replace the lock after a fork, since a thread of the parent process, which does not exist here, may have held it."""
         self._lock = threading.Lock()
 
     def reset(self) -> None:
-        """Forget every assignment, so that the environment and the defaults count again.
+        """Remove all assigned values, so that options have their values from the environment, or their defaults.
 
         Examples
         --------
@@ -574,7 +590,7 @@ class Configuration:
         self._assigned = {}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return every option with the value in force here.
+        """Return the value of every option in the current thread or task, by name.
 
         Examples
         --------
@@ -584,7 +600,7 @@ class Configuration:
         return {name: getattr(self, name) for name in self._options()}
 
     def get_runtime_config(self) -> dict[str, Any]:
-        """Return the settings of the reference engine that mean something here, by its names.
+        """Return the values of the options that Turi Create has, too, by Turi Create's names for them.
 
         Examples
         --------
@@ -594,21 +610,21 @@ class Configuration:
         return {setting: getattr(self, option) for setting, option in _RUNTIME.items()}
 
     def set_runtime_config(self, name: str, value: Any) -> None:
-        """Set an option by the name that the reference engine has for it.
+        """Set an option by Turi Create's name for it.
 
         Parameters
         ----------
         name
             ``TURI_CACHE_FILE_LOCATIONS`` (``temporary_directory``), ``TURI_FILEIO_MAXIMUM_CACHE_CAPACITY`` (``memory_budget``),
-            ``TURI_SFRAME_DEFAULT_NUM_SEGMENTS`` (``default_segments``) or ``TURI_SFRAME_READ_BATCH_SIZE`` (``batch_rows``). Others that
-            only make programs of the reference quicker, such as ``TURI_DEFAULT_NUM_PYLAMBDA_WORKERS``, change nothing: a warning says so.
+            ``TURI_SFRAME_DEFAULT_NUM_SEGMENTS`` (``default_segments``) or ``TURI_SFRAME_READ_BATCH_SIZE`` (``batch_rows``). Settings that
+            only tune the performance of Turi Create, such as ``TURI_DEFAULT_NUM_PYLAMBDA_WORKERS``, have no effect, and cause a warning.
         value
-            Its value.
+            The new value of the option. A temporary directory must exist.
 
         Raises
         ------
         SettingError
-            If nothing here goes by that name, or the value is none of the option's; a RuntimeError, as in the reference, and a ValueError.
+            If there is no setting of that name, or the value is not allowed. It is both a RuntimeError, as in Turi Create, and a ValueError.
 
         Examples
         --------
@@ -647,7 +663,7 @@ class Configuration:
 
 
 config = Configuration()
-# Programs written for the reference import these from its module of the same name.
+# Programs for Turi Create import these two functions from its module ``config``.
 get_runtime_config, set_runtime_config = config.get_runtime_config, config.set_runtime_config
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=config.free_lock)

@@ -1,4 +1,4 @@
-"""Locations of data that users name: a path or a ``file:`` URI, and for saved frames also the URI of a remote file system."""
+"""Checks and normalises the locations of data that users give: paths, ``file:`` URIs and, for saved frames, URIs of remote file systems."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from sframe_spark.errors import StorageError
 from sframe_spark.message_text import is_unicode, visible
 from sframe_spark.redaction import has_user, secrets_of, without_secrets
 
-# One letter is a Windows drive. One slash is enough: pathlib makes "s3:/bucket" of "s3://bucket".
-# fsspec has schemes with an underscore, and chains them: "simplecache::s3://bucket".
+# A scheme has at least two letters, since one letter is a Windows drive. One slash is enough, since pathlib turns "s3://bucket" into "s3:/bucket".
+# Schemes of fsspec may have underscores, and may be chained, as in "simplecache::s3://bucket".
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+._-]+):(?:/|:[^/]*:/)")
-# Probably meant for a URI: as a path it would be a directory in the working directory.
+# The beginning of a location that is probably a mistyped URI. As a path, it would be below the working directory.
 _NEARLY_URI = re.compile(r"(s3[an]?|gc?s|abfss?|wasbs?|hdfs|viewfs|jdbc|https?|ftp)\s*:", re.IGNORECASE)
 _FILE_URI = re.compile(r"file:", re.IGNORECASE)
 _NOT_AN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-# Databricks also mounts its file system.
+# Schemes whose file system is mounted, with the directory: Databricks mounts dbfs.
 _MOUNTED = {"dbfs": "/dbfs"}
-# Names that Hadoop and other libraries have for the same file systems.
+# Schemes that Hadoop and other libraries use for the same file systems, and the scheme that this package uses.
 _ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss"}
-# File systems in which no file can be written, or no two files at once.
+# Schemes of file systems to which frames cannot be saved.
 _READ_ONLY = ("http", "https", "data", "git", "github")
+# Schemes whose URIs may have no host, as in "hdfs:///data".
 _WITHOUT_HOST = ("hdfs", "viewfs")
-# URIs of these begin with the name of a bucket or container.
+# Schemes whose URIs begin with the name of a bucket or container.
 BUCKETS = ("s3", "gs", "abfss", "az", "oss", "r2", "b2")
-# Advice about passwords in an address.
+# Part of the messages about URIs that contain a password.
 INSTEAD_OF_PASSWORDS = (
     "give passwords as config.storage_options['scheme://...'] = {...}, or leave them to the environment, and write the address without them"
 )
-# File systems interpret these as patterns, versions, and paths inside a file.
+# Characters that remote file systems interpret as patterns, versions, or paths inside a file.
 _NOT_IN_NAMES = re.compile(r"[?#*\[\]{}\\\x00-\x1f]|::")
 
 
@@ -47,7 +48,7 @@ def normalised(location: str | os.PathLike[str]) -> str:
     Raises
     ------
     StorageError
-        If it is on an object store or another remote file system, or no file can have the name.
+        If the location is on an object store or another remote file system, contains a password, or is not a valid path.
 
     Examples
     --------
@@ -59,7 +60,7 @@ def normalised(location: str | os.PathLike[str]) -> str:
     sframe_spark.errors.StorageError: s3://bucket/frame is not on a local or mounted disk, and on s3: this cannot be read or written yet: name a path
     """
     text = os.fsdecode(os.fspath(location))
-    # Blanks before a URI, as in configuration files, do not make it a path.
+    # A URI may have blanks or a byte order mark before it, as in configuration files.
     uri = text.lstrip().removeprefix("\ufeff").lstrip()
     if _FILE_URI.match(uri):
         path = _path_of_file_uri(uri)
@@ -79,10 +80,10 @@ def normalised(location: str | os.PathLike[str]) -> str:
         raise StorageError(
             f"{visible(text)} is below the working directory, which was deleted: name an absolute path, or os.chdir() elsewhere"
         ) from None
-    # The working directory may contain invalid characters, too.
+    # The path of the working directory may contain invalid characters, too.
     _check_characters(absolute)
     _check_no_metadata_directory(absolute)
-    # POSIX keeps two leading slashes; nothing here gives them a meaning.
+    # abspath keeps two leading slashes, as POSIX requires; they are the same as one here.
     return "/" + absolute.lstrip("/") if absolute.startswith("//") else absolute
 
 
@@ -106,12 +107,12 @@ def location_of(location: str | os.PathLike[str]) -> str:
     Parameters
     ----------
     location
-        As of :func:`normalised`, or a URI of a file system that fsspec knows.
+        A location that :func:`normalised` accepts, or a URI of a file system that fsspec knows.
 
     Raises
     ------
     StorageError
-        If nothing can be saved there, or the URI holds a password.
+        If frames cannot be saved at the location, or the URI contains a password.
 
     Examples
     --------
@@ -130,7 +131,7 @@ def location_of(location: str | os.PathLike[str]) -> str:
 
 
 def with_canonical_scheme(uri: str) -> str:
-    """Return a URI with the scheme by which its file system goes here.
+    """Return a URI with its scheme in lower case, or replaced by the one that this package uses for the same file system.
 
     Examples
     --------
@@ -142,7 +143,9 @@ def with_canonical_scheme(uri: str) -> str:
 
 
 def with_two_slashes(uri: str) -> str:
-    """Return a URI with the two slashes that ``pathlib`` shortens to one; Hadoop writes one if there is no host.
+    """Return a URI with two slashes after its scheme, where ``pathlib`` has left only one.
+
+    Where Hadoop's schemes have one slash, the URI has no host, and gets three.
 
     Examples
     --------
@@ -174,18 +177,18 @@ def _canonical(scheme: str, rest: str, quoted: str) -> str:
 
 
 def require_named_bucket(uri: str) -> None:
-    """Raise if a URI names no bucket although its scheme needs one.
+    """Raise if a URI has no bucket although its scheme needs one.
 
     Raises
     ------
     StorageError
-        If it names none.
+        If the URI has no bucket, or has a password instead of one.
     """
-    # The last address of a chain says where the files are.
+    # In a chained URI, the last part is the location of the files.
     scheme, _, rest = with_canonical_scheme(uri.rpartition("::")[2]).partition("://")
     if scheme in BUCKETS and ":" in rest.partition("@")[0] and "@" in rest.partition("/")[0]:
         raise StorageError(f"{visible(without_secrets(uri))} holds a password, with which no bucket is found: {INSTEAD_OF_PASSWORDS}")
-    # Azure writes a container before its account.
+    # URIs of Azure have the container before the account: container@account.
     bucket = rest.partition("/")[0].partition("@")[0]
     if scheme in BUCKETS and not bucket.strip(" ."):
         raise StorageError(f"{visible(without_secrets(uri))} names no bucket: write {scheme}://bucket/name")
@@ -203,7 +206,7 @@ def is_remote_location(place: str) -> bool:
 
 
 def is_private(place: str) -> bool:
-    """Return whether a location is in the memory of this process, where no other process finds it.
+    """Return whether a location is in the memory of this process, where other processes cannot read it.
 
     Examples
     --------
@@ -214,7 +217,7 @@ def is_private(place: str) -> bool:
 
 
 def _mounted(uri: str) -> str | None:
-    """Return the path of a URI whose file system is always mounted."""
+    """Return the local path of a URI whose file system is mounted; None for other URIs and for paths."""
     scheme, mark, rest = uri.partition(":/")
     root = _MOUNTED.get(scheme.lower()) if mark else None
     return None if root is None else f"{root}/{rest.lstrip('/')}"
@@ -247,7 +250,7 @@ def _check_is_meant(path: str, text: str) -> None:
 
 
 def _require_no_user(path: str, inside: str, text: str) -> None:
-    """Refuse a location that does not exist and contains a password, as addresses do, in ``inside``."""
+    """Raise if no file exists at a path, and ``inside`` contains a user name or a password, as URIs do."""
     if (has_user(inside) or secrets_of(inside)) and not os.path.lexists(path):
         raise StorageError(
             f"{visible(without_secrets(text))} holds a password, as addresses do, and is neither a URI nor a path that is there: "
@@ -256,7 +259,7 @@ def _require_no_user(path: str, inside: str, text: str) -> None:
 
 
 def _check_no_metadata_directory(path: str) -> None:
-    # Spark takes it for the log of a streaming query and silently reads no file below it.
+    # Spark treats this directory as the log of a streaming query, and silently reads no files below it.
     if "_spark_metadata" in path.split(os.sep):
         raise StorageError(f"{path} is in a directory named _spark_metadata, below which Spark reads nothing: choose another name")
 
@@ -274,5 +277,5 @@ def _check_characters(path: str) -> None:
 
 
 def _in_utf_8(encoding: str) -> str:
-    """Return advice for processes whose file names are not encoded in UTF-8."""
+    """Return the end of a message for processes whose file names are not encoded in UTF-8; empty for UTF-8."""
     return "" if encoding == "utf-8" else f", whose locale encodes names of files in {encoding}: start Python with PYTHONUTF8=1"

@@ -69,7 +69,7 @@ class ColumnType:
 
     @property
     def of_values(self) -> ColumnType:
-        """The type of results computed from such values, which are no truth values."""
+        """The type of results that are computed from values of this type: the type itself, but ``INT`` for results of comparisons."""
         return INT if self.is_logical else self
 
     @property
@@ -84,17 +84,17 @@ class ColumnType:
 
     @property
     def is_encoded(self) -> bool:
-        """Whether values are stored as tagged JSON."""
+        """Whether values are lists or dicts that are stored as tagged JSON strings."""
         return self.kind in (LIST_KIND, DICT_KIND) and pa.types.is_string(self.physical)
 
     @property
     def is_list_or_dict(self) -> bool:
-        """Whether the kind is list or dict, whose items may be of several types each."""
+        """Whether the kind is list or dict."""
         return self.kind in (LIST_KIND, DICT_KIND)
 
     @property
     def is_zoned(self) -> bool:
-        """Whether these are datetimes with an offset from UTC."""
+        """Whether values are datetimes that are stored with an offset from UTC, which may be null."""
         return self.kind == DATETIME_KIND and pa.types.is_struct(self.physical)
 
     def __str__(self) -> str:
@@ -163,7 +163,7 @@ TYPES_BY_NAME: dict[str, ColumnType] = {
 
 
 def common_encoding(left: ColumnType, right: ColumnType) -> ColumnType:
-    """Return the physical type that holds values of two columns of one kind without loss.
+    """Return the column type that holds the values of two columns of the same kind without loss.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def common_encoding(left: ColumnType, right: ColumnType) -> ColumnType:
 
 
 def of_any_offset(column_type: ColumnType) -> ColumnType:
-    """Return the type, for datetimes the one that holds values with and without an offset.
+    """Return ``ZONED_DATETIME``, which holds datetimes with and without an offset, for a datetime type; other types unchanged.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def of_any_offset(column_type: ColumnType) -> ColumnType:
 
 
 def type_of_class(python_class: Any) -> ColumnType:
-    """Return the standard column type of a Python class (``bool`` counts as ``int``).
+    """Return the standard column type of a Python class; ``bool`` counts as ``int``, and ``tuple`` as ``list``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where programs written for the reference engine find the parts of its API by their modules.
+"""Modules with the names that Turi Create has for the parts of its API, so that its programs find the classes under the same names.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""Columns; see :class:`sframe_spark.SArray`."""
+"""The column class under Turi Create's module name; see :class:`sframe_spark.SArray`."""
 
 from sframe_spark.api.sarray import SArray
 

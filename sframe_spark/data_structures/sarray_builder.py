@@ -1,4 +1,4 @@
-"""Columns of values that are appended; see :class:`sframe_spark.SArrayBuilder`."""
+"""The class that builds columns by appending values, under Turi Create's module name; see :class:`sframe_spark.SArrayBuilder`."""
 
 from sframe_spark.api.builders import SArrayBuilder
 

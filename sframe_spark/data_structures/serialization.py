@@ -1,4 +1,4 @@
-"""Frames and columns in pickles."""
+"""The functions that let frames and columns be pickled, under Turi Create's module name."""
 
 from sframe_spark.api.io.pickling import enable_sframe_serialization, get_serialization_directory, restored
 

@@ -1,4 +1,4 @@
-"""Frames; see :class:`sframe_spark.SFrame`."""
+"""The frame class under Turi Create's module name; see :class:`sframe_spark.SFrame`."""
 
 from sframe_spark.api.sframe import SFrame
 

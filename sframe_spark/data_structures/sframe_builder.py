@@ -1,4 +1,4 @@
-"""Frames of rows that are appended; see :class:`sframe_spark.SFrameBuilder`."""
+"""The class that builds frames by appending rows, under Turi Create's module name; see :class:`sframe_spark.SFrameBuilder`."""
 
 from sframe_spark.api.builders import SFrameBuilder
 

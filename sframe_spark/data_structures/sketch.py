@@ -1,4 +1,4 @@
-"""What a column holds; see :class:`sframe_spark.Sketch`."""
+"""The class of column summaries under Turi Create's module name; see :class:`sframe_spark.Sketch`."""
 
 from sframe_spark.api.sarray.sketch import Sketch
 
