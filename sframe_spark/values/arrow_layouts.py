@@ -1,9 +1,9 @@
-"""Arrow arrays of any layout as arrays of the standard layouts, split where 32-bit offsets would overflow.
+"""Conversion of Arrow arrays of any layout to the standard layouts, in several arrays if 32-bit offsets would overflow.
 
-Arrow has several layouts for one value: strings with 32-bit or 64-bit offsets or as views, lists with offsets, with sizes or of a fixed size,
+Arrow has several layouts for the same values: strings with 32-bit or 64-bit offsets or as views, lists with offsets, with sizes or of a fixed size,
 dictionaries, run-end encodings, extensions. Arrow's own casts between them are not safe: some ignore the sizes of views, others let 32-bit offsets
-wrap around. So a column is first widened (every layout to the one with 64-bit offsets, which cannot overflow), then the bytes of its rows are
-added up, it is split where a part would have too many of them, and only then narrowed to 32-bit offsets.
+wrap around. So an array is first *widened*, to layouts with 64-bit offsets, which cannot overflow; then it is cut into parts that are small enough
+for 32-bit offsets; and then the parts are *narrowed* to 32-bit offsets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_BYTES = (1 << 31) - 1
 TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 UUID = "arrow.uuid"
-# Extensions whose values are those of their storage.
+# Extensions whose values are stored unchanged in the storage type.
 _TRANSPARENT = frozenset({"arrow.json", "arrow.bool8", "arrow.timestamp_with_offset"})
 _UUID_LENGTH = 36
 
@@ -80,21 +80,21 @@ def is_list(data_type: pa.DataType) -> bool:
 
 
 def standard_parts(values: pa.Array | pa.ChunkedArray, max_bytes: int | None = None) -> list[pa.Array]:
-    """Return the values in the standard layouts, as one array or as many as 32-bit offsets need; standard arrays are not copied.
+    """Return the values in the standard layouts, in one array, or in several if 32-bit offsets require it; standard arrays are not copied.
 
-    Missing lists and maps have no items in the result, which code that works on all items at once relies on; Arrow allows them to have some.
+    In the result, missing lists and maps have no items. (Arrow allows them to have some, but code that works on all items at once does not.)
 
     Parameters
     ----------
     values
         Valid Arrow data of any layout.
     max_bytes
-        Limit for the bytes of strings in a part, with each item of a list counted as one byte; by default what 32 bits address.
+        Limit for the bytes of strings in a part, where each item of a list counts as one byte; ``MAX_BYTES`` by default.
 
     Raises
     ------
     TooLargeError
-        If one value alone has more.
+        If a single value exceeds the limit.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def standard_parts(values: pa.Array | pa.ChunkedArray, max_bytes: int | None = N
 
 
 def _without_hidden(values: pa.Array) -> pa.Array:
-    """Return standard lists or maps without the items of missing ones."""
+    """Return lists or maps of a standard layout without the items that missing lists or maps may have; other arrays unchanged."""
     is_map = pa.types.is_map(values.type)
     if not values.null_count or not (is_map or pa.types.is_list(values.type)):
         return values
@@ -136,7 +136,7 @@ def _standard_field(field: pa.Field) -> pa.Field:
 
 
 def _cut(values: pa.Array, limit: int) -> Iterator[pa.Array]:
-    """Yield consecutive slices of a widened array that are within the limit of bytes."""
+    """Yield consecutive slices of a widened array, none of which exceeds the limit of bytes."""
     sizes = _sizes(values)
     if sizes is None or int(sizes.sum()) <= limit:
         yield values
@@ -153,7 +153,7 @@ def _cut(values: pa.Array, limit: int) -> Iterator[pa.Array]:
 
 
 def _sizes(values: pa.Array) -> np.ndarray | None:
-    """Return for each row of a widened array the bytes of its strings plus its number of items; None for types with neither."""
+    """Return for each row of a widened array the bytes of its strings plus its number of items, or None for types without strings and lists."""
     types = pa.types
     if types.is_large_string(values.type) or types.is_large_binary(values.type):
         return np.diff(_offsets(values))
@@ -209,13 +209,13 @@ def _widened(values: pa.Array) -> pa.Array:
 
 
 def _seconds(values: pa.Array) -> pa.Array:
-    """Return times of day and durations as floats: Python has no nanoseconds for them."""
+    """Return times of day and durations as floats, in seconds."""
     ticks = values.cast(pa.int32() if values.type.bit_width == 32 else pa.int64()).cast(pa.int64())
     return pc.divide(ticks.cast(pa.float64(), safe=False), float(TICKS_PER_SECOND[values.type.unit]))
 
 
 def _offsets(values: pa.Array) -> np.ndarray:
-    """Return the 64-bit offsets of the rows: where each starts, and where the last one ends."""
+    """Return the offsets of the rows as 64-bit ints: where each row starts, and where the last row ends."""
     if not len(values):
         return np.zeros(1, np.int64)
     types = pa.types
@@ -232,7 +232,7 @@ def _buffer(numbers: np.ndarray) -> pa.Buffer:
 
 
 def _content(buffer: pa.Buffer | None) -> pa.Buffer:
-    """Return the bytes of a buffer, which Arrow leaves out when it is empty."""
+    """Return the buffer, or an empty buffer instead of None: Arrow may leave out empty buffers."""
     return pa.py_buffer(b"") if buffer is None else buffer
 
 
@@ -242,7 +242,7 @@ def _missing(values: pa.Array) -> np.ndarray:
 
 
 def _validity(values: pa.Array) -> pa.Buffer | None:
-    """Return the validity bitmap of the rows, starting at bit 0; None when no row is missing."""
+    """Return the validity bitmap of the rows, starting at bit 0, or None if no row is missing."""
     return pa.py_buffer(np.packbits(~_missing(values), bitorder="little")) if values.null_count else None
 
 
@@ -251,12 +251,12 @@ def _array(data_type: pa.DataType, rows: int, buffers: list[pa.Buffer | None], c
 
 
 def _list(values: pa.Array, offsets: np.ndarray, items: pa.Array) -> pa.Array:
-    """Return lists of widened items with the validity of ``values``."""
+    """Return lists with 64-bit offsets and widened items; the rows that are missing in ``values`` are missing."""
     return _array(pa.large_list(items.type), len(values), [_validity(values), _buffer(offsets)], [items])
 
 
 def _fields(values: pa.Array) -> list[pa.Array]:
-    """Return the fields of a struct array, sliced as the array is; under missing structs they hold arbitrary values."""
+    """Return the fields of a struct array for its rows only; the values in rows whose struct is missing are arbitrary."""
     return [values.field(place) for place in range(values.type.num_fields)]
 
 
@@ -273,7 +273,7 @@ def _map_entries(values: pa.Array) -> pa.Array:
 
 
 def _of_list_view(values: pa.Array) -> pa.Array:
-    """Return list views, whose items may be in any order, overlap and leave gaps, as lists."""
+    """Convert list views to lists with 64-bit offsets; the items of views may be in any order, overlap and leave gaps."""
     dtype = np.int64 if pa.types.is_large_list_view(values.type) else np.int32
     if not len(values):
         return _list(values, np.zeros(1, np.int64), _widened(values.values.slice(0, 0)))
@@ -284,12 +284,12 @@ def _of_list_view(values: pa.Array) -> pa.Array:
 
 
 def _gathered(values: pa.Array, starts: np.ndarray, counts: np.ndarray, items: pa.Array) -> pa.Array:
-    """Return lists given by the start and the number of items of each row, copying items only when they are not adjacent."""
+    """Return lists from the start and the number of items of each row; items are copied only if those of consecutive rows are not adjacent."""
     ends = np.cumsum(counts)
     offsets = np.concatenate([[0], ends])
     filled = counts > 0
     if (starts[filled] == starts[filled][:1] + (ends - counts)[filled]).all():
-        # They lie one behind the other: nothing is copied.
+        # The items of all rows are adjacent and in order: nothing is copied.
         first = int(starts[filled][0]) if filled.any() else 0
         return _list(values, offsets, items.slice(first, int(offsets[-1])))
     places = np.repeat(starts - (ends - counts), counts) + np.arange(offsets[-1])
@@ -297,7 +297,7 @@ def _gathered(values: pa.Array, starts: np.ndarray, counts: np.ndarray, items: p
 
 
 def _of_fixed_size(values: pa.Array, data_type: pa.DataType | None, width: int, content: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Return fixed-size lists or bytes with offsets; missing rows occupy space in the source."""
+    """Convert fixed-size lists or binary values to layouts with 64-bit offsets; in the fixed-size layouts missing rows occupy space."""
     offsets = np.arange(values.offset, values.offset + len(values) + 1, dtype=np.int64) * width
     if data_type is not None:
         return _array(data_type, len(values), [_validity(values), _buffer(offsets), content(values)])
@@ -306,14 +306,14 @@ def _of_fixed_size(values: pa.Array, data_type: pa.DataType | None, width: int, 
 
 
 def _decoded_runs(values: pa.Array) -> pa.Array:
-    """Return run-end encoded values one by one."""
+    """Return run-end encoded values as a widened array with one value per row."""
     ends = np.asarray(values.run_ends.to_numpy(zero_copy_only=False), np.int64)
     runs = np.searchsorted(ends, np.arange(values.offset, values.offset + len(values)), "right")
     return _widened(values.values).take(pa.array(runs))
 
 
 def _texts_of_uuids(values: pa.Array) -> pa.Array:
-    """Return UUIDs as strings in the common form, eight digits, a dash and so on."""
+    """Return UUIDs as strings in the common form, such as ``123e4567-e89b-12d3-a456-426614174000``."""
     rows = len(values)
     content = np.frombuffer(_content(values.buffers()[1]), np.uint8)[values.offset * 16 : (values.offset + rows) * 16].reshape(rows, 16)
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)[np.stack([content >> 4, content & 15], axis=-1).reshape(rows, 32)]
@@ -327,7 +327,7 @@ def _texts_of_uuids(values: pa.Array) -> pa.Array:
 
 
 def _narrowed(values: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Return a widened array in the standard layout of a type."""
+    """Convert a widened array to a standard type with the same values."""
     types = pa.types
     if types.is_large_string(values.type) or types.is_large_binary(values.type):
         offsets = _offsets(values)
@@ -362,7 +362,7 @@ def in_one_array(arrays: Sequence[pa.Array]) -> pa.Array:
     Raises
     ------
     TooLargeError
-        If the strings or lists are more than one array holds.
+        If there are more bytes of strings, or items of lists, than one array can hold.
     """
     if len(arrays) == 1:
         return arrays[0]
@@ -377,7 +377,7 @@ def in_one_array(arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def parts_of(values: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
-    """Return the arrays of a column, at least one.
+    """Return the arrays of a column, of which there is at least one.
 
     Examples
     --------
@@ -390,14 +390,14 @@ def parts_of(values: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
 
 
 def maps_of_dicts(cells: Sequence[Any], data_type: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Return dicts, or None, as an array of maps, or as several when one is too small; Arrow's own builder aborts the process there.
+    """Convert dicts and None to an array of maps, or to several if one array is too small (Arrow's own builder then aborts the process).
 
     Raises
     ------
     pyarrow.ArrowException, OverflowError, TypeError
-        If a key or an item is not of its type.
+        If a key is missing, or a key or an item does not fit its type.
     TooLargeError
-        If one dict alone has more than an array holds.
+        If a single dict has more than an array can hold.
 
     Examples
     --------
@@ -424,14 +424,14 @@ def maps_of_dicts(cells: Sequence[Any], data_type: pa.DataType) -> pa.Array | pa
     return pa.Array.from_buffers(data_type, len(cells), [validity, pa.py_buffer(offsets)], children=[entries])
 
 
-# Tables as Arrow IPC streams that hold only their own rows, not the longer buffers that they may be slices of.
+# Tables as Arrow IPC streams. A stream holds only the rows of a table, even if the table is a slice of longer buffers.
 
 # Compression that costs hardly any time.
 QUICK = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 def stream_of(tables: Iterable[pa.Table | pa.RecordBatch], options: pa.ipc.IpcWriteOptions | None = None) -> pa.Buffer:
-    """Return tables of one schema, at least one, as a stream; they are pulled from the iterable one at a time.
+    """Write tables of one schema, of which there must be at least one, to an Arrow IPC stream; they are taken from the iterable one at a time.
 
     Examples
     --------
@@ -448,5 +448,5 @@ def stream_of(tables: Iterable[pa.Table | pa.RecordBatch], options: pa.ipc.IpcWr
 
 
 def table_of(stream: bytes | pa.Buffer) -> pa.Table:
-    """Return the rows of a stream; a stream from outside this program has to be validated by the caller."""
+    """Read the rows of an Arrow IPC stream; the caller has to validate the rows if the stream comes from outside this program."""
     return pa.ipc.open_stream(stream).read_all()

@@ -1,7 +1,7 @@
-"""Casts between kinds: the meaning of ``SArray.astype``.
+"""Casts of columns to another kind, as ``SArray.astype`` does.
 
-Two habits of the reference are kept because programs rely on them: NaN becomes missing in every cast of a float column,
-and floats become text with six significant digits. One is not: text is read as a float with all its digits.
+Two habits of the reference implementation are kept because programs rely on them: NaN becomes missing in every cast of a float column, and floats
+become strings with six significant digits. One habit is not kept: here strings are parsed to floats with all their digits.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from sframe_spark.values.nested.text_writer import DISPLAY, written
 from sframe_spark.values.tagged_json import display_text
 from sframe_spark.values.value_model import SMALLEST_INT
 
-# Numbers that Arrow reads as the general rules do: the only sign is a minus, and any digits are in range.
+# Strings for which Arrow and our own parsers agree: the only sign is a minus, and the number is in range whatever its digits are.
 PLAIN_INT = r"^-?[0-9]{1,18}$"
 PLAIN_DECIMAL = r"^-?[0-9]{1,18}(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?$"
 
@@ -65,7 +65,7 @@ _OTHER_WAYS = {
 
 
 def cast_type(source: ColumnType, target: ColumnType) -> ColumnType:
-    """Find the type that a cast yields: of the target's kind, in the encoding that costs least.
+    """Return the type that a cast yields: it has the kind of the target, and the encoding that is cheapest to produce from the source.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def cast_type(source: ColumnType, target: ColumnType) -> ColumnType:
 
 
 def cast_array(values: pa.Array, source: ColumnType, target: ColumnType, undefined_on_failure: bool = False) -> pa.Array:
-    """Cast every value to the kind of ``target``, in exactly its physical type.
+    """Cast every value to the kind of ``target``; the array has exactly the physical type of ``target``.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def _failure(values: pa.Array, converted: pa.Array, source: ColumnType, target: 
 
 
 def _per_value(convert: Callable[[Any], Any], target: ColumnType) -> Callable[[pa.Array, ColumnType], pa.Array]:
-    """Cast value by value; what cannot be converted comes out missing."""
+    """Return a cast that converts one value at a time; ``convert`` returns None for values that cannot be cast."""
 
     def cast(values: pa.Array, source: ColumnType) -> pa.Array:
         cells = [None if value is None else convert(value) for value in decode(values, source)]
@@ -129,7 +129,7 @@ def _per_value(convert: Callable[[Any], Any], target: ColumnType) -> Callable[[p
 
 
 def _float_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
-    """Cut fractions off; what has no 64 bits becomes the smallest int."""
+    """Truncate floats to ints; floats that do not fit in 64 bits become the smallest int."""
     numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
     fits = (numbers >= SMALLEST_INT) & (numbers < -float(SMALLEST_INT))
     integers = np.where(fits, numbers, 0.0).astype(np.int64)
@@ -155,7 +155,7 @@ def _float_to_datetime(values: pa.Array, source: ColumnType) -> pa.Array:
 
 
 def seconds_to_microseconds(values: pa.Array) -> pa.Array:
-    """Convert float seconds to microseconds; the fraction above the whole second below is truncated.
+    """Convert float seconds to int microseconds: the whole second is rounded down, and the rest above it is truncated.
 
     Examples
     --------
@@ -168,13 +168,13 @@ def seconds_to_microseconds(values: pa.Array) -> pa.Array:
 
 
 def microseconds_of(values: pa.Array | pa.Scalar, column_type: ColumnType) -> pa.Array | pa.Scalar:
-    """Return datetimes as microseconds since 1970 in UTC (a value without offset counts as UTC)."""
+    """Return datetimes as microseconds since 1970 in UTC; a datetime without an offset counts as UTC."""
     instants = pc.struct_field(values, "instant") if column_type.is_zoned else values
     return instants.cast(pa.int64())
 
 
 def wall_microseconds(microseconds: pa.Array, datetimes: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return microseconds as the wall clock counts them, at the offsets of ``datetimes``."""
+    """Convert microseconds in UTC to local time at the offsets of ``datetimes``; without offsets they are unchanged."""
     if not column_type.is_zoned:
         return microseconds
     offsets = pc.fill_null(pc.struct_field(datetimes, "offset"), 0).cast(pa.int64())
@@ -182,7 +182,7 @@ def wall_microseconds(microseconds: pa.Array, datetimes: pa.Array, column_type: 
 
 
 def _datetime_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
-    """Format the wall clock time, vectorised; if one is outside Python's years, go value by value, which raises the right error."""
+    """Format local times all at once; if one is outside the years 1 to 9999, one value at a time, which raises the right error."""
     wall = wall_microseconds(microseconds_of(values, source), values, source)
     limits = pc.min_max(wall)
     if limits["min"].is_valid and (limits["min"].as_py() < FIRST_MICROSECOND or limits["max"].as_py() > LAST_MICROSECOND):
@@ -197,7 +197,7 @@ def _datetime_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
 
 
 def _plain_or_parsed(values: pa.Array, plain: str, target: pa.DataType, parse: Callable[[str], Any]) -> pa.Array:
-    """Cast the strings that match a pattern with Arrow, and parse the others one by one."""
+    """Cast the strings that match the pattern ``plain`` with Arrow, and parse the other strings one by one."""
     known = pc.match_substring_regex(values, plain)
     if pc.all(known).as_py() is not False:
         return values.cast(target)
@@ -211,7 +211,7 @@ def _items_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
 
 
 def _str_to_stored(parse: Callable[[str], Any], target: ColumnType) -> Callable[[pa.Array, ColumnType], pa.Array]:
-    """Return a cast to lists or dicts that reads the common spellings vectorised and the others one by one."""
+    """Return a cast to lists or dicts that parses strings of the common forms all at once and other strings one by one."""
 
     def cast(values: pa.Array, source: ColumnType) -> pa.Array:
         return _with_rest(values, *read_stored(values, target.kind), _per_value(parse, target))
@@ -220,7 +220,7 @@ def _str_to_stored(parse: Callable[[str], Any], target: ColumnType) -> Callable[
 
 
 def _with_rest(values: pa.Array, converted: pa.Array, known: pa.Array, cast: Callable[[pa.Array, ColumnType], pa.Array]) -> pa.Array:
-    """Return ``converted`` where ``known``, and the result of the cast for the other strings."""
+    """Return ``converted`` in rows where ``known`` is true, and the result of ``cast`` for the other strings."""
     unknown = pc.and_not(values.is_valid(), known)
     if not pc.any(unknown).as_py():
         return converted
@@ -233,7 +233,7 @@ def _with_rest(values: pa.Array, converted: pa.Array, known: pa.Array, cast: Cal
 
 
 def _list_to_array(values: pa.Array, source: ColumnType) -> pa.Array:
-    """Convert lists of numbers vectorised, others cell by cell."""
+    """Convert lists of numbers to arrays all at once, and lists of other values one by one."""
     items = flat_items(values, LIST_KIND) if source.is_encoded else None
     native = values if not source.is_encoded else None if items is None or (found := items.natively()) is None else found[0]
     flat = None if native is None or pa.types.is_string(native.type.value_type) else items_of(native)
@@ -247,7 +247,7 @@ def _list_cell_to_array(value: list[Any]) -> Any:
     try:
         return list_to_array(value)
     except SchemaError:
-        return None  # a failed cast is a missing value; the caller counts them
+        return None  # a failed cast is a missing value; the caller compares the numbers of missing values
 
 
 _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
@@ -258,7 +258,7 @@ _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
     (FLOAT_KIND, STR_KIND): lambda values, _: display_floats(values),
     (FLOAT_KIND, DATETIME_KIND): _float_to_datetime,
     (STR_KIND, INT_KIND): lambda values, _: _plain_or_parsed(values, PLAIN_INT, pa.int64(), parse_int),
-    # Arrow rounds any number of digits as Python does.
+    # Arrow rounds decimals of any number of digits as Python does.
     (STR_KIND, FLOAT_KIND): lambda values, _: _plain_or_parsed(values, PLAIN_DECIMAL, pa.float64(), parse_float),
     (STR_KIND, ARRAY_KIND): lambda values, _: _with_rest(values, *read_arrays(values), _per_value(parse_array, ARRAY)),
     (STR_KIND, LIST_KIND): _str_to_stored(parse_list, ENCODED_LIST),

@@ -1,4 +1,4 @@
-"""Convert one value to another kind: the rules behind both construction with a dtype and ``astype``."""
+"""Conversion of single values to another kind: for construction with a dtype, and from strings for ``astype``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def construct_value(value: Any, kind: str) -> Any:
     Raises
     ------
     SchemaError
-        If there is no such conversion; text in particular is never parsed here.
+        If there is no conversion between the kinds. In particular, strings are never parsed.
 
     Examples
     --------
@@ -70,7 +70,8 @@ def float_to_int(value: float) -> int | None:
     Raises
     ------
     SchemaError
-        If the result needs more than 64 bits. (Casts of whole float columns yield the smallest int instead, as the reference does everywhere.)
+        If the result needs more than 64 bits. A cast of a float column yields the smallest int instead, as the
+        reference implementation always does.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def float_to_int(value: float) -> int | None:
 
 
 def seconds_to_datetime(seconds: float) -> datetime.datetime:
-    """Return the datetime that many seconds after 1970; the fraction is truncated to microseconds.
+    """Return the datetime a number of seconds after the start of 1970, rounded down to microseconds.
 
     Raises
     ------
@@ -102,17 +103,17 @@ def seconds_to_datetime(seconds: float) -> datetime.datetime:
 
 
 def timestamp(value: datetime.datetime) -> float:
-    """Seconds from 1970 in UTC."""
+    """Return the seconds of a datetime since 1970; without an offset it counts as UTC."""
     return to_microseconds(value)[0] / SECOND
 
 
 def list_to_array(values: list[Any]) -> array.array:
-    """Return a list of numbers and datetimes as an array; missing elements become NaN.
+    """Convert a list of numbers and datetimes to an array; datetimes become seconds since 1970, missing elements NaN.
 
     Raises
     ------
     SchemaError
-        If an element is neither.
+        If an element is neither a number nor a datetime.
     """
     return plain_array([timestamp(item) if isinstance(item, datetime.datetime) else item for item in values])
 
@@ -124,19 +125,19 @@ def _integer(value: Any) -> int | None:
     if not isinstance(number, float):
         return number
     if family_of(type(value)) == INT_KIND:
-        # A float already, of fewer digits.
+        # The int had more than 64 bits, so that it has become a float.
         raise SchemaError(f"{brief(value)} (int) is no int of 64 bits: ask for floats, or for texts to keep all digits")
     return float_to_int(number)
 
 
 def _number_text(value: Any) -> str:
-    """Return a number as a column of numbers displays it, but with all its digits when such a column would round it."""
+    """Format a number as a column of numbers does, but with all its digits if a column of numbers would round it."""
     number, is_rounded = _number_and_rounding(value)
     return str(value) if is_rounded else display_text(number)
 
 
 def _number_and_rounding(value: Any) -> tuple[int | float, bool]:
-    """Return the plain number, and whether it has fewer digits than the value."""
+    """Return the plain number of a value, and whether it was rounded."""
     if not may_be_rounded(value):
         return plain_number(value), False
     rounded = RoundedNumbers()
@@ -149,7 +150,7 @@ def _sequence_text(value: Any) -> str:
 
 
 def _when_known(convert: Callable[[datetime.datetime], Any]) -> Callable[[Any], Any]:
-    """Wrap a conversion of datetimes for values that may turn out to be "not a time"."""
+    """Return a function that converts values to datetimes and then as given; "not a time" of numpy and pandas becomes None."""
 
     def converted(value: Any) -> Any:
         time = to_datetime(value)
@@ -194,14 +195,14 @@ _HEX_FLOAT = re.compile(r"[+-]?0x[0-9a-f]+(\.[0-9a-f]*)?(p[+-]?[0-9]+)?\Z", re.I
 _ARRAY = re.compile(r"\s*\[([^\]]*)\]")
 _ARRAY_SEPARATOR = re.compile(r"\s*[,;\s]\s*")
 _UNICODE = re.compile(r"u(?:(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|(?!d[89a-f])([0-9a-f]{4}))", re.IGNORECASE)
-# Characters that a backslash turns into another one.
+# Characters that stand for another character after a backslash.
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b"}
-# Characters before which the backslash is dropped; before any other character it stays, as in a Windows path.
+# Characters before which a backslash is dropped; before other characters it is kept, as in a Windows path.
 ESCAPED = "\"'/\\"
 
 
 def parse_int(text: str) -> int | None:
-    """Read an integer of 64 bits; None if the text is anything else (leading white space is fine).
+    """Parse a 64-bit integer, after optional white space; return None if the string is anything else.
 
     Examples
     --------
@@ -211,7 +212,7 @@ def parse_int(text: str) -> int | None:
     text = text.lstrip(_SPACE)
     if not _INTEGER.match(text):
         return None
-    # Python takes no text of thousands of digits for a number.
+    # Python does not convert strings of thousands of digits to ints.
     digits = text.lstrip("+-").lstrip("0") or "0"
     if len(digits) > _MAX_DIGITS:
         return None
@@ -220,7 +221,7 @@ def parse_int(text: str) -> int | None:
 
 
 def parse_float(text: str) -> float | None:
-    """Read a float, decimal or hexadecimal; None if the text is anything else or beyond the range of floats.
+    """Parse a decimal or hexadecimal float, after optional white space; return None if the string is anything else or too large for a float.
 
     Examples
     --------
@@ -240,9 +241,9 @@ def parse_float(text: str) -> float | None:
 
 
 def parse_array(text: str, whole: bool = False) -> array.array | None:
-    """Read an array of numbers, separated by white space, comma or semicolon; None if the text is anything else.
+    """Parse an array of numbers, which are separated by white space, comma or semicolon; return None if the string is anything else.
 
-    ``whole``: text after the closing bracket makes it something else, too.
+    Characters after the closing bracket are ignored; with ``whole``, the result is None if there are any except white space.
 
     Examples
     --------
@@ -263,7 +264,7 @@ def parse_array(text: str, whole: bool = False) -> array.array | None:
 
 
 def parse_list(text: str, whole: bool = False) -> list[Any] | None:
-    """Read a list; None if the text is anything else (``whole``: see :func:`parse_array`).
+    """Parse a list; return None if the string is anything else. For ``whole`` see :func:`parse_array`.
 
     Examples
     --------
@@ -274,7 +275,7 @@ def parse_list(text: str, whole: bool = False) -> list[Any] | None:
 
 
 def parse_dict(text: str, whole: bool = False) -> dict[Any, Any] | None:
-    """Read a dict; None if the text is anything else (``whole``: see :func:`parse_array`).
+    """Parse a dict; return None if the string is anything else. For ``whole`` see :func:`parse_array`.
 
     Examples
     --------
@@ -296,11 +297,11 @@ def _parse(text: str, opening: str, whole: bool) -> Any:
 
 
 class _MalformedError(Exception):
-    """The text does not match the grammar."""
+    """The string does not match the grammar of lists and dicts."""
 
 
 class _Reader:
-    """Recursive-descent parser of one text; more levels than a column holds do not match the grammar."""
+    """Recursive-descent parser of one string; lists and dicts nested deeper than a column holds do not match the grammar."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -308,19 +309,19 @@ class _Reader:
         self.level = 0
 
     def following(self) -> str:
-        """Skip white space and return the next character, empty at the end."""
+        """Skip white space and return the next character, or an empty string at the end."""
         while self.position < len(self.text) and self.text[self.position] in _SPACE:
             self.position += 1
         return self.text[self.position : self.position + 1]
 
     def take(self, expected: str) -> None:
-        """Consume the one character that must come next."""
+        """Skip white space and the expected character; raise if another character comes next."""
         if self.following() != expected:
             raise _MalformedError
         self.position += 1
 
     def read_list(self) -> list[Any]:
-        """Read from an opening to its closing bracket; nothing between two commas is a missing element."""
+        """Read a list from its opening to its closing bracket; if there is nothing between two commas, the element is missing."""
         self.take("[")
         items: list[Any] = []
         if self.following() == "]":
@@ -336,7 +337,7 @@ class _Reader:
                 raise _MalformedError
 
     def read_dict(self) -> dict[Any, Any]:
-        """Read from an opening to its closing brace; items are separated by commas or white space."""
+        """Read a dict from its opening to its closing brace; its items are separated by commas or white space."""
         self.take("{")
         items: dict[Any, Any] = {}
         while self.following() != "}":
@@ -353,7 +354,7 @@ class _Reader:
         return items
 
     def read_value(self, stops: str) -> Any:
-        """Read one value; without quotes or brackets it ends before any of the characters in ``stops``."""
+        """Read one value; a value without quotes or brackets ends before any of the characters in ``stops``."""
         first = self.following()
         if first and first in "[{":
             return self.read_inner(first)
@@ -365,7 +366,7 @@ class _Reader:
         return _bare_value(self.text[start : self.position].strip(_SPACE))
 
     def read_inner(self, opening: str) -> Any:
-        """Read a list or dict inside another."""
+        """Read a list or dict inside another list or dict."""
         self.level += 1
         if self.level >= MAX_LEVELS:
             raise _MalformedError
@@ -374,7 +375,7 @@ class _Reader:
         return value
 
     def read_quoted(self, quote: str) -> str:
-        """Read to the closing quote, with escapes."""
+        """Read a string from its opening to its closing quote, and replace escapes."""
         self.position += 1
         characters: list[str] = []
         while self.position < len(self.text):
@@ -388,7 +389,7 @@ class _Reader:
         raise _MalformedError
 
     def read_escaped(self) -> str:
-        """Read the character after a backslash, or ``uXXXX``; a lone surrogate stands for no character."""
+        """Read what follows a backslash, and return the character that it stands for; ``\\uXXXX`` with a lone surrogate is no escape."""
         numbered = _UNICODE.match(self.text, self.position)
         if numbered is not None:
             self.position = numbered.end()

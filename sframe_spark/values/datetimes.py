@@ -1,4 +1,4 @@
-"""Datetimes as microseconds since 1970 plus an offset in minutes east of UTC, and back; and their text in a format.
+"""Conversion between datetimes and microseconds since 1970 with an offset in minutes east of UTC, and formatting of datetimes.
 
 All arithmetic is on integers, never on floats or with the platform's time functions, so it works for every year from 1 to 9999 and does not
 depend on the machine's time zone.
@@ -23,12 +23,12 @@ from sframe_spark.errors import MAX_NAMES_LISTED, DateTimeRangeError, LostNanose
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 86_400 * SECOND
-# How many of each short numpy unit are in a microsecond.
+# How many of each short numpy unit make up a microsecond.
 _PER_MICROSECOND = {"us": 1, "ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12, "generic": 1}
 
 EPOCH = datetime.datetime(1970, 1, 1)
 _UTC_EPOCH = EPOCH.replace(tzinfo=datetime.UTC)
-# Monrovia was the last place with seconds in its offset, until January 1972.
+# Monrovia was the last time zone with seconds in its offset, until January 1972.
 _FIRST_YEAR_OF_WHOLE_MINUTES = 1973
 MICROSECOND = datetime.timedelta(microseconds=1)
 FIRST_MICROSECOND = (datetime.datetime.min - EPOCH) // MICROSECOND
@@ -36,9 +36,9 @@ LAST_MICROSECOND = (datetime.datetime.max - EPOCH) // MICROSECOND
 
 
 def to_datetime(value: Any) -> datetime.datetime | None:
-    """Return a plain datetime for any value that names a point in time (None for the numpy and pandas "not a time").
+    """Convert a datetime, date, ``numpy.datetime64`` or pandas timestamp to a plain datetime; "not a time" of numpy and pandas becomes None.
 
-    A ``numpy.datetime64`` counts as UTC, a date as its midnight.
+    A ``numpy.datetime64`` counts as UTC; a date becomes its midnight.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def to_datetime(value: Any) -> datetime.datetime | None:
 
 
 def numpy_microseconds(values: Any) -> Any:
-    """Convert numpy ``datetime64`` or ``timedelta64`` to microseconds; numpy's own cast lets 64 bits wrap around.
+    """Convert numpy ``datetime64`` or ``timedelta64`` values to microseconds; numpy's own cast would let 64 bits wrap around silently.
 
     Raises
     ------
     DateTimeRangeError
-        If 64 bits do not hold the microseconds of one.
+        If the microseconds of a value do not fit in 64 bits.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def numpy_microseconds(values: Any) -> Any:
 
 
 def floored(ticks: pa.Array, step: int) -> pa.Array:
-    """Divide ints by a step, rounding down; Arrow's own casts and divisions round towards zero, which is up before 1970.
+    """Divide ints by a step, rounding down. (Arrow's own casts and divisions round towards zero, which is up for times before 1970.)
 
     Examples
     --------
@@ -102,12 +102,12 @@ def floored(ticks: pa.Array, step: int) -> pa.Array:
 
 
 def arrow_microseconds(values: pa.Array) -> pa.Array:
-    """Return timestamps in microseconds, nanoseconds rounded down, in their zone; casts from other units are exact or refused.
+    """Return timestamps in microseconds, in their own zone; nanoseconds are rounded down.
 
     Raises
     ------
     pyarrow.ArrowInvalid
-        If 64 bits do not hold the microseconds of one.
+        If the microseconds of a value do not fit in 64 bits.
 
     Examples
     --------
@@ -138,9 +138,10 @@ def to_microseconds(value: datetime.datetime) -> tuple[int, int | None]:
 
 
 def _offset_of_zone(value: datetime.datetime, instant: int, known: datetime.timedelta) -> datetime.timedelta:
-    """Return the offset of a pytz zone at an instant with its seconds, which pytz (and pandas with it) rounds to minutes.
+    """Return the offset of a pytz zone at an instant, including seconds, as pytz (which pandas uses) rounds offsets to minutes.
 
-    A pytz zone passed to ``datetime(..., tzinfo=...)`` has the first offset that it ever had; such a value is taken at its word.
+    The known offset is returned if it is not the zone's offset at that time. So it is after ``datetime(..., tzinfo=...)`` with a pytz zone, which
+    then has the first offset in its history.
     """
     zone: Any = value.tzinfo
     if zone.zone is None:
@@ -155,7 +156,7 @@ def _offset_of_zone(value: datetime.datetime, instant: int, known: datetime.time
 
 
 def is_in_years_of_python(microseconds: int, offset: int | None = None) -> bool:
-    """Return whether the wall clock of a date-time lies in the years 1 to 9999.
+    """Return whether the local time of a datetime lies in the years 1 to 9999, which Python's ``datetime`` can represent.
 
     Examples
     --------
@@ -179,12 +180,12 @@ def timestamp_text(microseconds: int) -> str:
 
 @cache
 def fixed_zone(minutes: int) -> datetime.timezone:
-    """Return the time zone that many minutes east of UTC; cached, as frames hold few distinct offsets."""
+    """Return the time zone a number of minutes east of UTC; cached, as frames have few distinct offsets."""
     return datetime.timezone(datetime.timedelta(minutes=minutes))
 
 
 def from_microseconds(microseconds: int, offset: int | None = None) -> datetime.datetime:
-    """Return the datetime that :func:`to_microseconds` split.
+    """Return the datetime of microseconds since 1970 (in UTC if there is an offset) and an offset in minutes; inverse of :func:`to_microseconds`.
 
     Examples
     --------
@@ -198,7 +199,7 @@ def from_microseconds(microseconds: int, offset: int | None = None) -> datetime.
 
 
 def datetime_text(value: datetime.datetime) -> str:
-    """Format the wall clock time as compact ISO text, without an offset, with microseconds only if there are any.
+    """Format the local time of a datetime as a compact ISO string, without its offset, and with microseconds only if they are not zero.
 
     Examples
     --------
@@ -210,7 +211,7 @@ def datetime_text(value: datetime.datetime) -> str:
 
 
 def all_in_years_of_python(wall: pa.Array) -> bool:
-    """Return whether all datetimes are in the years 1 to 9999, for which Python has a ``datetime``.
+    """Return whether all timestamps (in microseconds) lie in the years 1 to 9999, which Python's ``datetime`` can represent.
 
     Examples
     --------
@@ -225,7 +226,7 @@ def all_in_years_of_python(wall: pa.Array) -> bool:
 
 
 def warn_of_nanoseconds(values: Any, name: str | None = None) -> None:
-    """Warn if datetimes of an Arrow or numpy array are not whole microseconds.
+    """Warn if datetimes of an Arrow or numpy array are not whole microseconds; ``name`` is the name of the column.
 
     Examples
     --------
@@ -239,7 +240,7 @@ def warn_of_nanoseconds(values: Any, name: str | None = None) -> None:
 
 
 def warn_of_lost_nanoseconds(lost: Mapping[Any, int | None]) -> None:
-    """Warn once of truncated datetimes: how many by column name, or None for an unknown number of them.
+    """Warn once of truncated datetimes, if there are any, given how many there are in each column; None if their number is unknown.
 
     Examples
     --------
@@ -275,7 +276,7 @@ def has_nanoseconds(data_type: pa.DataType) -> bool:
 
 
 def lost_nanoseconds(values: Any) -> int:
-    """Count the datetimes of an Arrow or numpy array, nested ones too, that are not whole microseconds.
+    """Count the datetimes of an Arrow or numpy array that are not whole microseconds, including datetimes inside lists, structs and maps.
 
     Examples
     --------
@@ -314,12 +315,12 @@ def _not_whole(ticks: np.ndarray) -> int:
     return int(np.count_nonzero(ticks % 1000))
 
 
-# Datetimes as text in a format: the directives of C's ``strftime``, plus fractions of seconds and offsets from UTC.
+# Formatting of datetimes with the directives of C's ``strftime``, and more directives for fractions of seconds and offsets from UTC.
 
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 ZONE = "ZP"
-# Directives that stand for several others.
+# Directives that are abbreviations of several directives.
 _SHORT_FOR = {"T": "%H:%M:%S", "X": "%H:%M:%S", "R": "%H:%M", "D": "%m/%d/%y", "x": "%m/%d/%y", "r": "%I:%M:%S %p", "c": "%a %b %e %H:%M:%S %Y"}
 _DIRECTIVE = re.compile(r"%(ZP|.)", re.DOTALL)
 
@@ -338,7 +339,7 @@ def directives(form: str) -> list[str]:
         position = match.end()
         name = match[1]
         found += directives(_SHORT_FOR[name]) if name in _SHORT_FOR else [match[0]]
-    # A % at the end stands for nothing.
+    # A % at the end is dropped.
     found.append(form[position:].removesuffix("%"))
     return [part for part in found if part]
 
@@ -374,7 +375,7 @@ def _microseconds(wall: pa.Array) -> pa.Array:
 
 
 def _fraction(wall: pa.Array) -> pa.Array:
-    """Return a dot and six digits, or nothing for whole seconds."""
+    """Return a dot and six digits of the microseconds, or an empty string for whole seconds."""
     parts = _microseconds(wall)
     digits = pc.binary_join_element_wise(".", pc.utf8_lpad(parts.cast(pa.string()), 6, "0"), "")
     return pc.if_else(pc.equal(parts, 0), "", digits)
@@ -424,7 +425,10 @@ _CHARACTERS = {"%%": "%", "%n": "\n", "%t": "\t"}
 
 
 def _offset_texts(name: str, offsets: pa.Array) -> pa.Array:
-    """Format UTC offsets as ``+0530``, ``+05:30`` or ``GMT+05:30`` (the last without ``:00``, and empty where there is no offset)."""
+    """Format UTC offsets for a directive: ``+0530``, ``+05:30``, ``GMT`` (or ``UTC`` if there is no offset) or ``GMT+05:30``.
+
+    The last form leaves out ``:00``, and is empty if there is no offset.
+    """
     known = offsets.fill_null(0).cast(pa.int64())
     sign, size = pc.if_else(pc.less(known, 0), "-", "+"), pc.abs(known)
     hours, minutes = (pc.utf8_lpad(part.cast(pa.string()), 2, "0") for part in (pc.divide(size, 60), _remainder(size, 60)))
@@ -439,7 +443,7 @@ def _offset_texts(name: str, offsets: pa.Array) -> pa.Array:
 
 
 def format_datetimes(wall: pa.Array, offsets: pa.Array, form: str) -> pa.Array:
-    """Format wall clock times, with their minutes east of UTC, which are missing where there is no offset.
+    """Format local times with a format; ``offsets`` are their minutes east of UTC, null for a time without an offset.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Arrow arrays to Python values."""
+"""Converts Arrow arrays of a column to Python values; the inverse of :mod:`~sframe_spark.values.encode`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sframe_spark.values.value_errors import words_for
 
 
 def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[Any]:
-    """Return the values as Python objects, None for missing ones.
+    """Return the values of a column as Python objects; missing values are None.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[
     Raises
     ------
     DateTimeRangeError
-        If a date-time is outside the years of Python's.
+        If a datetime is outside the years 1 to 9999.
     InvalidArgumentError
         If a string is not valid UTF-8.
     """
@@ -41,7 +41,7 @@ def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[
     try:
         return _decoded(values, column_type)
     except UnicodeDecodeError as error:
-        # Spark allows strings of any bytes, without a warning.
+        # Spark strings may hold bytes that are not UTF-8.
         raise InvalidArgumentError(words_for(error.object)) from None
     except (OverflowError, ValueError) as error:
         out_of_range = _range_error(values, column_type)
@@ -69,19 +69,19 @@ def _decoded(values: pa.Array, column_type: ColumnType) -> list[Any]:
 
 
 def _stored(values: pa.Array, column_type: ColumnType) -> list[Any]:
-    """Decode stored lists and dicts, vectorised where possible; deeply nested ones, and a few that nest others, one by one."""
-    # With four levels, reading one by one is as fast.
+    """Decode lists and dicts from tagged JSON, all at once if :func:`is_known` allows it, otherwise one by one."""
+    # For values with four levels, decoding one by one is as fast.
     if is_known(values, column_type.kind, many_rows=len(values) + 1):
         try:
             return python_values(values.fill_null("null"), decode_value)
         except ValueError:
-            # A number with thousands of digits: reading the values one by one finds which.
+            # Some number has thousands of digits: decoding the values one by one raises an error that shows which.
             pass
     return [None if cell is None else decode_value(cell) for cell in values.to_pylist()]
 
 
 def _cells(found: FlatItems, items: list[Any]) -> list[Any]:
-    """Slice lists or dicts out of the items of all of them."""
+    """Return the lists or dicts, as slices of the given items of all rows together."""
     ends = np.cumsum(found.counts).tolist()
     starts = [0, *ends[:-1]]
     if found.keys is None:
@@ -99,7 +99,7 @@ def _plain(items: pa.Array) -> list[Any]:
 
 
 def _range_error(values: pa.Array, column_type: ColumnType) -> DateTimeRangeError | None:
-    """Return the error for the first datetime that Python cannot represent; None if there is none."""
+    """Return the error for the first datetime outside the years 1 to 9999, or None if there is none."""
     if column_type.kind == LIST_KIND and not column_type.is_encoded and pa.types.is_timestamp(values.type.value_type):
         found = _range_error(values.flatten(), DATETIME)
         return None if found is None else DateTimeRangeError(f"in a list, {found.message}")
@@ -115,7 +115,7 @@ def _range_error(values: pa.Array, column_type: ColumnType) -> DateTimeRangeErro
 
 
 def decode_columns(columns: Sequence[pa.Array], types: Sequence[ColumnType]) -> list[list[Any]]:
-    """Return the Python values of several columns.
+    """Return the Python values of several columns, in one list per column.
 
     Examples
     --------
@@ -127,12 +127,12 @@ def decode_columns(columns: Sequence[pa.Array], types: Sequence[ColumnType]) -> 
 
 
 def decode_scalar(value: pa.Scalar, column_type: ColumnType) -> Any:
-    """Return one value as a Python object, None if it is missing."""
+    """Return an Arrow scalar as a Python object; None if it is missing."""
     return decode(scalar_array(value), column_type)[0]
 
 
 def scalar_array(value: pa.Scalar, rows: int = 1) -> pa.Array:
-    """Repeat a scalar as an array.
+    """Return an array that repeats a scalar.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def scalar_array(value: pa.Scalar, rows: int = 1) -> pa.Array:
 
 
 def _numbers(values: pa.Array) -> list[Any]:
-    """Convert numbers by way of numpy, several times faster than one Arrow scalar at a time."""
+    """Return numbers as Python objects, converted by numpy, which is several times faster than Arrow's ``to_pylist``."""
     if not values.null_count:
         return values.to_numpy(zero_copy_only=False).tolist()
     cells = values.fill_null(0).to_numpy(zero_copy_only=False).tolist()

@@ -1,4 +1,4 @@
-"""Durations: what users write for a length of time, as a number in the unit of a key column."""
+"""Parses durations that users write, such as ``"1h30min"``, to a number in the unit of a key column."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def parse_duration(value: Any, column_type: ColumnType, what: str = "duration") 
     Parameters
     ----------
     value
-        For date-times a ``timedelta`` (or its numpy form), or a text of numbers and units: ``us``, ``ms``, ``s``, ``min``, ``h``, ``d``,
-        ``w``, short or spelled out, a unit alone standing for one, a leading minus sign for all of it. For numbers a number.
+        For date-times a ``timedelta`` (or its numpy form), or a string of numbers with units: ``us``, ``ms``, ``s``, ``min``, ``h``,
+        ``d``, ``w``, or their full names. A unit without a number counts once; a leading minus sign negates the sum of all parts. For int and
+        float keys, a number.
     column_type
         Type of the key column.
     what
@@ -51,10 +52,10 @@ def parse_duration(value: Any, column_type: ColumnType, what: str = "duration") 
     Raises
     ------
     TypeError
-        If the value is of a type that does not go with the column, or the column has no durations.
+        If the value has a type that does not fit the column, or the column is neither a datetime nor a number.
     ValueError
-        If a text is not a duration, names a unit of the calendar (months and years differ in length), or a number is not finite or longer than
-        any float.
+        If a string is not a duration or has a unit without a fixed length (months, quarters and years), or if a number is not finite or larger
+        than any float.
 
     Examples
     --------
@@ -81,12 +82,12 @@ def parse_duration(value: Any, column_type: ColumnType, what: str = "duration") 
 
 
 def parse_positive_duration(value: Any, column_type: ColumnType, what: str = "duration") -> int | float:
-    """Return a duration as :func:`parse_duration` does, refusing those that are not above zero.
+    """Return a duration as :func:`parse_duration` does; raise if it is not above zero.
 
     Raises
     ------
     TypeError
-        If the value is of a type that does not go with the column.
+        If the value has a type that does not fit the column.
     ValueError
         If it is not a duration, or not above zero.
 
@@ -103,14 +104,14 @@ def parse_positive_duration(value: Any, column_type: ColumnType, what: str = "du
 
 
 def datetime_duration(value: Any, what: str) -> int:
-    """Return the microseconds of a duration between date-times.
+    """Return a duration between datetimes in microseconds.
 
     Raises
     ------
     TypeError
-        If the value is neither a ``timedelta`` nor a text.
+        If the value is neither a ``timedelta`` (of Python or numpy) nor a string.
     ValueError
-        If it is not a number of microseconds that a column can hold.
+        If it is not a whole number of microseconds, or does not fit in 64 bits.
 
     Examples
     --------
@@ -131,12 +132,12 @@ def datetime_duration(value: Any, what: str) -> int:
 
 
 def numpy_duration(value: np.timedelta64, what: str) -> int:
-    """Return the microseconds of a numpy duration.
+    """Return a numpy duration in microseconds.
 
     Raises
     ------
     ValueError
-        If it is "not a time", counts months or years, or is longer than 64 bits of microseconds.
+        If it is "not a time", has no unit, counts months or years, or does not fit in 64 bits.
     """
     unit, _ = np.datetime_data(value.dtype)
     if np.isnat(value) or unit in ("Y", "M", "generic"):
@@ -148,12 +149,12 @@ def numpy_duration(value: np.timedelta64, what: str) -> int:
 
 
 def text_duration(text: str, what: str) -> int:
-    """Return the microseconds that a text names.
+    """Return the duration that a string describes, in microseconds.
 
     Raises
     ------
     ValueError
-        If the text is not of this form, or names less than a microsecond.
+        If the string is not a duration, or not a whole number of microseconds.
     """
     sign = SIGN.match(text)
     position = sign.end() if sign else 0
@@ -170,7 +171,7 @@ def text_duration(text: str, what: str) -> int:
 
 
 def one_number(number: str, text: str, what: str) -> Fraction:
-    """Return the number before a unit; one when there is none."""
+    """Return the number before a unit, or 1 if it is empty."""
     try:
         return Fraction(number or 1)
     except ValueError:
@@ -178,7 +179,7 @@ def one_number(number: str, text: str, what: str) -> Fraction:
 
 
 def unit_length(unit: str, text: str, what: str) -> int:
-    """Return the microseconds of a unit."""
+    """Return the length of a unit in microseconds."""
     name = unit.lower()
     if name in UNITS:
         return UNITS[name]

@@ -1,4 +1,4 @@
-"""Python values to Arrow arrays of a given column type."""
+"""Converts Python values to Arrow arrays of a given column type; the inverse of :mod:`~sframe_spark.values.decode`."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ _LISTS = frozenset({list, tuple, type(None)})
 
 
 def encode(values: Any, column_type: ColumnType, ignore_cast_failure: bool = False) -> pa.Array:
-    """Store values in an array of exactly the physical type of ``column_type``.
+    """Convert values to an array of exactly the physical type of ``column_type``.
 
-    Numbers and datetimes convert into each other, anything becomes text, text nothing else (that takes ``astype``). The array shares no memory with
-    numpy values, which their owner may change; Arrow data never changes and is not copied. With ``ignore_cast_failure`` rows that cannot be
-    converted are left out.
+    Numbers and datetimes convert into each other, and any value converts to a string, but strings are not parsed (``astype`` does that). The array
+    shares no memory with numpy values, which their owner may change; Arrow data never changes and is not copied. With ``ignore_cast_failure``,
+    values that cannot be converted are left out, so that the array is shorter.
 
     Raises
     ------
     SchemaError
         If a value cannot be stored as the type.
     TooLargeError
-        If the strings or lists are more than an array holds.
+        If there are more bytes of strings, or items of lists, than one array can hold.
 
     Examples
     --------
@@ -78,14 +78,14 @@ def encode(values: Any, column_type: ColumnType, ignore_cast_failure: bool = Fal
 
 
 def encode_parts(values: Any, column_type: ColumnType, ignore_cast_failure: bool = False) -> list[pa.Array]:
-    """Do the same as :func:`encode`, with as many arrays as more than 2 GiB of strings or lists need, at least one.
+    """Do the same as :func:`encode`, but return a list of arrays: more than one if the values have more than 2 GiB of strings or lists.
 
     Raises
     ------
     SchemaError
         If a value cannot be stored as the type.
     TooLargeError
-        If one value alone has more than an array holds.
+        If a single value has more than an array can hold.
     """
     source = simplify(values)
     if isinstance(source, list):
@@ -94,7 +94,7 @@ def encode_parts(values: Any, column_type: ColumnType, ignore_cast_failure: bool
         if source.dtype.kind == "u":
             if column_type.kind == INT_KIND:
                 raise SchemaError(BEYOND_64_BITS)
-            # By way of Python ints, which keep all digits.
+            # These are converted as Python ints, which keep all digits.
             return parts_of(_encode_list(source.tolist(), column_type, ignore_cast_failure))
         array, natural = _from_numpy(source.copy())
         parts = [array]
@@ -106,7 +106,7 @@ def encode_parts(values: Any, column_type: ColumnType, ignore_cast_failure: bool
 
 
 def _from_numpy(values: np.ndarray) -> tuple[pa.Array, ColumnType]:
-    """Store numbers as they are; numpy datetimes count as UTC."""
+    """Convert a numpy array to Arrow, and return it with its column type; numpy datetimes count as UTC."""
     if values.dtype.kind != "M":
         return normalize(pa.array(values))
     utc = pa.array(values).cast(pa.int64())
@@ -134,12 +134,12 @@ def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure
 
 
 def arrow_floats(values: Sequence[Any]) -> pa.Array:
-    """Store numbers that Arrow knows as floats, vectorised.
+    """Convert numbers and None to an array of floats by Arrow, all at once.
 
     Raises
     ------
     pyarrow.ArrowException, OverflowError, TypeError
-        If a value is something else, or an int beyond 2**53 or a long double, which may lose digits.
+        If Arrow does not convert a value to a float, or it may lose digits, as ints beyond 2**53 and long doubles do.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def arrow_floats(values: Sequence[Any]) -> pa.Array:
 
 
 def _encode_converted(values: Sequence[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array | pa.ChunkedArray:
-    """Convert the values one at a time to the requested kind."""
+    """Convert the values one at a time to the requested kind, and return them as an array."""
     converted = []
     for position, value in enumerate(values):
         family_of(type(value))  # refuses foreign objects even where failures are ignored
@@ -173,12 +173,12 @@ def _encode_converted(values: Sequence[Any], column_type: ColumnType, ignore_cas
 
 
 def encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array:
-    """Store plain values of the right kind, as ``decode`` returns them; nested lists stay lists, whatever their items are.
+    """Convert plain values of the column's kind, as ``decode`` returns them, to an array; nested lists of numbers stay lists.
 
     Raises
     ------
     SchemaError
-        If the encoding cannot hold one of the values.
+        If the column type cannot hold one of the values.
 
     Examples
     --------
@@ -198,12 +198,12 @@ def _encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array | pa.C
 
 
 def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
-    """Change only the physical encoding of values.
+    """Convert an array to another column type of the same kind, which stores the same values in another encoding.
 
     Raises
     ------
     SchemaError
-        If the target encoding cannot hold one of the values.
+        If the kinds differ, or the target encoding cannot hold one of the values.
 
     Examples
     --------
@@ -228,7 +228,7 @@ def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
 
 
 def _fits_natively(values: Sequence[Any], column_type: ColumnType) -> bool:
-    """Return whether all keys and elements are of the classes that the native physical type holds."""
+    """Return whether all keys and elements of dicts or lists have the Python class that the native physical type holds."""
     cells = [value for value in values if value is not None]
     physical = column_type.physical
     if column_type.kind == LIST_KIND:
@@ -282,7 +282,7 @@ def _build_datetimes(values: Sequence[Any], column_type: ColumnType) -> pa.Array
 def _build_arrays(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
     cells = [None if _is_missing(value) else value for value in values]
     if set(map(type, cells)) <= _LISTS:
-        # One pass over all elements, which fails for anything but numbers.
+        # All elements are converted at once, which fails if an element is not a number.
         try:
             return _join_arrays(cells, list(chain.from_iterable(cell for cell in cells if cell is not None)))
         except _ARROW_ERRORS:
@@ -310,7 +310,7 @@ def _build_lists(values: Sequence[Any], column_type: ColumnType) -> pa.Array | p
 
 
 def _as_sequence(value: Any) -> Any:
-    """Return the elements of an array cell as floats, whatever its type code."""
+    """Return an ``array.array`` of any type code as one of doubles; any other value unchanged."""
     return plain_array(value) if isinstance(value, array.array) else value
 
 

@@ -16,7 +16,7 @@ from sframe_spark.values.tagged_json import canonical_value
 
 
 def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return a text for each value such that equal values have equal texts, whatever their encoding, dict order or int against float.
+    """Return a string for each value that is the same for equal values, whatever their encoding, the order of dicts, and int or float.
 
     Examples
     --------
@@ -32,12 +32,14 @@ def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
     return pa.array([None if cell is None else canonical_value(cell) for cell in cells], pa.string())
 
 
-# Spark adds floats in any order, which changes their last digits; where terms cancel out, only these are left.
+# Spark adds floats in any order, which changes the last digits of a sum; if terms cancel out, only these digits are left.
 TOLERANCE = 1e-9
 
 
 def agree(found: Any, expected: Any) -> bool:
-    """Return whether two values have one class and are equal: floats up to rounding, NaN to NaN, instants with the same offset.
+    """Return whether two values have the same class and are equal.
+
+    Floats may differ by a small tolerance, NaN equals NaN, and datetimes must have the same offset.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Columns for other programs: the Arrow type that says most about the values and gives them back as they were, and JSON.
+"""Converts columns for other programs: to the most specific Arrow type from which the values can be read back unchanged, and to JSON.
 
-Numbers, strings, datetimes without an offset and lists and dicts of one type keep their physical type. The form of other columns depends on
+Numbers, strings, datetimes without an offset, and native lists and dicts keep their physical type. The Arrow type of other columns depends on
 their values:
 
 ===========================================  ==========================================================================
@@ -36,7 +36,7 @@ from sframe_spark.values.from_arrow import OFFSET_FIELDS, WITH_OFFSET
 from sframe_spark.values.tagged_json import decode_value, exact_float_text
 from sframe_spark.values.value_model import plain_dict, plain_list
 
-# The one Arrow type that nested values share, if there is one that keeps each of them exactly.
+# The Arrow type that holds all of some nested values exactly, if there is one.
 
 MAX_LEVELS: Final = 8
 MAX_FIELDS: Final = 100
@@ -47,7 +47,7 @@ _SCALARS: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: 
 
 @attrs.define
 class CommonType:
-    """Finds the type that all added values share; lists need items of one type, dicts the same keys in the same order.
+    """Finds the Arrow type that all added values have in common; items of lists need one type, dicts the same keys in the same order.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class CommonType:
     is_one: bool = attrs.field(default=True, init=False)
 
     def add(self, value: Any) -> None:
-        """Add a value."""
+        """Take another value into account."""
         if not self.is_one:
             return
         try:
@@ -74,12 +74,18 @@ class CommonType:
             self.is_one = False
 
     def arrow_type(self) -> pa.DataType | None:
-        """Return the type, or None if there is no single one."""
+        """Return the type that all values have in common, or None if there is none."""
         return self._type if self.is_one else None
 
 
 def type_of(value: Any, levels: int) -> pa.DataType:
-    """Return the type that holds a plain value and gives it back unchanged."""
+    """Return the Arrow type from which a plain value can be read back unchanged.
+
+    Raises
+    ------
+    NotOneTypeError
+        If there is none, or the value is nested deeper than ``levels``.
+    """
     if value is None:
         return pa.null()
     kind = type(value)
@@ -102,7 +108,7 @@ def type_of(value: Any, levels: int) -> pa.DataType:
 
 
 def is_numbers(value: Any) -> bool:
-    """Return whether a value is a list of numbers (an array is not).
+    """Return whether a value is a non-empty list of numbers; an array is not a list.
 
     Examples
     --------
@@ -113,7 +119,13 @@ def is_numbers(value: Any) -> bool:
 
 
 def joined(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """Return the type that holds values of both types; missing values fit any type."""
+    """Return the type that holds values of both types; the null type fits any type.
+
+    Raises
+    ------
+    NotOneTypeError
+        If there is none.
+    """
     if left == right or pa.types.is_null(right):
         return left
     if pa.types.is_null(left):
@@ -129,7 +141,7 @@ def joined(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def is_plain_json(value: Any, inside: bool = False) -> bool:
-    """Return whether JSON gives a value back unchanged; a list of numbers inside another value would come back as an array.
+    """Return whether a value written as JSON is read back unchanged. (A list of numbers inside another value would become an array.)
 
     Examples
     --------
@@ -148,7 +160,7 @@ def is_plain_json(value: Any, inside: bool = False) -> bool:
 
 
 def json_texts(cells: Iterable[Any]) -> list[str | None]:
-    """Return each value as JSON, missing ones as missing.
+    """Write each value as JSON; None stays None.
 
     Examples
     --------
@@ -159,7 +171,7 @@ def json_texts(cells: Iterable[Any]) -> list[str | None]:
 
 
 def values_of_texts(texts: Iterable[str | None], kind: str, tagged: bool) -> list[Any]:
-    """Parse the lists or dicts in JSON strings.
+    """Parse JSON strings that hold lists, or dicts if ``kind`` is "dict"; None stays None. With ``tagged`` they are tagged JSON.
 
     Raises
     ------
@@ -175,7 +187,7 @@ def values_of_texts(texts: Iterable[str | None], kind: str, tagged: bool) -> lis
 
 
 def kind_of_json(texts: Iterable[str | None]) -> str | None:
-    """Return the kind of column for JSON strings that are all lists or all dicts, else None.
+    """Return "list" or "dict" if all JSON strings begin like a list or all like a dict, otherwise None.
 
     Examples
     --------
@@ -222,18 +234,18 @@ class Form(Protocol):
         ...
 
     def convert(self, values: pa.Array) -> pa.Array:
-        """Return values of the physical type in the type of the field."""
+        """Convert values of the column's physical type to the type of the field."""
         ...
 
 
 @attrs.frozen
 class AsInside:
-    """Exported in the physical type itself."""
+    """Values exported in their physical type, unchanged."""
 
     column_type: ColumnType
 
     def field(self, name: str) -> pa.Field:
-        """Return the field; lists of floats carry their kind, as they would come back as arrays."""
+        """Return the field; for lists of floats its metadata has the kind, as they would be read back as arrays."""
         is_list = self.column_type.kind == LIST_KIND and pa.types.is_float64(self.column_type.physical.value_type)
         return pa.field(name, self.column_type.physical, metadata={KIND: LIST_KIND} if is_list else None)
 
@@ -248,11 +260,11 @@ class InZone:
     zone: str
 
     def field(self, name: str) -> pa.Field:
-        """Return a field of microseconds, with the zone."""
+        """Return a field of timestamps in microseconds, in the zone."""
         return pa.field(name, pa.timestamp("us", self.zone))
 
     def convert(self, values: pa.Array) -> pa.Array:
-        """Return the instants."""
+        """Return the instants as timestamps in the zone."""
         instants = values.field("instant").cast(pa.int64()).cast(pa.timestamp("us", self.zone))
         return pc.if_else(values.is_valid(), instants, None)
 
@@ -262,11 +274,11 @@ class WithOffsets:
     """Datetimes with several offsets."""
 
     def field(self, name: str) -> pa.Field:
-        """Return a field of Arrow's canonical extension, by name, as few libraries have a class for it."""
+        """Return a field whose metadata names Arrow's canonical extension, as few libraries have a class for it."""
         return pa.field(name, pa.struct(OFFSET_FIELDS), metadata={EXTENSION_NAME: WITH_OFFSET, EXTENSION_METADATA: ""})
 
     def convert(self, values: pa.Array) -> pa.Array:
-        """Return the instants in UTC and the offsets in minutes."""
+        """Return structs of the instant in UTC and the offset in minutes."""
         instants = values.field("instant").cast(pa.int64()).fill_null(0).cast(pa.timestamp("us", "UTC"))
         offsets = values.field("offset").fill_null(0).cast(pa.int16())
         return pa.StructArray.from_arrays([instants, offsets], fields=OFFSET_FIELDS, mask=pc.invert(values.is_valid()))
@@ -280,7 +292,7 @@ class Typed:
     physical: pa.DataType
 
     def field(self, name: str) -> pa.Field:
-        """Return the field; lists of floats carry their kind, as they would come back as arrays."""
+        """Return the field; for lists of floats its metadata has the kind, as they would be read back as arrays."""
         is_floats = pa.types.is_list(self.physical) and pa.types.is_float64(self.physical.value_type)
         return pa.field(name, self.physical, metadata={KIND: LIST_KIND} if is_floats else None)
 
@@ -290,12 +302,12 @@ class Typed:
 
 @attrs.frozen
 class Json:
-    """Lists or dicts of values that JSON gives back unchanged."""
+    """Lists or dicts that can be read back from JSON unchanged."""
 
     column_type: ColumnType
 
     def field(self, name: str) -> pa.Field:
-        """Return a field of Arrow's canonical JSON extension; the metadata says whether the JSON is a list or a dict when there are no values."""
+        """Return a field of Arrow's canonical JSON extension; its metadata says whether the values are lists or dicts."""
         return pa.field(name, pa.json_(), metadata={KIND: self.column_type.kind, TEXT: JSON})
 
     def convert(self, values: pa.Array) -> pa.Array:
@@ -318,7 +330,7 @@ class Tagged:
 
 @attrs.define
 class FormFinder:
-    """Finds the form of a column from its values, batch by batch; for most types the type alone decides.
+    """Finds the form in which a column is exported, from its values, which are added batch by batch; most types do not need the values.
 
     Examples
     --------
@@ -340,7 +352,7 @@ class FormFinder:
         return self.column_type.is_zoned or self.column_type.is_encoded
 
     def add(self, values: pa.Array) -> None:
-        """Add values of the physical type."""
+        """Take more values, of the physical type, into account."""
         if self.column_type.is_zoned:
             self._offsets.update(pc.unique(values.field("offset").filter(values.is_valid())).to_pylist())
         elif self.column_type.is_encoded:
@@ -350,7 +362,7 @@ class FormFinder:
                     self._plain = self._plain and is_plain_json(cell)
 
     def form(self) -> Form:
-        """Return the form for all values added."""
+        """Return the form for the values added so far."""
         if self.column_type.is_zoned:
             return self._zoned_form()
         if not self.column_type.is_encoded:
@@ -370,7 +382,7 @@ class FormFinder:
 
 
 def zone_of(minutes: int) -> str | None:
-    """Return the name of the zone with a fixed offset, or None if there is none: polars does not know ``+05:30``.
+    """Return the name of the time zone with a fixed offset, or None if there is none. (Names such as ``+05:30`` are not used: polars rejects them.)
 
     Examples
     --------
@@ -390,13 +402,13 @@ def zone_of(minutes: int) -> str | None:
 def json_text(value: Any) -> str:
     """Write a plain value as JSON.
 
-    Datetimes become ISO strings, arrays lists, keys of dicts strings. JSON has no numbers for NaN and the infinities; they are written as the words
-    ``NaN``, ``Infinity`` and ``-Infinity``, as Python, Spark and DuckDB do.
+    Datetimes become ISO strings, arrays become lists, and keys of dicts become strings. JSON has no numbers for NaN and the infinities; they are
+    written as the words ``NaN``, ``Infinity`` and ``-Infinity``, as Python, Spark and DuckDB do.
 
     Raises
     ------
     InvalidArgumentError
-        If two keys of a dict become one string.
+        If two keys of a dict become the same string.
 
     Examples
     --------
@@ -407,7 +419,7 @@ def json_text(value: Any) -> str:
 
 
 def compact_json_text(value: Any) -> str:
-    """Write a plain value as JSON without spaces and with the shortest numbers that read back the same, as the reference writes rows.
+    """Write a plain value as JSON without spaces and with the shortest numbers that read back the same, as the reference implementation does.
 
     Examples
     --------
@@ -418,12 +430,12 @@ def compact_json_text(value: Any) -> str:
 
 
 def cell_json_text(value: Any) -> str:
-    """Write a value parsed from JSON as text, for a column that holds strings: shortest numbers, true as 1.
+    """Write a value that was parsed from JSON as a string for a column of strings: with the shortest numbers, and true as 1.
 
     Parameters
     ----------
     value
-        What Python's JSON reader returned, except a string.
+        A value as Python's JSON parser returns it, but not a string.
 
     Examples
     --------
@@ -434,7 +446,7 @@ def cell_json_text(value: Any) -> str:
 
 
 def _brief_text(value: Any, between: str, minus_zero: str) -> str:
-    """Write a value with the shortest numbers, given the separator of members and the text of a negative zero."""
+    """Write a value as JSON with the shortest numbers, a given separator between the members of dicts, and a given form of negative zero."""
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, float):
@@ -449,7 +461,7 @@ def _brief_text(value: Any, between: str, minus_zero: str) -> str:
 
 
 def with_text_keys(value: Any) -> Any:
-    """Return a value in which all keys of dicts are strings, and arrays and tuples are lists."""
+    """Return a value with all keys of dicts converted to strings, arrays and tuples to lists, and datetimes to ISO strings."""
     if isinstance(value, dict):
         return _with_text_keys(value)
     if isinstance(value, (list, tuple, array.array)):
@@ -483,7 +495,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 # Columns as Arrow arrays of the types that all file formats have.
 
-# The instant of a datetime, without its offset.
+# The type of datetimes with an offset, of which only the instant is exported.
 INSTANT = pa.timestamp("us", "UTC")
 
 
@@ -500,9 +512,9 @@ def outgoing_type(column_type: ColumnType) -> pa.DataType:
 
 
 def outgoing(array: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return the values of a column for other programs; missing ones are null.
+    """Convert the values of a column for other programs; missing values are null.
 
-    Datetimes with an offset become instants, and lists and dicts of mixed values become JSON.
+    Datetimes with an offset become instants in UTC, and encoded lists and dicts become JSON strings.
 
     Raises
     ------
@@ -516,7 +528,7 @@ def outgoing(array: pa.Array, column_type: ColumnType) -> pa.Array:
     ['[1, NaN]', None]
     """
     if column_type.is_zoned:
-        # Arrow makes the instants of missing rows missing, too.
+        # ``flatten`` makes the instants of missing rows missing, too.
         return array.flatten()[0].cast(INSTANT)
     if column_type.is_encoded:
         return pa.array([None if value is None else json_text(value) for value in decode(array, column_type)], pa.string())

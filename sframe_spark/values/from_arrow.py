@@ -1,4 +1,4 @@
-"""Arrow arrays of any type in the physical form of a column type."""
+"""Converts Arrow arrays of any type to the column type that fits them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from sframe_spark.values.value_errors import DIGITS_OF_FLOAT
 from sframe_spark.values.value_model import LARGEST_INT, plain, plain_dict, plain_list
 from sframe_spark.values.variant import VariantType, is_stored_variant, variant_value
 
-# Decimals: some are ints, the others floats, with a warning for those that no float holds exactly.
+# Decimals without a fraction and of at most 18 digits become ints. Others become floats, with a warning if they have too many digits.
 
-# Any int of so many digits fits 64 bits.
+# Every int with this many digits fits in 64 bits.
 DIGITS_OF_INT = 18
 
 
 def is_whole_decimal(data_type: pa.DataType) -> bool:
-    """Return whether a type holds whole numbers of at most 64 bits.
+    """Return whether a type is a decimal type without a fraction whose values all fit in 64-bit ints.
 
     Examples
     --------
@@ -50,17 +50,17 @@ def is_whole_decimal(data_type: pa.DataType) -> bool:
 
 
 def floats_of_decimals(values: pa.Array) -> pa.Array:
-    """Return the nearest float of each decimal; Arrow's own cast is off by one in the last place for one in ten."""
+    """Return the nearest float of each decimal; Arrow's own cast gets the last bit wrong for one in ten."""
     return values.cast(pa.string()).cast(pa.float64())
 
 
 def warn_of_decimal_types(columns: Iterable[tuple[str, pa.DataType]]) -> None:
-    """Warn once of columns whose values are not known yet and whose decimals may have more digits than floats hold."""
+    """Warn once of columns whose type allows decimals with more digits than floats hold, if their values are not known yet."""
     _warn([f"{name!r} ({kind.precision} digits)" for name, data_type in columns if (kind := _long_decimal(data_type)) is not None])
 
 
 def warn_of_long_decimals(columns: Iterable[tuple[str | None, pa.Array | pa.ChunkedArray]]) -> None:
-    """Warn once of columns with decimals of more digits than floats hold; of nested columns by their types."""
+    """Warn once of columns with decimals that have more digits than floats hold; for nested columns, if their type allows such decimals."""
     rounded = []
     for name, values in columns:
         kind = _long_decimal(values.type)
@@ -70,7 +70,7 @@ def warn_of_long_decimals(columns: Iterable[tuple[str | None, pa.Array | pa.Chun
 
 
 def _long_decimal(data_type: pa.DataType) -> pa.DataType | None:
-    """Return the first decimal type, of a type or inside it, whose values become floats and may have too many digits."""
+    """Return the type, or the first type inside it, that is a decimal whose values become floats and may have too many digits; else None."""
     if pa.types.is_decimal(data_type):
         return data_type if data_type.precision > DIGITS_OF_FLOAT and not is_whole_decimal(data_type) else None
     within = [data_type.field(number).type for number in range(data_type.num_fields)]
@@ -80,7 +80,7 @@ def _long_decimal(data_type: pa.DataType) -> pa.DataType | None:
 
 
 def _has_long_values(values: pa.Array | pa.ChunkedArray) -> bool:
-    """Return whether a decimal has too many digits, leaving out zeros at both ends."""
+    """Return whether a decimal has more digits than floats hold, without zeros at both ends."""
     digits = pc.replace_substring_regex(pc.replace_substring_regex(values.cast(pa.string()), "E.*$", ""), "[-.]", "")
     longest = pc.max(pc.utf8_length(pc.utf8_trim(digits, "0"))).as_py()
     return longest is not None and longest > DIGITS_OF_FLOAT
@@ -103,7 +103,7 @@ BEYOND_64_BITS = (
     "an int column has 64 bits with a sign, and some uint64 values are beyond that: cast them to another type first, to texts to keep all digits"
 )
 
-# Bytes of rows that are converted by way of Python objects at a time; the objects take several times as much.
+# How many bytes of rows are converted to Python objects at a time; the objects take several times as much memory.
 _BYTES_AS_OBJECTS = 64 << 20
 
 WITH_OFFSET = "arrow.timestamp_with_offset"
@@ -112,9 +112,9 @@ OFFSET_FIELDS = [pa.field("timestamp", pa.timestamp("us", "UTC"), nullable=False
 
 
 def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]:
-    """Return the values in the physical form of the column type that fits them, and that type.
+    """Convert values to the physical type of the column type that fits them; return both.
 
-    Values in that form already are not copied: Arrow data never changes, nor does numpy memory that backs an Arrow array.
+    Values that have this physical type already are not copied, as Arrow data never changes.
 
     Raises
     ------
@@ -132,28 +132,28 @@ def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]
 
 
 def normalized_parts(values: pa.Array | pa.ChunkedArray) -> tuple[list[pa.Array], ColumnType]:
-    """Do the same as :func:`normalize`, with as many arrays as strings and lists of more than 2 GiB need, or as unconverted values have chunks.
+    """Do the same as :func:`normalize`, but return a list of arrays: several if there are more than 2 GiB of strings or lists, or several chunks.
 
     Raises
     ------
     SchemaError
         If no column can hold the Arrow type.
     TooLargeError
-        If one value alone has more than an array holds.
+        If a single value has more than an array can hold.
     """
     column_type = arrow_column_type(values.type)
     try:
         return [made for part in standard_parts(values) for made in _converted(part, column_type)], column_type
     except pa.ArrowException as error:
-        # What Arrow has no kernel for, or cannot convert.
+        # Arrow has no kernel for the type, or cannot convert a value.
         raise SchemaError(f"Arrow does not convert {visible(str(values.type)):.200} values: {visible(str(error)):.200}") from error
 
 
 def arrow_column_type(data_type: pa.DataType) -> ColumnType:
-    """Return the column type for an Arrow type, without examining values.
+    """Return the column type for an Arrow type; values are not examined.
 
     Lists of floats become arrays, other lists stay lists; structs and maps become dicts. Timestamps with a zone become datetimes with an offset.
-    Decimals without a fraction that fit 64 bits become ints, others floats.
+    Decimal types without a fraction that fit 64 bits become ints, other decimals floats.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     if data_type == ZONED_PHYSICAL or is_with_offset(data_type):
         return ZONED_DATETIME
     if isinstance(data_type, VariantType):
-        # Inside lists and dicts, where anything may be; the type of a column of VARIANTs is found from its values.
+        # This is about VARIANTs inside lists and dicts; the type of a column of VARIANTs is found from its values.
         return ENCODED_DICT
     if isinstance(data_type, pa.BaseExtensionType):
         return extension_column_type(data_type)
@@ -185,7 +185,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     return _nested_column_type(data_type)
 
 
-# Arrow's own extensions that have a counterpart: the rest would be a guess.
+# The extensions of Arrow that columns can hold.
 _EXTENSIONS = {"arrow.json": STR, "arrow.bool8": INT, "arrow.uuid": STR, WITH_OFFSET: ZONED_DATETIME}
 
 
@@ -195,7 +195,7 @@ def extension_column_type(data_type: pa.DataType) -> ColumnType:
     Raises
     ------
     SchemaError
-        If it is not one of Arrow's own, or has no counterpart.
+        If no column can hold values of the extension.
     """
     name = data_type.extension_name
     if name not in _EXTENSIONS:
@@ -234,7 +234,7 @@ def _nested_column_type(data_type: pa.DataType) -> ColumnType:
 
 
 def _converted(values: pa.Array, column_type: ColumnType) -> list[pa.Array]:
-    """Convert values of a standard layout to the physical form of a column type; strings of lists and dicts may need several arrays."""
+    """Convert values of a standard layout to the physical type of a column type; encoded lists and dicts may need several arrays."""
     if values.type == column_type.physical:
         if column_type.is_zoned:
             _check_offsets(values.field("offset").filter(values.is_valid()))
@@ -247,7 +247,7 @@ def _converted(values: pa.Array, column_type: ColumnType) -> list[pa.Array]:
 
 
 def _few_rows(values: pa.Array) -> Iterator[pa.Array]:
-    """Yield consecutive slices small enough to become Python objects."""
+    """Yield consecutive slices that are small enough to be converted to Python objects."""
     step = max(1, len(values) * _BYTES_AS_OBJECTS // max(values.nbytes, 1))
     yield from (values.slice(start, step) for start in range(0, max(len(values), 1), step))
 
@@ -281,19 +281,19 @@ def _datetime_values(values: pa.Array) -> pa.Array:
 
 
 def _check_microseconds(values: pa.Array) -> None:
-    """Refuse seconds and milliseconds whose microseconds do not fit 64 bits: the cast would let them wrap around.
+    """Raise if days, seconds or milliseconds do not fit in 64 bits as microseconds: the cast would let them wrap around.
 
     Raises
     ------
     DateTimeRangeError
-        If there are some.
+        If a value does not fit.
     """
     if pa.types.is_timestamp(values.type):
         unit, factor = values.type.unit, SECOND // TICKS_PER_SECOND[values.type.unit]
     elif pa.types.is_date32(values.type):
         unit, factor = "days", 24 * 3600 * SECOND
     else:
-        # Days as milliseconds.
+        # The type is date64, which counts days in milliseconds.
         unit, factor = "ms", SECOND // 1_000
     if factor <= 1:
         return
@@ -307,29 +307,29 @@ def _check_microseconds(values: pa.Array) -> None:
 
 
 def _zoned_values(values: pa.Array) -> pa.Array:
-    """Give each timestamp the offset that its zone had at that time, or the one stored with it."""
+    """Convert timestamps to datetimes with an offset: the offset that their zone had at that time, or that is stored with them."""
     if is_with_offset(values.type):
         _check_microseconds(values.field(0))
         _check_offsets(values.field(1).filter(values.is_valid()))
-        # A writer may leave out the timestamp instead of the whole struct.
+        # In a missing row, the timestamp may be null instead of the whole struct.
         valid = pc.and_(values.is_valid(), values.field(0).is_valid())
         return zoned_array(arrow_microseconds(values.field(0)).cast(pa.int64()), values.field(1).cast(pa.int32()), valid)
     _check_microseconds(values)
     instant = arrow_microseconds(values)
     wall = pc.local_timestamp(instant).cast(pa.int64())
     utc = instant.cast(pa.int64())
-    # Whole minutes, rounded down as everywhere: zones before about 1900 have odd seconds, which the instant keeps.
+    # Offsets are rounded down to minutes, as everywhere: before about 1900 zones have seconds too. The instant is not rounded.
     offset = floored(pc.subtract(wall, utc), MINUTE).cast(pa.int32())
     return zoned_array(utc, offset, values.is_valid())
 
 
 def _check_offsets(minutes: pa.Array) -> None:
-    """Refuse offsets of a day or more, which no Python datetime has.
+    """Raise if an offset is a day or more, which Python's ``datetime`` does not allow.
 
     Raises
     ------
     DateTimeRangeError
-        If there are some.
+        If there is such an offset.
     """
     for found in pc.min_max(minutes).as_py().values():
         if found is not None and abs(found) > MAX_MINUTES:
@@ -337,12 +337,12 @@ def _check_offsets(minutes: pa.Array) -> None:
 
 
 def zoned_array(utc: pa.Array, offset: pa.Array, valid: pa.Array) -> pa.Array:
-    """Return zoned datetimes from microseconds in UTC and offsets in minutes; a null offset is a value without one."""
+    """Return zoned datetimes from microseconds in UTC and offsets in minutes, in rows where ``valid``; a null offset means that there is none."""
     return pa.StructArray.from_arrays([utc.cast(pa.timestamp("us")), offset], fields=list(ZONED_PHYSICAL), mask=pc.invert(valid))
 
 
 def _list_values(values: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Convert the elements; an array cell has no missing elements, they become NaN."""
+    """Convert the elements of lists; in an array column, missing elements become NaN."""
     elements, _ = normalize(values.flatten())
     if column_type == ARRAY:
         elements = elements.fill_null(float("nan"))
@@ -359,7 +359,7 @@ def list_from_lengths(lengths: pa.Array, elements: pa.Array, data_type: pa.DataT
 
 
 def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
-    """Convert by way of Python values, for nested types whose layout is too different."""
+    """Convert nested values as Python objects, for types that Arrow cannot convert."""
     read = _reader(values.type)
     try:
         cells = [None if cell is None else read(cell) for cell in values.to_pylist()]
@@ -395,7 +395,7 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_uint64(data_type):
         return _signed
     if pa.types.is_decimal(data_type):
-        # The warning about digits is given by type.
+        # Rounded digits were warned of already, because of the type.
         return float
     return plain
 
@@ -416,7 +416,7 @@ _CONVERSIONS: dict[ColumnType, Callable[[pa.Array], pa.Array]] = {
 
 
 def is_with_offset(data_type: pa.DataType) -> bool:
-    """Return whether a type is the storage of Arrow's extension for timestamps with an offset, with any unit and either name of UTC.
+    """Return whether a type is the storage type of Arrow's extension for timestamps with an offset, with any unit of time.
 
     Examples
     --------

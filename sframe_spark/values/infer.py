@@ -1,4 +1,4 @@
-"""The column type that fits Python values."""
+"""Finds the column type that fits Python values, or a dtype that a user asked for."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from sframe_spark.values.input_values import simplify
 from sframe_spark.values.value_model import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, families_of, family_of, require_items
 
 _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
-# Arrays that fit signed ints are no longer unsigned here.
+# Unsigned ints that fit signed ints have been converted to signed ints before.
 _NUMPY_TYPES = {"i": INT, "u": FLOAT, "f": FLOAT, "M": ZONED_DATETIME}
 _ELEMENT_TYPES = {INT_KIND: INT, FLOAT_KIND: FLOAT, STR_KIND: STR}
 _REQUESTED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
@@ -54,9 +54,10 @@ _REQUESTED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
 
 
 def column_type_for(dtype: Any) -> ColumnType:
-    """Return the column type for a class requested by a user: besides the classes of columns, those of numpy, ``bytes``, ``date`` and sets.
+    """Return the column type for a class or dtype that a user asked for.
 
-    Subclasses count too, and dtypes of numpy and pandas stand for the classes of their values.
+    Besides the classes of columns, it may be a class of numpy, ``bytes``, ``date``, ``set``, ``frozenset``, ``range``, or a subclass. A dtype of
+    numpy or pandas counts as the class of its values.
 
     Raises
     ------
@@ -79,24 +80,24 @@ def column_type_for(dtype: Any) -> ColumnType:
 
 
 def infer_type(values: Any, of_rows: bool = True) -> ColumnType:
-    """Return the type of the column that holds these values.
+    """Return the column type that fits some values.
 
-    Ints and floats make a float column; sequences of numbers an array column, other sequences a list column; without
-    any value the column is float. A numpy ``datetime64`` counts as UTC.
+    Ints together with floats make a float column; sequences of numbers make an array column, and other sequences a list column. If all values are
+    missing, the column is float. A numpy ``datetime64`` counts as UTC.
 
     Parameters
     ----------
     values
         The values.
     of_rows
-        Whether the position of a value is its row, so that an error can name rows.
+        Whether the index of a value is its row number, so that error messages can name rows.
 
     Raises
     ------
     MixedTypesError
         If the values have no common type.
     SchemaError
-        If no column holds one of them.
+        If no column can hold one of the values.
 
     Examples
     --------
@@ -114,9 +115,10 @@ def infer_type(values: Any, of_rows: bool = True) -> ColumnType:
 
 
 def encoding_for(values: Any, column_type: ColumnType) -> ColumnType:
-    """Return the physical type, of the kind of ``column_type``, that holds these values best.
+    """Return the column type of the same kind as ``column_type`` that fits some values best.
 
-    ``dtype=list`` asks for a kind only; the values decide between a native and an encoded list, and whether datetimes need an offset.
+    For instance ``dtype=list`` only asks for lists: the values decide whether the lists can be native or must be encoded. They also decide whether
+    datetimes have an offset.
 
     Examples
     --------
@@ -163,13 +165,13 @@ def _mixture_message(values: Sequence[Any], of_rows: bool) -> str:
         if value is not None and family not in examples:
             examples[family] = (f"row {position} holds " if of_rows else "") + f"{brief(value, 40)} ({family})"
     message = f"the values have no common type: {', '.join(examples.values())}"
-    # Other libraries use NaN for missing values, so lists from them are full of it.
+    # Other libraries use NaN for missing values, so lists from them often have NaN among other values.
     has_nan = any(isinstance(value, float) and math.isnan(value) for value in values)
     return f"{message}; NaN is a number, None stands for what is missing" if has_nan else message
 
 
 def _fits_int(values: Iterable[Any]) -> bool:
-    """Return whether every integer has at most 64 bits; Arrow checks that faster than Python can."""
+    """Return whether every int fits in 64 bits; Arrow is tried first, as it is faster than a loop in Python."""
     try:
         pa.array(values, pa.int64())
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
@@ -186,7 +188,7 @@ def _cells(values: Iterable[Any]) -> list[Any]:
 
 
 def _sequence_type(values: Sequence[Any]) -> ColumnType:
-    """Return array if all elements of all cells are numbers (and there is one, or an array cell), otherwise list."""
+    """Return the array type if all elements of all cells are numbers, and there is an element or an array cell; otherwise a list type."""
     cells = _cells(values)
     if np.ndarray in set(map(type, cells)):
         for cell in cells:
@@ -226,7 +228,7 @@ def _dict_type(values: Sequence[Any]) -> ColumnType:
 
 
 def _element_type(families: set[str], elements: Any) -> ColumnType | None:
-    """Return the one native type of all elements; None if there is none."""
+    """Return the native type that all elements have (int, float or str), or None if there is none."""
     if len(families) != 1:
         return None
     element = _ELEMENT_TYPES.get(next(iter(families)))

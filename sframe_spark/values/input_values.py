@@ -1,4 +1,4 @@
-"""The forms in which users pass values (lists, numpy, pandas, Arrow, ranges ...), reduced to three, and checks of foreign Arrow data."""
+"""Converts the values that users pass (numpy, pandas, Arrow, ranges ...) to a list, numpy or Arrow array, and validates Arrow data."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sframe_spark.values.datetimes import numpy_microseconds, warn_of_nanosecond
 from sframe_spark.values.value_errors import note_rounded
 from sframe_spark.values.value_model import NUMBERS, families_of, family_of
 
-# Snapshots: a caller's function may return the same mutable object again and again, changed in between.
+# Snapshots: a user's function may return the same mutable object several times, and change it between calls.
 
 UNCHANGING = frozenset({type(None), bool, int, float, str, bytes, datetime.datetime, datetime.date, datetime.timedelta})
 
 
 def snapshot(value: Any) -> Any:
-    """Return the value itself if it is immutable, else a copy that makes the same cell.
+    """Return the value itself if it is immutable, otherwise a copy that is stored as the same cell.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def snapshot(value: Any) -> Any:
     try:
         return _copied(value)
     except (RecursionError, SFrameError):
-        # No cell can hold it; storing it raises the right error.
+        # No cell can hold the value; storing it will raise the right error.
         return value
 
 
@@ -56,7 +56,7 @@ def snapshots(values: Iterable[Any]) -> list[Any]:
 
 
 def container_text(value: Any) -> Any:
-    """Return the text of a container, as a column of strings holds it; other values unchanged.
+    """Convert a list, array or dict to the string that a column of strings stores for it; return other values unchanged.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def container_text(value: Any) -> Any:
 
 def _copied(value: Any) -> Any:
     cls = type(value)
-    # Most are short, and a loop over their items is faster than vectorised checks.
+    # Most lists are short, and a loop over their items is faster than a check of all at once.
     if cls is list:
         for item in value:
             if type(item) not in UNCHANGING:
@@ -116,7 +116,7 @@ def library_of(value: Any) -> str:
 
 
 def is_of_spark(value: Any) -> bool:
-    """Return whether an object is PySpark's, except rows, which are tuples of values.
+    """Return whether an object is of a class of PySpark, except ``Row``, which is a tuple of values.
 
     Examples
     --------
@@ -127,12 +127,12 @@ def is_of_spark(value: Any) -> bool:
     return library_of(value) == "pyspark" and not isinstance(value, tuple)
 
 
-# One of ``list[Any] | np.ndarray | pa.Array | pa.ChunkedArray``; Arrow comes without types, so a checker learns nothing from the union.
+# One of ``list[Any] | np.ndarray | pa.Array | pa.ChunkedArray``; as Arrow has no type annotations, a type checker learns nothing from the union.
 SimpleValues = Any
 
 _INTEGER_DTYPES = "biu"
 
-# Advice for pandas columns that have no counterpart.
+# Advice for types of pandas columns that no column can hold.
 _INSTEAD = {
     "PeriodDtype": "series.dt.to_timestamp() gives the start of each",
     "IntervalDtype": "make columns of .array.left and .array.right",
@@ -144,7 +144,7 @@ NO_VALUES = "a {} of Spark's holds no values: use the frame's own columns, sf['n
 def simplify(values: Any) -> SimpleValues:
     """Return the values as a list, a one-dimensional numpy array or an Arrow array (possibly chunked), copying as little as possible.
 
-    Numpy arrays have 64 bits in the result, unsigned ones only if a value does not fit a signed int.
+    Numpy numbers in the result have 64 bits; ints are unsigned only if a value does not fit a signed int.
 
     Raises
     ------
@@ -176,14 +176,14 @@ def simplify(values: Any) -> SimpleValues:
 
 
 def _is_arrow_column(values: Any) -> bool:
-    """Return whether this is another library's column with Arrow's interface, such as polars'; pandas is excluded, for its missing values."""
+    """Return whether an object is a column with Arrow's C interface, such as a polars series; not of pandas, whose missing values differ."""
     gives = hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__")
     is_table = hasattr(values, "column_names") or hasattr(values, "columns") or isinstance(values, pa.RecordBatchReader)
     return gives and not is_table and library_of(values) != "pandas"
 
 
 def _from_pandas(values: Any) -> Any:
-    """Return the numpy values of pandas; extension types go through Arrow, which knows their missing values."""
+    """Convert a pandas column to a numpy array or list, or to Arrow if it has an extension type, whose missing values Arrow knows."""
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype):
         if dtype.kind == "O":
@@ -209,7 +209,7 @@ def _from_pandas(values: Any) -> Any:
 
 
 def _from_objects(values: np.ndarray) -> list[Any]:
-    """Return the values of an object column, where NaN is a missing string, list or date; in a column of numbers it is a number."""
+    """Return the values of an object column of pandas; NaN is replaced by None, except in a column that has only numbers."""
     cells = list(values)
     families = families_of(cells)
     if FLOAT_KIND not in families or families <= NUMBERS:
@@ -260,20 +260,20 @@ def _from_numpy(values: np.ndarray) -> SimpleValues:
     raise SchemaError(f"a column cannot hold numpy {values.dtype} values")
 
 
-# Validation of Arrow data from outside before anything is computed from it: Arrow itself trusts it.
+# Validation of Arrow data from outside, before anything is computed from it: Arrow itself does not check it.
 
 EXTENSION_NAME = b"ARROW:extension:name"
-# Extensions whose values are those of their storage, or which are recognised by the storage type.
+# Extensions whose values are stored unchanged in the storage type, or that are recognised by the storage type.
 STORED_AS_THEY_ARE = frozenset({"arrow.json", "arrow.bool8", "arrow.timestamp_with_offset", "arrow.parquet.variant"})
 
 
 def require_valid_arrow(values: pa.Array | pa.ChunkedArray) -> None:
-    """Raise for offsets outside the values and strings that are not UTF-8.
+    """Raise if an Arrow array is invalid.
 
     Raises
     ------
     InvalidArgumentError
-        If there are any.
+        If Arrow's full validation fails, for instance for offsets outside the values or strings that are not UTF-8.
 
     Examples
     --------
@@ -294,12 +294,12 @@ def require_valid_arrow(values: pa.Array | pa.ChunkedArray) -> None:
 def require_known_extensions(field: pa.Field) -> None:
     """Raise if a column, or a part of it, is of an Arrow extension that is not registered in this process.
 
-    pyarrow returns the storage values of these, so that geometries would become bytes and months numbers; only the field says what they are.
+    pyarrow would return the storage values of such a column, for instance bytes for geometries; only the metadata of its field names the extension.
 
     Raises
     ------
     SchemaError
-        If it is one.
+        If there is such an extension.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""The two texts of a value: tagged JSON (stored in encoded columns) and display text (what a cast to str yields).
+"""Two serialised forms of a value: tagged JSON, which encoded columns store, and the display form, which casts to str yield.
 
-Tagged JSON is lossless: JSON scalars stand for themselves, a JSON list is a list, and
+Tagged JSON is lossless: JSON scalars and lists represent the same Python values, and other values are JSON objects:
 
 ==========================================  =====================================================
-``{"$float": "nan" | "inf" | "-inf"}``      a float that JSON has no number for
-``{"$dict": [[key, value], ...]}``          a dict, in its order
+``{"$float": "nan" | "inf" | "-inf"}``      a float that JSON cannot represent
+``{"$dict": [[key, value], ...]}``          a dict, in the order of its keys
 ``{"$datetime": microseconds, "offset": minutes | null}``  a datetime (microseconds in UTC)
 ``{"$array": [...]}``                       an ``array.array('d')``
 ==========================================  =====================================================
 
-Values nest at most ``MAX_LEVELS`` deep; deeper ones are refused both on writing and on reading.
+Values that are nested deeper than ``MAX_LEVELS`` are refused both on writing and on reading.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def encode_value(value: Any) -> str:
     try:
         return _tagged(value, MAX_LEVELS)
     except RecursionError:
-        # The caller is near the recursion limit already.
+        # The caller is close to Python's recursion limit.
         raise too_deep() from None
 
 
 def _tagged(value: Any, levels: int) -> str:
-    """Return the tagged JSON of a value nested at most so many levels deep."""
+    """Return the tagged JSON of a value; raise if it is nested deeper than ``levels``."""
     if isinstance(value, float):
         return float.__repr__(value) if math.isfinite(value) else f'{{"$float":"{float.__repr__(value)}"}}'
     if isinstance(value, array.array):
@@ -85,7 +85,7 @@ def _tagged(value: Any, levels: int) -> str:
 
 
 def _tagged_items(values: Collection[Any], levels: int) -> list[str]:
-    """Return the tagged JSON of items; common scalars are inlined, as a call for each would take most of the time."""
+    """Return the tagged JSON of each item. Common scalars are converted here, as a function call for each would take most of the time."""
     if not levels:
         raise too_deep()
     return [_SCALARS[type(value)](value) if type(value) in _SCALARS else _tagged(value, levels - 1) for value in values]
@@ -97,7 +97,7 @@ def decode_value(text: str) -> Any:
     Raises
     ------
     DamagedValueError
-        If the text is not one that :func:`encode_value` writes.
+        If the string is not tagged JSON as :func:`encode_value` writes it.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def decode_value(text: str) -> Any:
 
 
 def _levels(text: str) -> int:
-    """Return the maximum depth of brackets in JSON."""
+    """Return how deep the brackets and braces of JSON are nested."""
     deepest = level = 0
     for character in _TEXTS.sub("", text).translate(_BRACKETS):
         if character == "[":
@@ -157,7 +157,7 @@ def _key(value: Any) -> Any:
 
 
 def canonical_value(value: Any) -> str:
-    """Write a plain value so that equal values have equal text: dict order and int against float do not count.
+    """Return a string that is the same for equal plain values; the order of dicts, int or float, and the offset of datetimes make no difference.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def canonical_value(value: Any) -> str:
 
 
 def float_text(value: float) -> str:
-    """Write a float with six significant digits, as casts to str do.
+    """Format a float with six significant digits, as casts to str do.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def float_text(value: float) -> str:
 
 
 def exact_float_text(value: float) -> str:
-    """Write a float as a cast to str does if that reads back as the same number, else with all its digits.
+    """Format a float with six significant digits if that reads back as the same number, otherwise with all its digits.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def exact_float_text(value: float) -> str:
 
 
 def display_text(value: Any) -> str:
-    """Write a plain value as a cast to str does: strings inside lists and dicts are quoted, missing elements are empty.
+    """Format a plain value as a cast to str does: strings inside lists and dicts are quoted, missing elements are empty strings.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def display_text(value: Any) -> str:
 
 
 def _is_array_key(value: Any) -> bool:
-    """Return whether a dict key is the tuple that an array becomes."""
+    """Return whether a dict key is a non-empty tuple of floats, which is what an array becomes as a key."""
     return isinstance(value, tuple) and len(value) > 0 and all(isinstance(item, float) for item in value)
 
 

@@ -16,12 +16,12 @@ from sframe_spark.message_text import is_unicode
 
 @contextlib.contextmanager
 def naming_broken_string(values: Any) -> Iterator[None]:
-    """Turn a Unicode error in the block into one that names the row of the first invalid string of a list.
+    """Replace a Unicode error in the block by an error that names the first invalid string and, if ``values`` is a list, its row.
 
     Raises
     ------
     InvalidArgumentError
-        If a string stored inside the block is not valid Unicode.
+        If a string that the block converts is not valid Unicode.
 
     Examples
     --------
@@ -40,18 +40,18 @@ def naming_broken_string(values: Any) -> Iterator[None]:
 
 
 def require_unicode_values(values: Iterable[Any]) -> None:
-    """Raise if there are invalid strings, also within lists and dicts.
+    """Raise if there are invalid strings among values, also inside lists, tuples, sets and dicts.
 
     Raises
     ------
     InvalidArgumentError
-        If there is one.
+        If a string is not valid Unicode, or bytes are not UTF-8.
 
     Examples
     --------
     >>> require_unicode_values([1, ("a", {"b": ["c"]})])
     """
-    # A list may hold itself.
+    # A list may contain itself.
     waiting, seen = deque([values]), set[int]()
     while waiting:
         value = waiting.popleft()
@@ -65,13 +65,13 @@ def require_unicode_values(values: Iterable[Any]) -> None:
 
 
 def _are_whole_texts(values: Any) -> bool:
-    """Return True if these are all numbers and valid strings, checked together; False may also mean "not known"."""
+    """Return True if a list or tuple is known to hold only numbers, None and valid strings, which are checked all at once."""
     if not isinstance(values, (list, tuple)):
         return False
     classes = set(map(type, values))
     if not classes <= _PLAIN_CLASSES:
         return False
-    # Two lone surrogates that become adjacent stay invalid.
+    # Joining does not hide errors: two lone surrogates that become adjacent are still invalid.
     return str not in classes or is_unicode("".join(values if len(classes) == 1 else [value for value in values if type(value) is str]))
 
 
@@ -79,7 +79,7 @@ _PLAIN_CLASSES = frozenset({str, int, float, bool, type(None)})
 
 
 def is_broken(value: Any) -> bool:
-    """Return whether a value is a string, or bytes, that no column can hold."""
+    """Return whether a value is a string that is not valid Unicode, or bytes that are not UTF-8, so that no column can hold it."""
     if not isinstance(value, bytes):
         return isinstance(value, str) and not is_unicode(value)
     try:
@@ -90,7 +90,7 @@ def is_broken(value: Any) -> bool:
 
 
 def words_for(value: Any) -> str:
-    """Return what is wrong with a string, and what to do."""
+    """Return the message for an invalid string or bytes: what is wrong, and how to fix it."""
     if isinstance(value, bytes):
         return f"{value[:40]!r} is not UTF-8: decode it first, with the encoding that it has"
     named = f"the text {value[:40]!r}" if isinstance(value, str) else "a text in it"
@@ -99,7 +99,7 @@ def words_for(value: Any) -> str:
 
 @contextlib.contextmanager
 def column_named(name: str) -> Iterator[None]:
-    """Add the name of a column to errors of the block.
+    """Put the name of a column before the message of errors raised in the block.
 
     Examples
     --------
@@ -117,8 +117,9 @@ def column_named(name: str) -> Iterator[None]:
         raise
 
 
-# Numbers that lose digits: ints beyond 64 bits, long decimals. They become the nearest float, and one warning for each column says so. Code that
-# takes values in opens `rounding_warnings`; the conversions inside it record what they round. When a user asked for floats, nothing is recorded.
+# Numbers that lose digits, such as ints beyond 64 bits and long decimals, become the nearest float, with one warning for each column. Code that
+# converts users' values does so inside `rounding_warnings`; the conversions record the numbers that they round. No warning is given if a user
+# asked for floats.
 
 DIGITS_OF_FLOAT = 15
 """A decimal of so many digits is restored exactly from its nearest float, except at the ends of the range of floats."""
@@ -143,7 +144,7 @@ class RoundedNumbers:
     """
 
     def __init__(self) -> None:
-        # The first number of each column, in a list that is empty while there is none.
+        # For each column a list with the first number that was rounded, or an empty list.
         self._columns: dict[str | None, list[Any]] = {}
 
     @property
@@ -153,7 +154,7 @@ class RoundedNumbers:
 
     @contextlib.contextmanager
     def of(self, name: str | None) -> Iterator[None]:
-        """Record the numbers rounded in the block under a column, whose name may be unknown."""
+        """Record numbers that are rounded in the block for the column ``name``; None if its name is unknown."""
         token = _NOTED.set(self._columns.setdefault(name, []))
         try:
             yield
@@ -161,7 +162,7 @@ class RoundedNumbers:
             _NOTED.reset(token)
 
     def warn(self, but: Collection[str] = ()) -> None:
-        """Warn once for each column with such numbers, except those named."""
+        """Warn once for each column with rounded numbers, except the columns ``but``; then forget the numbers."""
         for name, noted in self._columns.items():
             if noted and name not in but:
                 what = "numbers" if name is None else f"numbers of column {name!r}"
@@ -174,20 +175,20 @@ class RoundedNumbers:
         self._columns.clear()
 
 
-# The first rounded number of the column that is being converted.
+# The list for the first rounded number of the column that is being converted; None outside of recording blocks.
 _NOTED: ContextVar[list[Any] | None] = ContextVar("_NOTED", default=None)
 
 
 @contextlib.contextmanager
 def rounding_warnings(name: str | None = None, listens: bool = True) -> Iterator[None]:
-    """Warn once, when the block has ended without an error, of the numbers that were rounded in it.
+    """Warn once of numbers that were rounded in the block, after it has ended without an error.
 
     Parameters
     ----------
     name
         The column's name, if known.
     listens
-        False if the user asked for floats.
+        Whether to warn; False if the user asked for floats.
     """
     rounded = RoundedNumbers()
     if not listens:
@@ -200,14 +201,14 @@ def rounding_warnings(name: str | None = None, listens: bool = True) -> Iterator
 
 
 def note_rounded(value: Any) -> None:
-    """Record that a column does not hold all digits of a number."""
+    """Record that a number was rounded, for the column that is being converted."""
     noted = _NOTED.get()
     if noted is not None and not noted:
         noted.append(value)
 
 
 def may_be_rounded(value: Any) -> bool:
-    """Return False for most values that are never rounded, so that nothing has to be recorded for them.
+    """Return False only for values that no conversion rounds; a quick test that covers the most common values.
 
     Examples
     --------
@@ -219,7 +220,7 @@ def may_be_rounded(value: Any) -> bool:
 
 
 def is_rounded(value: decimal.Decimal) -> bool:
-    """Return whether a finite decimal has more digits than a float holds (zeros at both ends aside), or is out of the range of floats.
+    """Return whether a finite decimal has more digits than a float holds, without zeros at both ends, or is outside the range of floats.
 
     Examples
     --------
@@ -231,5 +232,5 @@ def is_rounded(value: decimal.Decimal) -> bool:
     digits = value.as_tuple().digits
     if len(digits) > DIGITS_OF_FLOAT and value.is_finite() and len("".join(map(str, digits)).strip("0")) > DIGITS_OF_FLOAT:
         return True
-    # Near its limits a float has fewer digits, then none: it is infinite, or zero.
+    # Near the limits of its range a float has fewer digits; beyond them it is infinite, or zero.
     return value.is_finite() and abs(value.adjusted()) > LARGEST_EXPONENT and decimal.Decimal(repr(float(value))) != value

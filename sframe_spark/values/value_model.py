@@ -1,7 +1,7 @@
-"""The value model: which Python classes a cell may hold, and the one plain form of each value.
+"""Which Python classes a cell may hold, and the conversion of any such value to its *plain* value.
 
-Plain values are None, ``int`` (64 bit), ``float``, ``str``, ``datetime``, ``array.array('d')``, ``list`` and ``dict``. A *family* groups the Python
-classes that are stored as one plain class; it is looked up per class, not per value.
+Plain values are None, ``int`` (64 bit), ``float``, ``str``, ``datetime``, ``array.array('d')``, ``list`` and ``dict``. A *family* is the set of
+Python classes whose values are stored as the same plain class; it is named like a column kind, or ``"missing"``.
 """
 
 from __future__ import annotations
@@ -88,12 +88,12 @@ def _find_family(python_class: type) -> str:
 
 
 def families_of(values: Any) -> set[str]:
-    """Return the families of an iterable's values, without the missing one."""
+    """Return the families of some values, without the family of missing values."""
     return {family_of(python_class) for python_class in set(map(type, values))} - {MISSING}
 
 
 def one_value(value: Any) -> Any:
-    """Return the value of a zero-dimensional numpy array; everything else unchanged.
+    """Return the value of a zero-dimensional numpy array; any other value is returned unchanged.
 
     Examples
     --------
@@ -104,19 +104,19 @@ def one_value(value: Any) -> Any:
 
 
 def require_items(value: Any) -> None:
-    """Raise for a zero-dimensional numpy array, which is not recognised as a number inside a list of values.
+    """Raise if a value is a zero-dimensional numpy array, which is not recognised as a number inside a list of values.
 
     Raises
     ------
     SchemaError
-        If it is one.
+        If the value is a zero-dimensional numpy array.
     """
     if isinstance(value, np.ndarray) and not value.ndim:
         raise SchemaError(f"{value!r:.60} has no dimension: give the value that it holds, its item()")
 
 
 def int_equal_to(number: int | float) -> int | None:
-    """Return the 64-bit int that equals a number, or None.
+    """Return the 64-bit int that equals a number, or None if there is none.
 
     Examples
     --------
@@ -127,7 +127,9 @@ def int_equal_to(number: int | float) -> int | None:
 
 
 def plain_number(value: Any) -> int | float:
-    """Return an int or float for a value of a number family (ints beyond 64 bits become floats); lost digits are recorded.
+    """Return an int or float for a value of a number family (ints beyond 64 bits become floats).
+
+    A number that loses digits is recorded for a warning.
 
     Raises
     ------
@@ -144,7 +146,7 @@ def plain_number(value: Any) -> int | float:
     try:
         return _nearest_float(number)
     except OverflowError:
-        # Python has no text of an int with thousands of digits.
+        # Python does not convert ints with thousands of digits to strings.
         raise BeyondRangeError(f"an int of {number.bit_length()} bits is beyond the largest float: give its text, or a float instead") from None
 
 
@@ -168,7 +170,7 @@ def _nearest_float(number: int) -> float:
 
 
 def float_of_number(value: Any) -> float:
-    """Return the nearest float of a value of a number family; lost digits are recorded.
+    """Return the nearest float of a value of a number family; a number that loses digits is recorded for a warning.
 
     Examples
     --------
@@ -180,12 +182,12 @@ def float_of_number(value: Any) -> float:
 
 
 def have_long_doubles(values: Iterable[Any]) -> bool:
-    """Return whether there are numpy floats longer than 64 bits, which Arrow would truncate; few programs ever have one."""
+    """Return whether a value is a ``numpy.longdouble``, which Arrow would truncate; fast in programs that have none."""
     return np.longdouble in _FAMILY_OF_CLASS and np.longdouble in set(map(type, values))
 
 
 def plain_text(value: Any) -> str:
-    """Return a str for a value of the str family; bytes are UTF-8."""
+    """Return a str for a value of the str family; bytes are decoded as UTF-8."""
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
 
 
@@ -209,7 +211,7 @@ def plain_list(values: Any, levels: int = MAX_LEVELS) -> list[Any]:
     Raises
     ------
     SchemaError
-        If it is nested deeper than that, as a list that contains itself.
+        If it is nested deeper than ``levels``, such as a list that contains itself.
     """
     if not levels:
         raise too_deep()
@@ -221,7 +223,7 @@ def plain_list(values: Any, levels: int = MAX_LEVELS) -> list[Any]:
 
 
 def plain_key(value: Any, levels: int = MAX_LEVELS) -> Any:
-    """Return a hashable plain value for use as a dict key: arrays and lists become tuples."""
+    """Return the plain value of a dict key; arrays and lists become tuples, which are hashable."""
     key = plain(value, levels)
     return _hashable(key) if isinstance(key, (list, array.array)) else key
 
@@ -233,12 +235,12 @@ def _hashable(value: Any) -> Any:
 
 
 def plain_dict(value: Any, levels: int = MAX_LEVELS) -> dict[Any, Any]:
-    """Return a dict with plain keys and values for any mapping, in its order.
+    """Return a dict with plain keys and values for any mapping, in the order of its keys.
 
     Raises
     ------
     SchemaError
-        If it is nested deeper than that.
+        If it is nested deeper than ``levels``.
     """
     if not levels:
         raise too_deep()
@@ -249,7 +251,7 @@ def plain_dict(value: Any, levels: int = MAX_LEVELS) -> dict[Any, Any]:
 
 
 def plain(value: Any, levels: int = MAX_LEVELS) -> Any:
-    """Return the plain value for any value a cell may hold; a non-empty sequence of numbers becomes an array.
+    """Return the plain value of any value that a cell may hold; a non-empty sequence of numbers becomes an array.
 
     Examples
     --------
@@ -274,7 +276,7 @@ def plain(value: Any, levels: int = MAX_LEVELS) -> Any:
 
 
 def is_array_like(value: Any, family: str) -> bool:
-    """Return whether a sequence is an array cell by itself: an ``array.array``, or non-empty and all numbers."""
+    """Return whether a sequence becomes an array: it is an ``array.array``, or not empty and all its items are numbers."""
     if family == ARRAY_KIND:
         return True
     return len(value) > 0 and {family_of(python_class) for python_class in set(map(type, value))} <= NUMBERS

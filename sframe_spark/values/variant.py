@@ -1,8 +1,8 @@
-"""Spark's VARIANTs as Python values, and Python values as the JSON that Spark makes VARIANTs of.
+"""Decodes Spark's VARIANTs to Python values, and writes Python values as JSON from which Spark makes VARIANTs.
 
-The format is Parquet's (VariantEncoding.md): a value, and a list of the names of its fields. Spark's `to_json` would lose the difference between
-`1.0` and `1`, `"NaN"` and NaN, a string and a time. The bytes are untrusted: every length in them is compared with what is there, and a value
-that overlaps others, so that it would expand to more bytes than there are, is refused.
+The binary format is Parquet's (VariantEncoding.md): the bytes of a value, and the names of its fields as metadata. (Spark's `to_json` would lose
+the difference between `1.0` and `1`, `"NaN"` and NaN, a string and a time.) The bytes are not trusted: every length in them is checked, and
+values that overlap, which would expand to more bytes than there are, are refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PRIMITIVE, _SHORT_TEXT, _OBJECT = 0, 1, 2
 _NULL, _TRUE, _FALSE, _DOUBLE, _DATE, _TIMESTAMP, _TIMESTAMP_NTZ, _FLOAT, _BINARY, _TEXT, _UUID = 0, 1, 2, 7, 11, 12, 13, 14, 15, 16, 20
 _INT_BYTES = {3: 1, 4: 2, 5: 4, 6: 8}
 _DECIMAL_BYTES = {8: 4, 9: 8, 10: 16}
-# Decimals of at most 18 digits; those of 16 bytes are longer, and become floats as in a column.
+# Decimals of at most 18 digits. Decimals of 16 bytes are longer, and become floats as in a column of decimals.
 _DECIMALS_OF_INTS = (8, 9)
 _MAX_SCALE = 38
 _KINDS = {
@@ -48,13 +48,13 @@ _KINDS = {
 
 
 class VariantType(pa.ExtensionType):
-    """The Arrow type of VARIANTs as Spark sends them; it is not registered, so other tables never have it."""
+    """The Arrow type of VARIANTs as Spark sends them. It is not registered with Arrow, so tables of other origin never have it."""
 
     def __init__(self) -> None:
         super().__init__(pa.struct([("value", pa.binary()), ("metadata", pa.binary())]), "sframe_spark.variant")
 
     def __arrow_ext_serialize__(self) -> bytes:
-        """Return nothing: the name says it all."""
+        """Return no bytes, as the type has no parameters."""
         return b""
 
     @classmethod
@@ -64,7 +64,7 @@ class VariantType(pa.ExtensionType):
 
 
 def is_stored_variant(data_type: pa.DataType) -> bool:
-    """Return whether a struct is how Parquet and Arrow store VARIANTs, whose parts may be shredded into columns of their own.
+    """Return whether a struct type is the form in which Parquet and Arrow store VARIANTs, plain or shredded (with a ``typed_value``).
 
     Examples
     --------
@@ -81,7 +81,9 @@ def is_stored_variant(data_type: pa.DataType) -> bool:
 
 
 def variant_kind(start: bytes) -> str:
-    """Return the kind of a VARIANT from its first two bytes: of a column, "zoned", "missing", "damaged", or the number of an unknown one.
+    """Return the kind of a VARIANT from its first two bytes: a column kind, "zoned", "missing", "damaged" if there are no bytes, or "number N".
+
+    The last form names a VARIANT type that no column holds.
 
     Examples
     --------
@@ -99,17 +101,17 @@ def variant_kind(start: bytes) -> str:
 
 
 def variant_value(value: bytes, metadata: bytes) -> Any:
-    """Decode a VARIANT to ints, floats, strings, datetimes, lists and dicts; None for a null.
+    """Decode a VARIANT to an int, float, string, datetime, list or dict, or to None for null.
 
     A decimal becomes the nearest float, or an int if it has no fraction and at most 18 digits. Keys of dicts are in the order of their values in the
-    bytes, which is that of the JSON from which the VARIANT was made.
+    bytes, which is the order in the JSON from which the VARIANT was made.
 
     Raises
     ------
     SchemaError
         If the bytes are not a VARIANT, of a kind that no column holds, nested too deep, or contain a binary value that is not UTF-8.
     DateTimeRangeError
-        If a date-time is outside the years of Python's.
+        If a datetime is outside the years 1 to 9999.
 
     Examples
     --------
@@ -123,19 +125,19 @@ def variant_value(value: bytes, metadata: bytes) -> Any:
 
 
 def refuse_damaged(kinds: Collection[str]) -> None:
-    """Raise if one of these kinds is that of a damaged VARIANT.
+    """Raise if one of these kinds, as :func:`variant_kind` returns them, is that of a damaged VARIANT.
 
     Raises
     ------
     SchemaError
-        If so.
+        If a VARIANT has no bytes.
     """
     if DAMAGED_KIND in kinds:
         raise _damaged("it has no bytes")
 
 
 def _split(header: int) -> tuple[int, int]:
-    """Return the form of a value, and the rest of its header."""
+    """Return the two low bits of a header, which are the form of a value (scalar, short string, dict or list), and its other bits."""
     return header & 3, header >> 2
 
 
@@ -150,9 +152,9 @@ class _Reader:
     Parameters
     ----------
     value, metadata
-        Its bytes.
+        The two byte strings of the VARIANT.
     left
-        Bytes that remain if every byte belongs to one value only; negative if values overlap.
+        The number of bytes not read yet. As no byte belongs to two values, it becomes negative only if values overlap.
     """
 
     value: bytes
@@ -162,7 +164,7 @@ class _Reader:
     name_bytes: int = 0
 
     def at(self, place: int, levels: int) -> Any:
-        """Read the value at a position, nested at most so many levels deep."""
+        """Read the value at a position; raise if it is nested deeper than ``levels``."""
         form, code = _split(self.read_bytes(place, 1)[0])
         if form == _PRIMITIVE:
             return self.primitive(code, place + 1)
@@ -173,7 +175,7 @@ class _Reader:
         return self.fields(code, place + 1, levels - 1) if form == _OBJECT else self.items(code, place + 1, levels - 1)
 
     def read_bytes(self, place: int, count: int) -> bytes:
-        """Read bytes, which may belong to no other value."""
+        """Read bytes; raise if the value ends before, or if more bytes have been read than there are, so that values overlap."""
         found = self.value[place : place + count]
         self.left -= count
         if len(found) < count:
@@ -183,11 +185,11 @@ class _Reader:
         return found
 
     def number(self, place: int, count: int, signed: bool = False) -> int:
-        """Read a whole number of so many bytes."""
+        """Read an int of ``count`` bytes."""
         return int.from_bytes(self.read_bytes(place, count), "little", signed=signed)
 
     def primitive(self, code: int, place: int) -> Any:
-        """Read a value without parts."""
+        """Read a value that is neither a list nor a dict nor a short string."""
         if code in (_TEXT, _BINARY):
             return self.text(place + 4, self.number(place, 4), binary=code == _BINARY)
         if code in _INT_BYTES:
@@ -203,7 +205,7 @@ class _Reader:
             raise DateTimeRangeError(f"in a VARIANT, a date-time lies outside the years 1 to 9999, which is all that Python shows: {error}") from None
 
     def decimal(self, code: int, place: int) -> int | float:
-        """Read a decimal as the nearest number."""
+        """Read a decimal: an int if it has no fraction and at most 18 digits, otherwise the nearest float."""
         scale, unscaled = self.number(place, 1), self.number(place + 1, _DECIMAL_BYTES[code], signed=True)
         if scale > _MAX_SCALE:
             raise _damaged(f"a decimal of it has {scale} digits after the point")
@@ -220,7 +222,7 @@ class _Reader:
             raise _damaged("a text of it is not UTF-8") from None
 
     def items(self, code: int, place: int, levels: int) -> list[Any]:
-        """Read a list: the count, the start of each item, and the end of the last."""
+        """Read a list, which begins with the number of items, the start of each item, and the end of the last item."""
         width, wide = 1 + (code & 3), 4 if code & 4 else 1
         count = self.number(place, wide)
         starts = self.numbers(place + wide, count + 1, width)
@@ -228,7 +230,7 @@ class _Reader:
         return [self.at(first + start, levels) for start in starts[:count]]
 
     def fields(self, code: int, place: int, levels: int) -> dict[str, Any]:
-        """Read a dict: the count, the indices of the names, the start of each value, and the end of the last."""
+        """Read a dict, which begins with the number of fields, the indices of their names, the start of each value, and an end."""
         width, name_width, wide = 1 + (code & 3), 1 + (code >> 2 & 3), 4 if code & 16 else 1
         count = self.number(place, wide)
         names = self.numbers(place + wide, count, name_width)
@@ -241,14 +243,14 @@ class _Reader:
         return found
 
     def numbers(self, place: int, count: int, width: int) -> list[int]:
-        """Read adjacent whole numbers."""
+        """Read adjacent unsigned ints of ``width`` bytes each."""
         found = self.read_bytes(place, count * width)
         if width == 1:
             return list(found)
         return [int.from_bytes(found[at : at + width], "little") for at in range(0, count * width, width)]
 
     def name(self, number: int) -> str:
-        """Return the name of a field."""
+        """Return the field name with an index; raise if all names of the VARIANT together become too long."""
         name = self.names.get(number)
         if name is None:
             name = self.names[number] = self.name_read(number)
@@ -259,7 +261,7 @@ class _Reader:
         return name
 
     def name_read(self, number: int) -> str:
-        """Decode the name of a field from the metadata."""
+        """Decode the field name with an index from the metadata."""
         header = self.metadata[:1]
         if not header or header[0] & 15 != 1:
             raise _damaged("its list of names is of no version that is known")
@@ -298,19 +300,19 @@ _SCALARS: dict[int, tuple[int, Callable[[bytes], Any]]] = {
 
 # Encoding: JSON from which Spark's ``parse_json`` makes a VARIANT of the same values.
 
-# The words of Spark's own `to_json`; JSON has no number for them.
+# NaN and infinities as strings, as Spark's own `to_json` writes them; JSON has no numbers for them.
 _WORDS = {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}
 
 
 def variant_text(value: Any) -> str:
-    """Write a plain value as JSON in which a float stays a float, even a whole one.
+    """Write a plain value as JSON from which Spark reads every float as a double, also if it has no fraction.
 
-    Datetimes become ISO strings, NaN and the infinities the strings that Spark writes for them, keys of dicts strings.
+    Datetimes become ISO strings, keys of dicts become strings, NaN and the infinities the strings that Spark writes for them.
 
     Raises
     ------
     SchemaError
-        If two keys of a dict become one string.
+        If two keys of a dict become the same string.
 
     Examples
     --------
@@ -333,7 +335,7 @@ def variant_text(value: Any) -> str:
 
 
 def _float(value: float) -> str:
-    """Write a float so that Spark reads a double: without an exponent it reads a decimal, which loses the sign of zero."""
+    """Write a float with an exponent, so that Spark reads a double: otherwise it reads a decimal, which loses the sign of zero."""
     text = repr(value)
     if not math.isfinite(value):
         return _WORDS[text]
