@@ -1,4 +1,4 @@
-"""Validates paths given by users."""
+"""Checks paths that users pass."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 
 
 def path_text(path: str | os.PathLike[str]) -> str:
-    """Return a path as text.
+    """Return a path as a string.
 
     Raises
     ------
     SchemaError
-        If it is not a path; in a ``TypeError`` clause as well.
+        If it is neither a string nor path-like (the error is also a ``TypeError``).
     InvalidArgumentError
-        If it is empty: that would be the current directory.
+        If it is empty, which would name the current directory.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise SchemaError(f"a path is a str, got {type(path).__name__}")
-    # A path-like object may give bytes.
+    # The path of a path-like object may be bytes.
     text = os.fsdecode(path)
     if not text:
         raise InvalidArgumentError("the path is empty: give the place to save to or to load from")
@@ -28,12 +28,14 @@ def path_text(path: str | os.PathLike[str]) -> str:
 
 
 def file_path_text(path: str | os.PathLike[str]) -> str:
-    """Return the path of a file to write as text; see :func:`path_text`.
+    """Return the path of a file to write as a string.
 
     Raises
     ------
     StorageError
-        If it names a directory: the file would become a hidden one in it, ``.csv``, or one next to it.
+        If the path names a directory; an extension appended to it would make a hidden file such as ``.csv``.
+    SchemaError, InvalidArgumentError
+        As for :func:`path_text`.
     """
     text = path_text(path)
     if os.path.basename(text) in ("", os.curdir, os.pardir):
@@ -42,6 +44,6 @@ def file_path_text(path: str | os.PathLike[str]) -> str:
 
 
 def nothing_to_verify(data: Any) -> InvalidArgumentError:
-    """Return the error that says that only what was saved carries check sums."""
+    """Return the error to raise if ``verify=True`` is passed with data that was not saved, and so has no check sums."""
     data_text = repr(data) if isinstance(data, str) else type(data).__name__
     return InvalidArgumentError(f"verify=True compares the check sums of a saved SFrame or SArray; {data_text} has none")

@@ -1,4 +1,4 @@
-"""Pickling of frames and columns: their rows are saved in a directory chosen by the user, and the pickle holds their name there."""
+"""Pickling of frames and columns: rows are saved in a directory that the user chooses, and the pickle contains the name of the saved data."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 _NAME = re.compile(r"[0-9a-f]{32}")
-# Attributes that the saved rows restore, or that mean something in this process only.
+# Attributes left out of the pickle: they are restored from the saved rows, or are valid only in this process.
 _SAVED = ("_node", "_names", "_recent")
 
 
 def enable_sframe_serialization(serialization_directory: str | os.PathLike[str] | None) -> None:
-    """Let frames and columns be pickled: all rows are saved in a directory, and the pickle holds the name that they have there.
+    """Allow frames and columns to be pickled: their rows are saved in a directory, and the pickle contains only the name under which they are saved.
 
-    Both the pickle and the directory are needed to have the rows again. Another process may name another directory, to which the rows were moved.
-    Nothing deletes them.
+    To unpickle, both the pickle and the directory are needed. Another process may choose another directory if the saved rows were moved there.
+    The saved rows are never deleted automatically.
 
     Parameters
     ----------
     serialization_directory
-        The directory, made if there is none; None: frames and columns are no longer pickled.
+            The directory, which is created if it does not exist; None: frames and columns can no longer be pickled.
 
-    Raises
-    ------
-    TypeError
-        If it is no path.
-    ValueError
-        If it is a file.
-    OSError
-        If it cannot be made.
+        Raises
+        ------
+        TypeError
+            If it is not a path.
+        ValueError
+            If it is empty, or a file.
+        OSError
+            If it cannot be created.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def enable_sframe_serialization(serialization_directory: str | os.PathLike[str] 
 
 
 def get_serialization_directory() -> str | None:
-    """The directory in which rows of pickled frames and columns are; None where they are not pickled.
+    """Return the directory where rows of pickled frames and columns are saved; None if pickling is not enabled.
 
     Examples
     --------
@@ -80,21 +80,21 @@ def get_serialization_directory() -> str | None:
 
 
 class Pickled:
-    """Mixin: how frames and columns are pickled."""
+    """Mixin of SFrame and SArray: pickling saves the rows in the serialization directory."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_packing():
-            # A function that uses them is sent to tasks of this process, which read its files.
+            # A user's function that refers to this object is being sent to a task, which reads this process's files.
             return super().__reduce_ex__(protocol)
         state = {name: value for name, value in vars(self).items() if name not in _SAVED}
-        # The package's own classes are stored by keyword, as their modules may be renamed.
+        # SFrame and SArray themselves are stored by a keyword instead of their module, which may be renamed later.
         words: dict[type, str] = {ClassRegistry.frame: SFRAME, ClassRegistry.array: SARRAY}
         kind = words.get(type(self), type(self))
         return restored, (kind, _saved_rows(self)), state
 
 
 class NeverPickled:
-    """Mixin: an object that cannot be pickled, as it refers to files that disappear with its process."""
+    """Mixin of objects that cannot be pickled, because they refer to files that are deleted when the process ends."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if is_packing():
@@ -103,7 +103,7 @@ class NeverPickled:
 
 
 def _saved_rows(frame_or_column: Any) -> str:
-    """Save all rows in the serialization directory, and return their name there."""
+    """Save all rows in the serialization directory, and return the random name under which they are saved."""
     name = secrets.token_hex(16)
     names: Sequence[str] | None = getattr(frame_or_column, "_names", None)
     save_node(frame_or_column._node, _place(name), [COLUMN_NAME] if names is None else names, SARRAY if names is None else SFRAME)
@@ -121,14 +121,21 @@ def _place(name: str) -> str:
 
 
 def restored(kind: Any, name: Any) -> Any:
-    """Return the frame or column whose rows are in the serialization directory under a name; nothing else is read.
+    """Return the frame or column that was saved in the serialization directory under a name. Called when a pickle is loaded.
+
+    Parameters
+    ----------
+    kind
+        ``sframe``, ``sarray``, or a subclass of SFrame or SArray.
+    name
+        The name of the saved rows. Only a directory with that name, inside the serialization directory, is read.
 
     Raises
     ------
     TypeError
-        If there is no such directory, or the arguments are no class of frames or columns and no valid name.
+        If no serialization directory is set, or an argument is invalid.
     OSError
-        If its rows are not there, or damaged.
+        If the rows are not in the directory, or are damaged.
     """
     kind = {SFRAME: ClassRegistry.frame, SARRAY: ClassRegistry.array}.get(kind, kind) if isinstance(kind, str) else kind
     if not (isinstance(kind, type) and issubclass(kind, (ClassRegistry.frame, ClassRegistry.array))):
@@ -146,7 +153,7 @@ def restored(kind: Any, name: Any) -> Any:
     return made
 
 
-# Pickles are read by later versions, where it may be in another module.
+# A pickle contains this module name, which must stay valid in later versions even if the function moves.
 restored.__module__ = "sframe_spark.data_structures.serialization"
 
 

@@ -1,4 +1,4 @@
-"""Saves frames and columns, and loads them again; also loads Turi Create's archives."""
+"""Saves frames and columns, loads them again, and loads archives that Turi Create has saved."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ from sframe_spark.storage.filesystem.remote_files import WEB, Download
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import OWN, SARRAY, SFRAME, DatasetElsewhere, Elsewhere, Manifest
 
-# Turi Create's archives, local or remote, read by an optional part
+# Archives of Turi Create, local or remote; an optional part of the package reads them
 
-# Refuse texts of an archive that are not UTF-8.
+# Value of ``encoding_errors``: raise an error for strings in an archive that are not UTF-8.
 STRICT = "strict"
 
 
 def load_archive(
     path: str | os.PathLike[str], references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT, verify: bool = False
 ) -> tuple[PlannerNode, list[str]] | None:
-    """Return the node and column names of the archive at a path; None if there is none.
+    """Return the node and column names of the Turi Create archive at a path; None if there is no archive.
 
     Raises
     ------
     StorageError
-        If it is damaged, or refers to files outside of it.
+        If the archive is damaged, or refers to files outside of it and of the directories in ``references``.
     """
     text = path_text(path)
     places = reference_paths(references)
@@ -79,7 +79,7 @@ def load_archive(
         if not is_archive(location):
             return None
     else:
-        # All its files are downloaded, and no others may be read.
+        # All files of a remote archive are downloaded; it may not refer to others.
         places, download = [], Download()
         fetched = download.fetch_directory(text, ARCHIVE_FILE)
         if fetched is None:
@@ -90,12 +90,12 @@ def load_archive(
 
 
 def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
-    """Return what the archive at a path holds, ``sframe`` or ``sarray``; None if there is no archive.
+    """Return what the archive at a path contains, ``sframe`` or ``sarray``; None if there is no archive.
 
     Raises
     ------
     StorageError
-        If it holds neither, or its index is damaged.
+        If the archive contains something else, or its index file is damaged.
     """
     text = path_text(path)
     if scheme_of(text) is not None:
@@ -107,25 +107,25 @@ def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
 
 
 def reference_paths(references: Any) -> list[str]:
-    """Return the directories that an archive may refer to, as text.
+    """Return the directories that an archive may refer to, as strings.
 
     Raises
     ------
     SchemaError
-        If they are no list of paths.
+        If ``references`` is not a list of paths.
     InvalidArgumentError
-        If one is empty.
+        If a path is empty.
     """
     if isinstance(references, (str, os.PathLike)) or not isinstance(references, Sequence):
         raise SchemaError(f"references is a list of directories, got {references!r:.80}")
     return [path_text(place) for place in references]
 
 
-# Frames saved by reference to columns of other datasets
+# Frames that refer to columns of other saved frames
 
 
 def stored_columns(node: PlannerNode) -> dict[int, tuple[SegmentSource, int]]:
-    """Return which columns of a node are columns of saved datasets: by position, the source and the position in the dataset."""
+    """Return the columns of a node that are unchanged columns of saved frames: maps position to the source and the position in the saved frame."""
     with GRAPH_LOCK:
         plan = optimize(node)
     columns = {}
@@ -137,7 +137,7 @@ def stored_columns(node: PlannerNode) -> dict[int, tuple[SegmentSource, int]]:
 
 
 def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) -> Elsewhere | None:
-    """Return the columns of other datasets that a frame saved at ``target`` can refer to; None if there are none."""
+    """Return the columns of other saved frames to which a frame saved at ``target`` can refer; None if there are no such columns."""
     datasets: dict[DatasetElsewhere, int] = {}
     digests: dict[tuple[object, ...], str | None] = {}
     places: dict[int, tuple[int, int]] = {}
@@ -156,17 +156,17 @@ def external_columns_of(node: PlannerNode, names: Sequence[str], target: str) ->
 
 
 def own_columns(external: Elsewhere) -> list[int]:
-    """Return the indices of the columns that are in no other dataset."""
+    """Return the positions of the columns that are stored in the frame's own files."""
     return [place for place, (dataset, _) in enumerate(external.columns) if dataset == OWN]
 
 
 def with_external_columns(own: Manifest, external: Elsewhere) -> Manifest:
-    """Return the manifest of a frame with some columns in other datasets, and the others in its own files.
+    """Return the manifest of a frame with some columns in its own files (``own``) and some in files of other frames (``external``).
 
     Raises
     ------
     PlanInvariantError
-        If its own columns have another length.
+        If the own columns differ in number or length from what ``external`` says.
     """
     try:
         external.check_own(len(own.types), own.rows)
@@ -176,12 +176,12 @@ def with_external_columns(own: Manifest, external: Elsewhere) -> Manifest:
 
 
 def referring_frame(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]:
-    """Return the node and column names of a frame with some columns in other datasets.
+    """Return the node and column names of a frame with some columns in files of other frames.
 
     Raises
     ------
     StorageError
-        If one of them cannot be read.
+        If one of these frames cannot be read.
     """
     external = manifest.elsewhere
     assert external is not None
@@ -208,17 +208,17 @@ _CSV, _JSON, _LINES = ".csv", ".json", ".txt"
 
 
 def saving(target: str) -> AbstractContextManager[PendingSave]:
-    """Begin a save to a local directory, which is renamed when the block ends, or to a remote one, where the commit creates a version."""
+    """Begin a save. After the ``with`` block, a local save is renamed to ``target``; a remote save creates a new version when it is committed."""
     return saving_version(target) if is_remote_location(target) else saving_directory(target)
 
 
 def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> Manifest:
-    """Save all rows; a frame saved at ``path`` before stays readable until they are complete.
+    """Save all rows of a node; a frame that was saved at ``path`` before stays readable until the new one is complete.
 
     Returns
     -------
     Manifest
-        The manifest as it was written, possibly in a directory that had another name then.
+        The manifest as it was written; it may name the temporary directory that was renamed afterwards.
     """
     target = location_of(path_text(path))
     require_unicode(names)
@@ -229,7 +229,7 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
 
 
 def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, external: Elsewhere | None = None) -> Manifest:
-    """Save the rows of a plan; with ``external`` columns, these are the frame's own columns."""
+    """Save the rows of a plan; with ``external``, these are the frame's own columns, and it refers to the others."""
 
     def attempt(plan: PlannerNode) -> Manifest:
         with saving(target) as pending:
@@ -243,14 +243,14 @@ def _save(action: ActionPlan, target: str, names: Sequence[str], kind: str, exte
 
 
 def _brought(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
-    """Write the rows of a plan into a new directory, local or remote; existing files and pages of columns are copied where possible."""
+    """Write the rows of a plan into a new directory, local or remote; files or columns that are already stored are copied if possible."""
     source = plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
         return copied_dataset(source.manifest, directory)
     if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and may_copy_columns(source.manifest, source.positions):
         return copied_columns(source.manifest, source.positions, directory)
     if is_private(directory):
-        # Tasks cannot write into this process's memory.
+        # Other processes cannot write to the memory of this process, so rows are written to temporary files first.
         holder = temporary_store().new_dataset()
         return copied_dataset(_written(action, plan, holder.directory), directory)
     return _written(action, plan, directory)
@@ -263,12 +263,12 @@ def _written(action: ActionPlan, plan: PlannerNode, directory: str) -> Manifest:
 
 
 def compact_dataset(path: str | os.PathLike[str]) -> int:
-    """Merge the short files of a saved frame or column, and return its number of files; rows and their order stay.
+    """Merge the short files of a saved frame or column, and return the number of files afterwards; rows and their order do not change.
 
     Raises
     ------
     StorageError
-        If nothing is saved there, or it refers to files of other frames.
+        If nothing is saved at the path, or the frame refers to files of other frames.
     """
     target = location_of(path_text(path))
     node, names = load_frame(path)
@@ -287,7 +287,7 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
     target = location_of(path_text(path))
     require_unicode(names)
     if is_remote_location(target):
-        # Readers of a remote frame may have no access to this machine.
+        # Readers of a remote frame may have no access to files on this machine, so columns are copied.
         save_node(node, target, names)
         return
     check_replaceable(target)
@@ -305,7 +305,13 @@ def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathL
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
-    """Save a frame as a directory of segments, as CSV or as JSON, by the format or else by the file name."""
+    """Save a frame as a directory, as CSV or as JSON; if ``format`` is None, the extension of the path decides.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the format is unknown.
+    """
     from sframe_spark.api.io.csv.writer import write_csv
     from sframe_spark.api.io.json.writer import RECORDS, write_json
 
@@ -326,7 +332,13 @@ def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[
 
 
 def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | None) -> None:
-    """Save a column as a directory of segments or as lines of text."""
+    """Save a column as a directory or as a text file with one value per line; if ``format`` is None, the extension of the path decides.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the format is unknown.
+    """
     from sframe_spark.api.io.csv.writer import CsvFormat, write_csv
 
     text = path_text(path)
@@ -354,22 +366,24 @@ def load_frame(
     Parameters
     ----------
     path
-        Its directory, or an index file of an archive.
+        The directory or URI of the frame, or the index file of an archive.
     verify
-        Whether to read every byte and compare all check sums first.
+        Whether to read all files first and compare their check sums.
     references
-        Further directories in which an archive may have rows.
+        Directories, besides its own, in which an archive may have files.
     encoding_errors
-        How texts of an archive that are not UTF-8 are handled.
+        How to handle strings in an archive that are not UTF-8.
     own_files_only
         Whether to refuse a frame that refers to columns of other frames.
     version
-        The version of a frame in remote storage; None: the newest.
+        Number of the version, for a frame in remote storage; None: the newest.
 
     Raises
     ------
     StorageError
-        If nothing complete is saved there, or it is damaged.
+        If no complete frame is saved at the path, or it is damaged.
+    InvalidArgumentError
+        If ``version`` is not an int, or the path is a local directory, which has only one version.
     """
     from sframe_spark.storage.datasets.load import load_manifest
 
@@ -404,7 +418,7 @@ def _frame_of(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]
 
 
 def may_have_versions(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is a URI under which there may be versions of a frame."""
+    """Return whether a path is a URI in remote storage, where a frame can have versions."""
     scheme = scheme_of(path_text(path))
     return scheme is not None and scheme.lower() not in WEB and is_remote_location(location_of(path_text(path)))
 
@@ -416,12 +430,12 @@ def load_column(
     encoding_errors: str = STRICT,
     version: int | None = None,
 ) -> PlannerNode:
-    """Return the node of a saved column, or of one in an archive of Turi Create; ``verify`` reads every byte first.
+    """Return the node of a saved column, or of a column in an archive of Turi Create; see :func:`load_frame` for the parameters.
 
     Raises
     ------
     StorageError
-        If the path holds a frame of several columns.
+        If the path contains a frame with several columns.
     """
     node, names = load_frame(path, verify, references, encoding_errors, version=version)
     if len(names) != 1:
@@ -433,15 +447,15 @@ def load_column(
 
 
 def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> None:
-    """Save all rows, and replace the node by a source over them in every graph that contains it.
+    """Save all rows, then replace the node by a source that reads them, in every plan that contains the node.
 
     Raises
     ------
     ConcurrentSaveError
-        If another program saved to the same path meanwhile; the node is unchanged then.
+        If another program has saved to the same path in the meantime; the node is not replaced then.
     """
     if is_decoded_on_read(node):
-        # Archives are saved with the types that all their values have, where nobody has seen the node's yet.
+        # The node reads an archive without having converted its values, so its types are not known yet. Saving needs the final types.
         materialize(node, MaterializeOptions(converts=True))
     saved = save_node(node, path, names, kind)
     loaded = load_frame(path)[0]
@@ -459,28 +473,28 @@ def checkpoint_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequ
 
 
 def _identity(manifest: Manifest) -> tuple[object, ...]:
-    """Return what identifies a save: the random names of its files; without rows there are no files, and any save of the same types is as good."""
+    """Return what distinguishes a save from others: column types and random file names. Without rows there are no files, and types suffice."""
     return (*manifest.types, *(entry.file for entry in manifest.segments if entry.rows))
 
 
-# Types of what is saved under a path
+# What kind of object is saved at a path
 
 
 @call_hint
 def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
-    """What is saved under a path, here or by Turi Create: ``sframe`` or ``sarray``.
+    """Return what is saved at a path, by this package or by Turi Create: ``sframe`` or ``sarray``.
 
     Parameters
     ----------
     url
-        Path or address of a directory.
+        Path or URI of a directory.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no path, or an empty one.
+        If it is not a path, or is empty.
     OSError
-        If nothing is saved there, or a model or a graph of Turi Create.
+        If nothing is saved there, or what is saved is neither a frame nor a column, such as a model of Turi Create.
 
     Examples
     --------
@@ -500,12 +514,17 @@ def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
 
 @call_hint
 def get_archive_type(path: str | os.PathLike[str]) -> str:
-    """What is saved under a path, here or by Turi Create: ``sframe`` or ``sarray``.
+    """Return what is saved at a path, by this package or by Turi Create: ``sframe`` or ``sarray``.
+
+    Parameters
+    ----------
+    path
+        Path or URI of a directory.
 
     Raises
     ------
     TypeError
-        If neither is saved there.
+        If neither a frame nor a column is saved there.
 
     Examples
     --------
@@ -525,7 +544,12 @@ def get_archive_type(path: str | os.PathLike[str]) -> str:
 
 @call_hint
 def is_directory_archive(path: Any) -> bool:
-    """True for a path under which a frame or a column is saved, here or by Turi Create.
+    """Return whether a frame or a column is saved at a path, by this package or by Turi Create.
+
+    Parameters
+    ----------
+    path
+        Path or URI of a directory.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Reads text in any encoding as UTF-8, block by block, and locates bytes that are no text in it."""
+"""Reads text files in any encoding as UTF-8, block by block, and finds the position of bytes that are not valid in the encoding."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LINE_END = re.compile("\r\n|\n|\r")
 
 
 def text_encoding(name: Any) -> str:
-    """Return the standard name of a text encoding.
+    """Return Python's standard name of a text encoding.
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such encoding.
+        If Python has no such text encoding.
     SchemaError
-        If it is no text.
+        If ``name`` is not a string.
 
     Examples
     --------
@@ -47,21 +47,21 @@ def text_encoding(name: Any) -> str:
 
 
 def open_utf8(path: str, encoding: str = "utf-8", state: FileState | None = None) -> Any:
-    """Open a file's text as a stream in UTF-8, decompressed if its name says so; ``state`` is as for :func:`open_unpacked`."""
+    """Open a file as a stream of UTF-8 bytes; it is decompressed if its extension says so. ``state`` is as for :func:`open_unpacked`."""
     with translate_os_errors("read", path):
         stream = open_unpacked(path, state)
     return stream if encoding in UTF_8 else _InUtf8(path, stream, encoding, state)
 
 
 class _InUtf8:
-    """A stream of bytes in one encoding, read as UTF-8."""
+    """A stream that converts a file in another encoding to UTF-8."""
 
     def __init__(self, path: str, stream: Any, encoding: str, state: FileState | None) -> None:
         self._path, self._stream, self._encoding, self._state = path, stream, encoding, state
         self._decoder, self._is_first = codecs.getincrementaldecoder(encoding)(), True
 
     def read(self, size: int) -> bytes:
-        """Return about ``size`` bytes of text; nothing at the end."""
+        """Read about ``size`` bytes, and return their text in UTF-8; empty at the end of the file."""
         while True:
             data = self._stream.read(size)
             if self._is_first:
@@ -75,15 +75,15 @@ class _InUtf8:
                 return text
 
     def _require_text(self, start: bytes) -> None:
-        """Refuse a file that is something else, as many encodings accept any bytes.
+        """Raise an error if the file is of a known binary format, because many encodings would accept its bytes.
 
         Raises
         ------
         CsvEncodingError
-            If it is something else.
+            If the first bytes are those of a binary format.
         """
         kind = kind_of(start)
-        # Such text starts with a byte order mark, which means letters in other encodings; the zeros after it are no text there.
+        # UTF-16 files start with a byte order mark. In other encodings these bytes can be letters, unless zero bytes follow.
         is_wide = kind == UTF_16 and (self._encoding.startswith(("utf-16", "utf-32")) or b"\0" not in start)
         if kind is not None and kind != TEXT and not is_wide:
             raise CsvEncodingError(f"{visible(self._path)} is not text in {self._encoding}: it is {kind.name}; {kind.advice}")
@@ -97,16 +97,16 @@ class _InUtf8:
 
 @attrs.define
 class _Place:
-    """A line and column in a text."""
+    """A line and column in a text, both counted from 1."""
 
     line: int = 1
     column: int = 1
     after_return: bool = False
 
     def go_behind(self, text: str) -> None:
-        """Move behind some text."""
+        """Advance to the end of ``text``, which begins at this position."""
         if self.after_return and text.startswith("\n"):
-            # The line feed of a line end that began before.
+            # This line feed belongs to a line end whose carriage return was counted before.
             text = text[1:]
         ends = list(_LINE_END.finditer(text))
         self.line += len(ends)
@@ -115,7 +115,7 @@ class _Place:
 
 
 def encoding_error(path: str, encoding: str, state: FileState | None = None) -> CsvEncodingError:
-    """Return the error about the first bytes of a file that are no text in an encoding; the file is read again to locate them."""
+    """Return the error about the first bytes of a file that are invalid in an encoding; the file is read again to find their line and column."""
     decoder, place = codecs.getincrementaldecoder(encoding)(), _Place()
     encoding_name = "UTF-8" if encoding in UTF_8 else encoding
     start = b""
@@ -129,7 +129,7 @@ def encoding_error(path: str, encoding: str, state: FileState | None = None) -> 
                 text.encode()
             except UnicodeDecodeError as error:
                 decoder.setstate(before)
-                # The previous block may have ended inside a character.
+                # Decode the valid bytes before the error; the previous block may have ended inside a character.
                 place.go_behind(decoder.decode(data[: max(0, error.start - len(before[0]))]))
                 what = "bytes" if error.end - error.start > 1 else "byte"
                 byte_text = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : error.end])

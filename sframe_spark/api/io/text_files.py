@@ -1,4 +1,4 @@
-"""Columns read from text files: a value on each line, or the elements of one JSON array."""
+"""Reads columns from text files: one value per line, or the elements of one JSON array."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def column_from_path(
     encoding_errors: str = STRICT,
     version: int | None = None,
 ) -> PlannerNode:
-    """Return the column saved under a path, by this package or Turi Create, or the lines of the text files there.
+    """Return a column that was saved at a path by this package or Turi Create; if there is none, the lines of the text files at the path.
 
     Raises
     ------
     StorageError
-        If there is neither.
+        If there is neither a saved column nor a text file.
     CsvLineError
-        If a line is no value of the requested class.
+        If a line cannot be converted to ``dtype``.
     """
     if verify or version is not None or not is_text(path):
         try:
@@ -55,14 +55,20 @@ def _is_remote_file(path: str) -> bool:
 
 
 def is_text(path: str) -> bool:
-    """Return whether a path names text files and not a saved column; for a URI, only if it can be nothing else."""
+    """Return whether a path names text files, not a saved column: a pattern, an http(s) URL, or a local file that is no index of an archive."""
     if any(sign in path for sign in PATTERN) or (scheme_of(path) or "").lower() in WEB:
         return True
     return scheme_of(path) is None and not path.endswith(ARCHIVE_INDEXES) and os.path.isfile(normalised(path))
 
 
 def read_lines(url: Any, dtype: Any = None) -> PlannerNode:
-    """Return the values on the lines of text files, as texts unless a class is requested; in other classes blank lines are missing values."""
+    """Return the values on the lines of text files: strings, or values of class ``dtype``, where blank lines are missing values.
+
+    Raises
+    ------
+    RuntimeError
+        If a line cannot be converted to ``dtype``.
+    """
     request = CsvRequest(
         url,
         delimiter="\n",
@@ -80,19 +86,19 @@ def read_lines(url: Any, dtype: Any = None) -> PlannerNode:
             raise
         advice = "leave dtype out to read texts, and use astype(..., undefined_on_failure=True)"
         raise UnsupportedOperationError(f"{visible(str(url))}: a line is no {getattr(dtype, '__name__', dtype)}: {advice}") from error
-    # A file without lines has no column.
+    # A file without lines gives a frame without columns.
     return node if node.schema else node_from_values([], str if dtype is None else dtype)
 
 
 def read_json_column(url: Any, encoding: str = "utf-8") -> PlannerNode:
-    """Return the elements of the JSON array in each file as a column.
+    """Return the elements of the JSON array in each file as one column.
 
     Raises
     ------
     JsonError
-        If a file is not JSON of that form, or the values have no common type.
+        If a file does not contain one JSON array, or the values have no common type.
     SchemaError
-        If ``url`` is no path.
+        If ``url`` is not a path.
     """
     resolve(url, str)
     try:

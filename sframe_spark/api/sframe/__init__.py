@@ -1,4 +1,4 @@
-"""SFrame: mixins by theme, and the class made of them."""
+"""The class SFrame, and the mixins by topic from which it is composed."""
 
 from sframe_spark.api.sframe.sframe import SFrame, load_sframe
 

@@ -1,4 +1,4 @@
-"""Members of SFrame that give every row, as a dict, to a Python function."""
+"""Members of SFrame that call a Python function for each row, which is given as a dict."""
 
 from __future__ import annotations
 
@@ -30,27 +30,28 @@ if TYPE_CHECKING:
 
 
 class RowFunctions(Columns):
-    """Python functions of rows."""
+    """Mixin of SFrame: Python functions that are called for each row."""
 
     @call_example("sf.apply(lambda row: row['a'] + row['b']), of rows; of values sf['a'].apply(function)")
     def apply(self, fn: Callable[[dict[str, Any]], Any], dtype: Any = None, seed: int | None = None) -> SArray:
-        """Every row, as a dict, through a Python function, called once per row.
+        """Return a column of the results of a Python function, which is called once for each row.
 
         Parameters
         ----------
         fn
-            Function of one row.
+            Function that takes a row as a dict.
         dtype
-            Class of the results; inferred from the first ten rows when not given: a later result that does not fit is an error.
+            Class of the results. If not given, it is inferred from the results for the first ten rows, and a later result that does not fit raises
+            an error.
         seed
-            Taken for programs that give one; nothing here is random.
+            Has no effect; accepted for compatibility with Turi Create.
 
         Raises
         ------
         RuntimeError
-            If the function fails; the message shows its own traceback and the row.
+            If the function fails; the message shows the function's traceback and the row.
         TypeError
-            If ``fn`` is no function.
+            If ``fn`` is not callable.
 
         Examples
         --------
@@ -75,25 +76,26 @@ class RowFunctions(Columns):
         column_types: Any = "auto",
         seed: int | None = None,
     ) -> SFrame:
-        """For each row, as a dict, the rows of the list a function returns, in order.
+        """Return a frame of the rows that a function returns as a list for each row of this frame, in order.
 
         Parameters
         ----------
         column_names
             Names of the new columns.
         fn
-            Function from a row to a list of rows, each a list of values, or, of one column whose class is given, a number or text.
+            Function that takes a row as a dict and returns a list of rows. Each of these is a list of values. If there is one column and its class is
+            given, it may also be a number or string.
         column_types
-            Classes of the new columns; inferred from the first rows when ``"auto"``.
+            Classes of the new columns; ``"auto"``: inferred from the results for the first rows.
         seed
-            Taken for programs that give one; nothing here is random.
+            Has no effect; accepted for compatibility with Turi Create.
 
         Raises
         ------
         RuntimeError
             If the function fails, or a name is given twice.
         TypeError
-            If names, types and rows do not go together (mostly an AssertionError too).
+            If names or types are invalid or differ in number, or a row does not have one value for each (mostly an AssertionError too).
 
         Examples
         --------
@@ -126,7 +128,7 @@ class RowFunctions(Columns):
         return make_frame(node, names)
 
     def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> tuple[list[Any], list[list[Any]], Guess]:
-        """Return the column types, the results for the first rows (none if these may change later), and the guess they support."""
+        """Return the column types, the results for the first rows (an empty list if the first rows may change), and a ``Guess`` of the types."""
         first: list[list[Any]] = []
         dicts, fixed = self._first_dicts(SAMPLE_ROWS)
         with showing_work(f"looking at the first results of {describe_function(fn)}"):
@@ -151,7 +153,7 @@ class RowFunctions(Columns):
 
 
 def _type_of(values: Sequence[Any]) -> ColumnType:
-    """Return the column type of a function's results; lists of numbers stay lists, as in the reference, where a column of them would hold arrays."""
+    """Return the column type of results. Lists of numbers stay lists, as in the reference; elsewhere a column of such lists becomes arrays."""
     column_type = type_of_results(values, "flat_map() column_types")
     are_lists = column_type.kind == ARRAY_KIND and not any(isinstance(value, array.array) for value in values)
     return ENCODED_LIST if are_lists else general(column_type)

@@ -1,4 +1,4 @@
-"""Columns of an SFrame: their names and types, and how they are selected, assigned, renamed and removed."""
+"""Members of SFrame that select, add, rename and remove columns."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """Names, selection and assignment of columns. The engine knows columns by position only."""
+    """Mixin of SFrame: names, selection and assignment of columns. Nodes know columns only by position, not by name."""
 
     _node: PlannerNode
     _names: FrameNames
 
     def column_names(self) -> list[str]:
-        """Names of the columns, in order.
+        """Return the names of the columns, in order.
 
         Examples
         --------
@@ -55,7 +55,7 @@ class Columns:
         return list(self._names)
 
     def column_types(self) -> list[type]:
-        """Classes of the columns' values, in order.
+        """Return the classes of the columns' values, in order.
 
         Examples
         --------
@@ -67,7 +67,7 @@ class Columns:
 
     @property
     def dtype(self) -> list[type]:
-        """Classes of the columns' values, in order.
+        """The classes of the columns' values, in order.
 
         Examples
         --------
@@ -78,7 +78,7 @@ class Columns:
         return self.column_types()
 
     def num_columns(self) -> int:
-        """Number of columns.
+        """Return the number of columns.
 
         Examples
         --------
@@ -95,7 +95,7 @@ class Columns:
         return place
 
     def _column(self, name: str) -> PlannerNode:
-        """Return the node of a column, with its name for messages."""
+        """Return the node of a column; error messages use the column's name."""
         node = column_of(self._node, self._position(name))
         node.call_columns((name,))
         return node
@@ -110,7 +110,7 @@ class Columns:
         return make_frame(memory_source([], [], 0), [])
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # Users' subclasses may have any attributes.
+        # Instances of users' subclasses may have any attributes.
         if not name.startswith("_") and type(self) is ClassRegistry.frame:
             raise NoAttributeError(f"columns are assigned by name: sf[{name!r}] = ...")
         super().__setattr__(name, value)
@@ -119,17 +119,19 @@ class Columns:
         return name in self._names
 
     def select_column(self, column_name: str) -> SArray:
-        """The column of a name, as an SArray.
+        """Return the column with the given name.
 
         Parameters
         ----------
         column_name
-            The name.
+            Name of the column.
 
         Raises
         ------
         KeyError
-            If there is none (the error is a RuntimeError too).
+            If there is no such column (the error is a RuntimeError too).
+        TypeError
+            If the name is not a string.
 
         Examples
         --------
@@ -143,21 +145,21 @@ class Columns:
 
     @call_example("sf.select_columns(['a', 'b'])")
     def select_columns(self, column_names: Iterable[Any]) -> SFrame:
-        """A frame of some columns: those given by name, then, in the frame's order, those given by the class of their values.
+        """Return a frame of some columns: first those given by name, in that order, then those given by class, in the frame's order.
 
         Parameters
         ----------
         column_names
-            Names of columns, and classes of values (``int``, ``str`` ...), in any order.
+            A list of names of columns and classes of values, such as ``int`` or ``str``.
 
         Raises
         ------
         KeyError
-            If one of them is not there (the error is a RuntimeError too).
+            If there is no column with a name (the error is a RuntimeError too).
         TypeError
-            If it is no list of names and classes.
+            If it is not a list of names and classes.
         ValueError
-            If a column is chosen twice.
+            If a name is given twice.
 
         Examples
         --------
@@ -190,7 +192,7 @@ class Columns:
         return make_frame(columns_of(self._node, [self._position(name) for name in chosen]), chosen)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Assign a column (an SArray or other values of the frame's length, or one value for all rows), or several from a frame."""
+        """Assign a column: an SArray or other values, one per row, or one value for all rows. With a list of names, assign several columns."""
         if isinstance(key, list):
             self._assign_several(key, value)
             return
@@ -203,12 +205,12 @@ class Columns:
         self._assign(name, self._column_of(value, name))
 
     def _assign_several(self, names: list[Any], value: Any) -> None:
-        """Add the columns of a frame; the names only say how many.
+        """Add several columns; the columns of a frame keep their own names, whatever ``names`` are given.
 
         Raises
         ------
         RuntimeError
-            If a name is taken (the error is a ValueError too).
+            If the frame already has a column with a name (the error is a ValueError too).
         """
         if not isinstance(value, Columns):
             self.add_columns(value, names, inplace=True)
@@ -249,23 +251,23 @@ class Columns:
             )
 
     def add_column(self, data: Any, column_name: str = "", inplace: bool = False) -> SFrame:
-        """A frame with one more column; ``inplace`` changes this one.
+        """Return a frame with one more column.
 
         Parameters
         ----------
         data
-            An SArray or other values, one for each row, or one value for all rows; for a frame without columns that is one row.
+            An SArray or other values, one per row, or one value for all rows. In a frame without columns, one value makes one row.
         column_name
-            Its name; ``X`` and the number of its place when not given.
+            Name of the new column; if not given, ``X`` and the number of the column.
         inplace
-            Whether this frame changes, and is what is given back.
+            Whether to change and return this frame instead of a new one.
 
         Raises
         ------
         RuntimeError
-            If the name is taken or the length differs.
+            If the frame already has a column of that name, or the number of values differs from that of the rows.
         TypeError
-            If the data is not a column.
+            If ``data`` cannot be a column, or the name is not a string.
 
         Examples
         --------
@@ -276,7 +278,7 @@ class Columns:
         """
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        # In a frame without columns, one value makes one row; assignment makes none.
+        # In a frame without columns, one value makes one row here, but none in an assignment.
         column = self._column_of(data, column_name or automatic_name(self._names), alone=1)
         name = free_name(column_name, self._names)
         frame = self if inplace else make_frame(self._node, self._names)
@@ -284,23 +286,23 @@ class Columns:
         return frame  # type: ignore[return-value]
 
     def add_columns(self, data: Any, column_names: Sequence[str] | None = None, inplace: bool = False) -> SFrame:
-        """A frame with more columns, from a list of SArrays and their names or from another frame.
+        """Return a frame with more columns.
 
         Parameters
         ----------
         data
-            A list of SArrays, or a frame.
+            A list of SArrays, or a frame whose columns are added.
         column_names
-            Their names; those of a frame stay.
+            Names for the SArrays of a list; not used if ``data`` is a frame, whose columns keep their names.
         inplace
-            Whether this frame changes, and is what is given back.
+            Whether to change and return this frame instead of a new one.
 
         Raises
         ------
         RuntimeError
-            If a name is taken or a length differs.
+            If the frame already has a column with a name, or numbers of rows differ.
         TypeError
-            If the data is neither, or the names are no list of names.
+            If ``data`` is neither a frame nor a list of SArrays, or there is not one name for each SArray.
 
         Examples
         --------
@@ -324,7 +326,7 @@ class Columns:
         return self._with(node, used) if inplace else make_frame(node, used)
 
     def _with_new_columns(self, pairs: Sequence[tuple[Any, SArray]]) -> tuple[PlannerNode, FrameNames]:
-        """Return the columns with new ones after them, added at once, and the names of all."""
+        """Return a node with the frame's columns and new ones after them, and the names of all columns."""
         frame, parts = make_frame(self._node, self._names), []
         names, used = frame._names, dict[str, None]()
         for requested, column in pairs:
@@ -340,14 +342,14 @@ class Columns:
         return (columns_alongside(frame._node, *parts), FrameNames.known([*used])) if parts else (frame._node, names)
 
     def remove_column(self, column_name: str, inplace: bool = False) -> SFrame:
-        """A frame without a column.
+        """Return a frame without one of the columns.
 
         Parameters
         ----------
         column_name
-            Its name.
+            Name of the column to remove.
         inplace
-            Whether this frame changes, and is what is given back.
+            Whether to change and return this frame instead of a new one.
 
         Raises
         ------
@@ -363,26 +365,26 @@ class Columns:
         >>> frame.remove_column("stars").to_arrow().to_pydict()
         {'name': ['ann', 'bob']}
         """
-        # The arguments of a call may have other classes than declared.
+        # Callers may pass other classes than the annotations say.
         arguments: tuple[Any, Any] = (column_name, inplace)
         if isinstance(arguments[0], (list, tuple, set)) or isinstance(arguments[1], str):
             raise SchemaError("remove_column takes the name of one column: several go by remove_columns(['a', 'b'])")
         return self.remove_columns([str(column_name)], inplace)
 
     def remove_columns(self, column_names: Iterable[str], inplace: bool = False) -> SFrame:
-        """A frame without some columns.
+        """Return a frame without some of the columns.
 
         Parameters
         ----------
         column_names
-            Their names.
+            Names of the columns to remove.
         inplace
-            Whether this frame changes, and is what is given back.
+            Whether to change and return this frame instead of a new one.
 
         Raises
         ------
         KeyError
-            If one of them is not there.
+            If there is no column with a name.
 
         Examples
         --------
@@ -407,23 +409,23 @@ class Columns:
 
     @call_example("sf.rename({'old': 'new'})")
     def rename(self, names: Mapping[str, str], inplace: bool = False) -> SFrame:
-        """A frame with columns renamed from the keys of a dict to its values; rows and order of columns stay.
+        """Return a frame with some columns renamed.
 
         Parameters
         ----------
         names
-            A dict from names that are there to new ones.
+            A dict from present names to new names. Names are changed one after the other.
         inplace
-            Whether this frame changes, and is what is given back.
+            Whether to change and return this frame instead of a new one.
 
         Raises
         ------
         KeyError
-            If there is no column to rename (the error is a ValueError too).
+            If there is no column with a present name (the error is a ValueError too).
         ValueError
-            If a new name is taken (the error is a RuntimeError too).
+            If another column has the new name (the error is a RuntimeError too).
         TypeError
-            If the names are no dict of names.
+            If ``names`` is not a dict, or a new name is not a string.
 
         Examples
         --------
@@ -449,19 +451,19 @@ class Columns:
         return self._with(self._node, renamed) if inplace else make_frame(self._node, renamed)
 
     def swap_columns(self, column_name_1: str, column_name_2: str, inplace: bool = False) -> SFrame:
-        """A frame with two columns in each other's place.
+        """Return a frame in which two columns have changed places.
 
         Parameters
         ----------
         column_name_1, column_name_2
-            Their names.
+            Names of the two columns.
         inplace
-            Whether this frame changes, and is what is given back.
+            Whether to change and return this frame instead of a new one.
 
         Raises
         ------
         KeyError
-            If one of them is not there (the error is a ValueError too).
+            If there is no column with a name (the error is a ValueError too).
 
         Examples
         --------
@@ -480,7 +482,7 @@ class Columns:
         return self._with(node, names) if inplace else make_frame(node, names)
 
     def add_row_number(self, column_name: str = "id", start: int = 0, inplace: bool = False) -> SFrame:
-        """A frame whose first column numbers the rows from ``start``.
+        """Return a frame with a new first column that numbers the rows.
 
         Parameters
         ----------
@@ -489,12 +491,14 @@ class Columns:
         start
             Number of the first row.
         inplace
-            Whether this frame changes, and is what is given back.
+            Whether to change and return this frame instead of a new one.
 
         Raises
         ------
         RuntimeError
-            If the name is taken.
+            If the frame already has a column of that name.
+        TypeError
+            If the name is not a string, or ``start`` is not an int.
 
         Examples
         --------
@@ -520,14 +524,14 @@ _A_COLUMN = "sf['a']"
 
 
 def free_name(requested: Any, names: Collection[str]) -> str:
-    """Return the name of a new column: the given one, or an automatic one if that is empty.
+    """Return the name for a new column: the requested name, or an automatic one if that is empty.
 
     Raises
     ------
     SchemaError
-        If it is no text.
+        If the requested name is not a string.
     TakenNameError
-        If another column has it.
+        If there is already a column of that name.
     """
     if not isinstance(requested, str):
         raise SchemaError(f"a column name is a str, got {type(requested).__name__}")
@@ -538,7 +542,7 @@ def free_name(requested: Any, names: Collection[str]) -> str:
 
 
 def without(items: Sequence[Item], places: Sequence[int]) -> list[Item]:
-    """Return the items without those at some ascending positions.
+    """Return the items without those at the given positions, which must be ascending.
 
     Examples
     --------

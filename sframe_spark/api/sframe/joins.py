@@ -1,4 +1,4 @@
-"""Joins of SFrame by equal keys and in the order of a key: as-of joins, key windows and merges."""
+"""Members of SFrame that join frames: by equal keys, by the nearest key (as-of joins), over windows of keys, and by merging sorted rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sframe_spark.values.durations import parse_duration
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame
 
-# Advice about kinds of joins that Polars, pandas and Spark have.
+# Advice for kinds of joins that Polars, pandas or Spark have and that are written differently here.
 JOINS_OF_OTHER_LIBRARIES = {
     "semi": ": use sf.filter_by(other['a'], 'a')",
     "anti": ": use sf.filter_by(other['a'], 'a', exclude=True)",
@@ -45,38 +45,39 @@ JOINS_OF_OTHER_LIBRARIES = {
 
 
 class Joins(Relational):
-    """Joins by equal keys, and in the order of a key."""
+    """Mixin of SFrame: joins by equal keys, and joins that use the order of a key."""
 
     @call_example("sf.join(other, on='a', how='left'), with on={'a': 'b'} for other names")
     def join(self, right: SFrame, on: Any = None, how: Literal["inner", "left", "right", "outer"] = "inner", alter_name: Any = None) -> SFrame:
-        """Rows of both frames side by side where the key columns are equal (missing keys equal each other).
+        """Return the rows of both frames side by side where their keys are equal; missing keys are equal to each other.
 
         Parameters
         ----------
         right
-            The other frame, or a table of any library that ``SFrame(...)`` takes.
+            The other frame, or a table that ``SFrame(...)`` accepts.
         on
-            Names common to both frames (one, or a list), or a dict from left to right names; all common names when not given.
+            One name or a list of names of columns in both frames, or a dict from left to right names; None: all names that both frames have.
         how
-            ``inner``, ``left``, ``right`` or ``outer``.
+            ``inner``, ``left``, ``right`` or ``outer``: of which frames to keep rows without a match.
         alter_name
-            New names for right columns whose name is taken: a dict. Names that are not taken stay.
+            A dict with new names for columns of the right frame; used only for names that the left frame also has.
 
         Returns
         -------
         SFrame
-            Left rows in order, each with its matches in right order, then unmatched right rows (``right``: the other way round).
+            The left rows in order, each with its matches in the right frame's order, then right rows without a match. With ``how="right"``, the right
+            rows in order, each with its matches in the left frame.
 
         Raises
         ------
         KeyError
-            If a column of ``on`` or ``alter_name`` is not there.
+            If a column in ``on`` or ``alter_name`` does not exist.
         RuntimeError
-            If there is no column to join by, the two are of other types and both frames have rows, or a new name is taken.
+            If there is no column to join by, key columns have different types and both frames have rows, or a new name is already in use.
         TypeError
-            If the other is no frame, or names are given in another form.
+            If ``right`` is not a table, or names are given in another form.
         ValueError
-            If there is no such ``how``.
+            If ``how`` is unknown.
 
         Examples
         --------
@@ -107,10 +108,10 @@ class Joins(Relational):
         right_keys = [right._position(name) for _, name in pairs]
         node = join(left_node, right_node, left_keys, right_keys, how)
         if left_node is not self._node and how in ("inner", "left") and row_count(self._node) == 0:
-            # Without rows, columns still have the types of the left frame.
+            # The left frame has no rows, so the columns keep the left frame's types.
             node = _no_rows([*left_types, *node.schema[len(left_types) :]])
         removed = {name for _, name in pairs}
-        # As in the reference, names for right keys are accepted, though these columns are dropped.
+        # As in the reference, new names for right key columns are allowed, though the result does not contain these columns.
         unused = {name for left_name, name in pairs if name != left_name}
         altered = {key: new for key, new in alter_name.items() if key not in unused} if isinstance(alter_name, Mapping) else alter_name
         names = joined_names(self._names, [name for name in right._names if name not in removed], altered)
@@ -137,39 +138,43 @@ class Joins(Relational):
     def asof_join(
         self, other: SFrame, on: Any, by: Any = None, tolerance: Any = None, direction: str = "backward", allow_exact: bool = True
     ) -> SFrame:
-        """Each row with the values of the nearest row of another frame: every row keeps its place, and no row is added.
+        """Return each row with the values from the row of another frame that has the nearest key. Every row appears once, in its order.
 
         Parameters
         ----------
         other
-            The frame to look in, in any order of rows; of rows with one key the later one counts as later. It need not be sorted, but if it is known
-            to be (saved sorted, or sorted in this program) nothing is moved.
+            The frame to search, which need not be sorted. If it is known to be sorted, no sort is needed. Of rows with equal keys, the later counts
+            as
+            having the larger key.
         on
-            Name of the key: an int, float or datetime column of both frames; or a dict of one pair, left name to right name.
+            Name of a key column of class int, float or datetime in both frames; or a dict with one left name and one right name.
         by
             Columns whose values must be equal: a name, a list of names, or a dict from left to right names.
         tolerance
-            Greatest distance between the keys: a number for numeric keys, for date-times a ``timedelta`` or a text such as ``"3d"``.
+            Maximum distance between the keys: a number for numeric keys; a ``timedelta`` or a string such as ``"3d"`` for date-times. None: no
+            maximum.
         direction
-            ``"backward"``: the last row whose key is not larger. ``"forward"``: the first row whose key is not smaller. ``"nearest"``: the nearer
-            of both, the one before if they are equally near.
+            ``"backward"`` finds the last row whose key is not larger; ``"forward"`` the first row whose key is not smaller; ``"nearest"`` the nearer
+            of
+            both, and the first of these if they are equally near.
         allow_exact
-            Whether a row with the very key counts.
+            Whether a row with an equal key can be found.
 
         Returns
         -------
         SFrame
-            All columns of this frame, then those of the other that are not ``on`` or ``by`` columns; missing values where no row is found. A row
-            whose key is missing or NaN, or with a missing value in a ``by`` column, finds nothing and is not found.
+            All columns of this frame, then the columns of the other frame that are not in ``on`` or ``by``; missing where no row is found. Rows with
+            a
+            missing or NaN key, or a missing value in a ``by`` column, find no row and are not found.
 
         Raises
         ------
         KeyError
             If a column does not exist.
         TypeError
-            If a column or the tolerance is of a type that does not fit.
+            If a column or the tolerance has an unsuitable type.
         ValueError
-            If the tolerance is negative or the direction unknown.
+            If the tolerance is negative, or the direction is unknown.
 
         Examples
         --------
@@ -199,28 +204,28 @@ class Joins(Relational):
         return make_frame(columns_alongside(self._node, matches), joined_names(self._names, [other._names[p] for p in values], None))
 
     def merge_sorted(self, other: SFrame, on: Any, ascending: bool = True) -> SFrame:
-        """All rows of two frames in the order of columns by which both are sorted already; of equal rows those of this frame come first.
+        """Return the rows of two sorted frames merged in the order of their keys; of rows with equal keys, those of this frame come first.
 
         Parameters
         ----------
         other
-            A frame with the same columns (in any order).
+            A frame with the same columns, which may be in another order.
         on
-            What :meth:`sort` takes: the name of an int, float, str or datetime column, a list of names, or a list of (name, ascending) pairs. Both
-            frames are in this order as :meth:`sort` gives it: missing values before all others and NaN after them, the other way round if descending.
+            The keys, as for :meth:`sort`: a name, a list of names, or a list of (name, ascending) pairs. Both frames must be sorted as :meth:`sort`
+            does: ascending with missing values first and NaN last, descending the reverse.
         ascending
-            Direction of names given without one.
+            Direction for names that are given without one.
 
         Raises
         ------
         KeyError
             If there is no such column.
         TypeError
-            If a column has no order, or the names are not names.
+            If the values of a column have no order, or the keys are given in another form.
         RuntimeError
             If the frames have different columns.
         ValueError
-            If a row is out of order: at once where that is known, otherwise when the row is reached.
+            If a frame is not sorted; raised immediately if that is known, else when an unsorted row is read.
 
         Examples
         --------
@@ -241,32 +246,34 @@ class Joins(Relational):
 
     @call_example("sf.window('time', {'total': aggregate.SUM('a')}, before='1h', by='key')")
     def window(self, on: str, aggregates: Any, before: Any = None, after: Any = None, by: Any = None) -> SFrame:
-        """Each row with aggregates over all rows whose key is near its own: from ``before`` below it to ``after`` above it, both included.
+        """Return each row with aggregates over the rows whose key is near: from ``before`` below its own key to ``after`` above it, both included.
 
         Parameters
         ----------
         on
-            Name of the key: an int, float or datetime column.
+            Name of a key column of class int, float or datetime.
         aggregates
-            As in :meth:`groupby`: a dict from output name to an aggregate, an aggregate, or a list of these.
+            As in :meth:`groupby`: an aggregate, a list of aggregates, or a dict from output name to aggregate.
         before, after
-            How far the window reaches: a number for numeric keys, for date-times a ``timedelta`` or a text such as ``"7d"``. None: no further than
-            the key itself. Rows with the very key of the row are always in its window.
+            Maximum distances to smaller and to larger keys: numbers for numeric keys; a ``timedelta`` or a string such as ``"7d"`` for date-times.
+            None
+            means zero, so that the window contains rows with an equal key.
         by
-            Columns whose values must be equal (missing values equal each other): a name or a list of names.
+            A name or a list of names of columns: a window contains only rows with equal values in these; missing values are equal to each other.
 
         Returns
         -------
         SFrame
-            The columns of this frame, every row in its place, then those of the aggregates. They see the rows of a window in the order of the key,
-            rows with one key in the order of the frame. The window of a row with a missing or NaN key is empty, and it is in no window.
+            The columns and rows of this frame in their order, then the aggregates. They see the rows of a window in the order of the key; rows with
+            equal
+            keys in the frame's order. A row with a missing or NaN key has an empty window, and is in no window.
 
         Raises
         ------
         KeyError
             If a column does not exist.
         TypeError
-            If a column, ``before`` or ``after`` is of a type that does not fit.
+            If a column, ``before`` or ``after`` has an unsuitable type.
         ValueError
             If ``before`` or ``after`` is negative.
 
@@ -287,7 +294,7 @@ class Joins(Relational):
         aggregations = [self._aggregation(request) for _, request in requests]
         names = output_names(self._names, requests, chosen_names([aggregates]))
         low, high = (distance_limit(value, column_type, column_type, what) or 0 for value, what in ((before, "before"), (after, "after")))
-        # Only the needed columns are read, and moved if the rows must be sorted.
+        # Only the columns that the aggregates need are read, and sorted if necessary.
         needed = sorted({key, *groups, *(position for a in aggregations for position in a.positions)})
         place = {position: index for index, position in enumerate(needed)}
         moved = [attrs.evolve(a, positions=tuple(place[position] for position in a.positions)) for a in aggregations]
@@ -296,14 +303,14 @@ class Joins(Relational):
         return make_frame(columns_alongside(self._node, aggregated) if aggregations else self._node, names)
 
     def _group_position(self, name: str) -> int:
-        """Return the position of a group column."""
+        """Return the position of a ``by`` column, after checking its type."""
         position = self._position(name)
         column_type = self._node.schema[position]
         check_groups(f"by {name!r}", column_type, column_type)
         return position
 
     def _key_pair(self, other: Relational, on: Any) -> tuple[tuple[int, int], ColumnType, ColumnType]:
-        """Return the positions and types of the key columns of both frames."""
+        """Return the positions of the key columns of both frames, and their types."""
         pairs = name_pairs(on, "on")
         if len(pairs) != 1:
             raise InvalidArgumentError(f"on names one key column, got {len(pairs)}")
@@ -315,7 +322,7 @@ class Joins(Relational):
 
 
 def _of_like_keys(left: Columns, right: Columns, pairs: Sequence[tuple[str, str]]) -> tuple[PlannerNode, PlannerNode]:
-    """Return both frames; one without rows takes the key types of the other, as its own mean nothing: an empty list is of floats."""
+    """Return the nodes of both frames. If one has no rows, its key columns take the other's types, because an empty list gives a column of floats."""
     places = [(left._position(left_name), right._position(right_name)) for left_name, right_name in pairs]
     left_types, right_types = list(left._node.schema), list(right._node.schema)
     different = [(a, b) for a, b in places if left_types[a].kind != right_types[b].kind]
@@ -331,12 +338,12 @@ def _of_like_keys(left: Columns, right: Columns, pairs: Sequence[tuple[str, str]
 
 
 def _no_rows(types: Sequence[ColumnType]) -> PlannerNode:
-    """Return columns without rows."""
+    """Return a source without rows, with columns of the given types."""
     return memory_source([pa.nulls(0, kind.physical) for kind in types], list(types), 0)
 
 
 def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:
-    """Return the column names of a join; right names that are taken are renamed."""
+    """Return the column names of a join: the left names, then the right names, which are changed if the left frame has them."""
     renamed = {} if alter_name is None else alter_name
     if not isinstance(renamed, Mapping) or not all(isinstance(name, str) for name in renamed.values()):
         raise SchemaError("alter_name is a dict from the name of a right column to its name in the result")
@@ -351,12 +358,12 @@ def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> 
 
 
 def name_pairs(names: Any, what: str) -> list[tuple[str, str]]:
-    """Return pairs of left and right column names from a name, a list of names or a dict.
+    """Return pairs of a left and a right column name, given one name, a list of names or a dict.
 
     Raises
     ------
     SchemaError
-        If the names are not given in one of these forms.
+        If the names are given in another form.
 
     Examples
     --------
@@ -372,12 +379,12 @@ def name_pairs(names: Any, what: str) -> list[tuple[str, str]]:
 
 
 def column_names(names: Any, what: str) -> list[str]:
-    """Return column names from a name, a list of names or None.
+    """Return a list of column names, given one name, a list of names or None.
 
     Raises
     ------
     SchemaError
-        If the names are not given in one of these forms.
+        If the names are given in another form.
     """
     column_list = [] if names is None else [names] if isinstance(names, str) else names
     if not isinstance(column_list, (list, tuple)) or not all(isinstance(name, str) for name in column_list):
@@ -386,12 +393,12 @@ def column_names(names: Any, what: str) -> list[str]:
 
 
 def check_groups(what: str, left: ColumnType, right: ColumnType) -> None:
-    """Refuse group columns that cannot be compared.
+    """Raise an error if the values of two ``by`` columns cannot be compared.
 
     Raises
     ------
     SchemaError
-        If a type cannot be grouped by, or the types differ.
+        If columns of a type cannot be used for ``by``, or the types differ.
     """
     for column_type in (left, right):
         if column_type.kind not in GROUPS:
@@ -403,19 +410,19 @@ def check_groups(what: str, left: ColumnType, right: ColumnType) -> None:
 
 
 def distance_limit(value: Any, left: ColumnType, right: ColumnType, what: str) -> int | float | None:
-    """Return the maximal distance between keys in their unit; None stays None.
+    """Return the maximum distance between keys as a number in the keys' unit; None if ``value`` is None.
 
     Raises
     ------
     SchemaError
-        If the value does not go with the keys.
+        If the value is not suitable for keys of these types.
     InvalidArgumentError
-        If it is negative.
+        If the value is negative.
     """
     if value is None:
         return None
     limit = parse_duration(value, FLOAT if right == FLOAT else left, what)
     if limit < 0:
         raise InvalidArgumentError(f"{what}: a distance is not negative, got {value!r}")
-    # Distances of ints are ints.
+    # Distances between ints are ints, so a fraction makes no difference.
     return limit if FLOAT in (left, right) else math.floor(limit)

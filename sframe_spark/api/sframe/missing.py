@@ -1,4 +1,4 @@
-"""Members of SFrame about rows with missing values."""
+"""Members of SFrame that fill missing values, or leave out rows with missing values."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 
 class MissingValues(Columns):
-    """Rows with missing values: filled, or left out."""
+    """Mixin of SFrame: rows with missing values."""
 
     @call_example("sf.fillna('a', 0), a column at a time")
     def fillna(self, column_name: str, value: Any) -> SFrame:
-        """Missing values of a column replaced by ``value``.
+        """Return a frame in which the missing values of a column are replaced by ``value``.
 
         Parameters
         ----------
         column_name
             Name of the column.
         value
-            What its missing values become.
+            The replacement for missing values; in a column of floats also for NaN.
 
         Raises
         ------
         KeyError
             If there is no such column (the error is a RuntimeError too).
         RuntimeError
-            If the value does not convert to the column's type.
+            If the value cannot be converted to the column's type.
 
         Examples
         --------
@@ -53,25 +53,25 @@ class MissingValues(Columns):
 
     @call_example("sf.dropna('a') or sf.dropna(['a', 'b'], how='all')")
     def dropna(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> SFrame:
-        """Rows without missing values in some columns (all columns when none are named).
+        """Return the rows without missing values in some columns.
 
         Parameters
         ----------
         columns
-            A name or a list of names.
+            A name or a list of names; None: all columns.
         how
-            ``any`` drops rows with at least one missing value, ``all`` those with nothing else.
+            ``any`` leaves out rows in which at least one of these columns is missing; ``all`` leaves out rows in which all of them are.
         recursive
-            Whether lists, arrays and dicts that hold a missing value somewhere count as missing.
+            Whether a list, array or dict that contains a missing value or NaN at any level counts as missing.
 
         Raises
         ------
         KeyError
             If there is no such column (the error is a RuntimeError too).
         TypeError
-            If the columns are no name or list of names.
+            If ``columns`` is neither a name nor a list of names.
         ValueError
-            If ``how`` is neither.
+            If ``how`` is neither ``any`` nor ``all``.
         RuntimeError
             If a column is named twice.
 
@@ -88,7 +88,7 @@ class MissingValues(Columns):
         return make_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
 
     def dropna_split(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
-        """The rows that :meth:`dropna` keeps and those it drops, both in order.
+        """Return two frames: the rows that :meth:`dropna` keeps, and those that it leaves out, both in order.
 
         Parameters
         ----------
@@ -100,9 +100,9 @@ class MissingValues(Columns):
         KeyError
             If there is no such column (the error is a RuntimeError too).
         TypeError
-            If the columns are no name or list of names.
+            If ``columns`` is neither a name nor a list of names.
         ValueError
-            If ``how`` is neither.
+            If ``how`` is neither ``any`` nor ``all``.
         RuntimeError
             If a column is named twice.
 
@@ -121,7 +121,7 @@ class MissingValues(Columns):
         return complete, make_frame(filter_by_mask(self._node, mask._node), self._names)
 
     def _missing_mask(self, columns: Any, how: str, recursive: bool) -> SArray | None:
-        """Return 1 in rows to drop; None if no column is checked."""
+        """Return a column with 1 in the rows to leave out, else 0; None if no column is checked."""
         if isinstance(columns, list) and not columns:
             return None
         chosen = self._names if columns is None else [columns] if isinstance(columns, str) else columns
@@ -141,14 +141,14 @@ class MissingValues(Columns):
 
 
 def missing_of(column: SArray, recursive: bool) -> SArray:
-    """Return 1 in rows that are missing (or, if ``recursive``, contain something missing), else 0."""
+    """Return a column with 1 where the value is missing (with ``recursive``, also where it contains a missing value or NaN), else 0."""
     if recursive and column.dtype in (list, dict, array.array):
         return SArray(_node=apply_lambda(column._node, holds_missing, INT))
     return SArray(_node=apply_function("is_missing", column._node))
 
 
 def holds_missing(value: Any) -> int:
-    """Return 1 if a value, or anything inside it, is missing."""
+    """Return 1 if a value is missing or NaN, or is a list, array or dict with such a value at any level; else 0."""
     if isinstance(value, dict):
         return int(any(holds_missing(item) for item in value.values()))
     if isinstance(value, (list, tuple, array.array)):

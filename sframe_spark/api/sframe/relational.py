@@ -44,23 +44,23 @@ if TYPE_CHECKING:
 
 
 class Relational(Columns):
-    """Sorting, grouping, appending, filtering and sampling."""
+    """Mixin of SFrame: sorting, grouping, appending, filtering and sampling."""
 
     @call_example("sf.sort('a') or sf.sort(['a', 'b'], ascending=False)")
     def sort(self, key_column_names: Any, ascending: bool = True) -> SFrame:
-        """All rows in the order of one or more columns; ties keep their places, missing values come first (ascending).
+        """Return the rows sorted by one or more columns. Rows with equal keys keep their order; missing values come first, or last if descending.
 
         Parameters
         ----------
         key_column_names
             A name, a list of names, or a list of (name, ascending) pairs.
         ascending
-            Direction of names given without one.
+            Direction for names that are given without one.
 
         Raises
         ------
         TypeError
-            If a column has no order, or the names are not names.
+            If the values of a column have no order, or the keys are not given in one of these forms.
         KeyError
             If there is no such column (the error is a ValueError too).
 
@@ -103,23 +103,23 @@ class Relational(Columns):
 
     @call_example("sf.topk('a', k=5)")
     def topk(self, column_name: str, k: int = 10, reverse: bool = False) -> SFrame:
-        """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out.
+        """Return the ``k`` rows with the largest values of a column, largest first; rows where it is missing are left out.
 
         Parameters
         ----------
         column_name
-            Name of a column of int, float, str or datetime.
+            Name of a column of class int, float, str or datetime.
         k
-            Number of rows; fewer where there are fewer.
+            Number of rows; if there are fewer, all are returned.
         reverse
-            Whether to select the smallest values.
+            Whether to return the rows with the smallest values, smallest first.
 
         Raises
         ------
         KeyError
             If there is no such column (the error is a RuntimeError too).
         TypeError
-            If its values have no order.
+            If the values of the column have no order.
         ValueError
             If ``k`` is negative.
 
@@ -138,7 +138,7 @@ class Relational(Columns):
 
     @call_example("sf.unique(), of whole rows; of some columns sf.drop_duplicates(['a'])")
     def unique(self) -> SFrame:
-        """Each distinct row once, ascending by all columns, which come in the order of their names.
+        """Return each distinct row once. The columns are sorted by name, and the rows by all columns.
 
         Raises
         ------
@@ -161,19 +161,19 @@ class Relational(Columns):
 
     @call_example("sf.drop_duplicates(['a']), of some columns; of whole rows sf.unique()")
     def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
-        """One row (the first) for each distinct value of some columns, ascending by them.
+        """Return the first row for each distinct combination of values in some columns, sorted by these columns.
 
         Parameters
         ----------
         subset
-            Names of the columns, or one name.
+            Names of the columns, or one name. In the result these columns come first, sorted by name.
 
         Raises
         ------
         KeyError
-            If a column does not exist (the error is a TypeError too).
+            If there is no such column (the error is a TypeError too).
         TypeError
-            If a column holds dicts.
+            If one of these columns holds dicts.
 
         Examples
         --------
@@ -195,23 +195,23 @@ class Relational(Columns):
 
     @call_example("sf.groupby('a', {'total': aggregate.SUM('b')})")
     def groupby(self, key_column_names: Any, operations: Any, *args: Any) -> SFrame:
-        """One row per distinct value of the key columns, ascending by them: the keys, then the aggregates.
+        """Return one row for each distinct combination of keys, sorted by the keys: the key columns, then the aggregates of the group's rows.
 
         Parameters
         ----------
         key_column_names
-            A name or a list of names; the result has the key columns in the order of their names.
+            A name or a list of names. In the result the key columns are sorted by name. An empty list makes one group of all rows.
         operations
-            A dict from output name to an aggregate, an aggregate, or a list of these.
+            An aggregate such as ``aggregate.SUM('a')``, a list of aggregates, or a dict from output name to aggregate.
         args
-            More of these.
+            Further operations.
 
         Raises
         ------
         KeyError
-            If a column does not exist.
+            If there is no such column.
         TypeError
-            If an argument is not of these forms, or a key column holds dicts.
+            If an argument has another form, or a key column holds dicts.
 
         Examples
         --------
@@ -240,14 +240,14 @@ class Relational(Columns):
         return make_frame(grouped, names)
 
     def _default_name(self, name: str, request: AggregateRequest) -> str:
-        """Return the default name of an aggregate; sums and means of vectors have their own."""
+        """Return the default output name of an aggregate; the names of sums and means of arrays begin with "Vector"."""
         is_vector = (
             request.name in ("sum", "mean") and bool(request.columns) and self._node.schema[self._names.index(request.columns[0])].kind == "array"
         )
         return f"Vector {name}" if is_vector else name
 
     def _require_groups(self, name: str) -> None:
-        """Refuse a column that cannot be grouped by."""
+        """Raise an error if a column cannot be a key, because it holds dicts."""
         if self._node.schema[self._names.index(name)].kind == DICT_KIND:
             raise SchemaError(f"column {name!r} holds dicts, which cannot be grouped by or looked up: turn them into text or lists first")
 
@@ -263,24 +263,24 @@ class Relational(Columns):
         try:
             aggregation.infer(self._node.schema)
         except (SchemaError, UnsupportedOperationError) as error:
-            # Name the aggregate, as there may be many.
+            # Name the aggregate's columns, as there may be many aggregates.
             which = " and ".join(map(repr, request.columns)) or "all rows"
             raise type(error)(f"the aggregate of {which}: {error}") from None
         return aggregation
 
     @call_example("sf.append(other)")
     def append(self, other: SFrame) -> SFrame:
-        """All rows of this frame, then all rows of another, or of a table of any library, with the same columns (in any order).
+        """Return the rows of this frame followed by the rows of another frame with the same columns, which may be in another order.
 
         Parameters
         ----------
         other
-            Whatever :class:`SFrame` takes that has rows and names.
+            Another frame, or a table that :class:`SFrame` can be made of, such as a pandas DataFrame or a dict of columns.
 
         Raises
         ------
         RuntimeError
-            If a column is missing in one of them or has another type.
+            If the frames have different columns, or columns of different types.
 
         Examples
         --------
@@ -302,7 +302,7 @@ class Relational(Columns):
         return self.append(other)
 
     def _with_same_columns(self, other: Relational) -> tuple[PlannerNode, PlannerNode]:
-        """Return this frame's node and the other's, with the same columns in order and type."""
+        """Return the nodes of both frames with the columns in the same order and of the same types."""
         if len(self._names) != len(other._names) or set(self._names) != set(other._names):
             different = sorted(set(self._names) ^ set(other._names))
             raise UnsupportedOperationError(f"both frames must have the same columns; only one has: {', '.join(different)}")
@@ -317,7 +317,7 @@ class Relational(Columns):
 
     @call_example("sf.filter_by(['x', 'y'], 'a')")
     def filter_by(self, values: Any, column_name: str, exclude: bool = False) -> SFrame:
-        """Rows whose value in a column is (or, with ``exclude``, is not) among some values.
+        """Return the rows whose value in a column is among the given values.
 
         Parameters
         ----------
@@ -326,14 +326,14 @@ class Relational(Columns):
         column_name
             Name of the column.
         exclude
-            Whether these rows are left out, and the others stay.
+            Whether to return the other rows instead.
 
         Raises
         ------
         KeyError
-            If the column does not exist.
+            If there is no such column.
         TypeError
-            If the values are of another type than the column, or it holds dicts.
+            If the values are of another class than the column's, or the column holds dicts.
 
         Examples
         --------
@@ -362,21 +362,21 @@ class Relational(Columns):
 
     @call_example("sf.sample(0.1, seed=1), a share of the rows; of n rows sf.shuffle(seed=1).head(n)")
     def sample(self, fraction: float, seed: int | None = None, exact: bool = False) -> SFrame:
-        """Rows drawn at random, in order.
+        """Return a random sample of the rows, in order.
 
         Parameters
         ----------
         fraction
-            Share of the rows, between 0 and 1: each is drawn with this probability.
+            Fraction of the rows, from 0 to 1. Each row is drawn with this probability.
         seed
-            An int of 32 bits that decides which rows are drawn; they are those that Turi Create draws.
+            32-bit int that determines which rows are drawn. Turi Create draws the same rows.
         exact
-            Whether just this share is drawn, cut down to a whole number of rows; that takes a sort.
+            Whether to draw exactly this fraction, rounded down to a whole number of rows. This takes more time, as rows are sorted.
 
         Raises
         ------
         TypeError
-            If an argument is no number.
+            If an argument is not a number.
         ValueError
             If ``fraction`` is not between 0 and 1.
         OverflowError
@@ -395,23 +395,23 @@ class Relational(Columns):
         return make_frame(split(self._node, fraction, number, exact)[0], self._names)
 
     def random_split(self, fraction: float, seed: int | None = None, exact: bool = False) -> tuple[SFrame, SFrame]:
-        """Rows drawn at random, and those that are left, both in order.
+        """Return two frames: a random sample of the rows, and the other rows, both in order.
 
         Parameters
         ----------
         fraction
-            Share of the rows, between 0 and 1: each is in the first part with this probability.
+            Fraction of the rows, from 0 to 1. Each row is in the first frame with this probability.
         seed
-            An int of 32 bits that decides which rows are drawn; they are those that Turi Create draws.
+            32-bit int that determines which rows are drawn. Turi Create draws the same rows.
         exact
-            Whether the first part has just this share, cut down to a whole number of rows; that takes a sort.
+            Whether the first frame gets exactly this fraction, rounded down to a whole number of rows. This takes more time, as rows are sorted.
 
         Raises
         ------
         TypeError
-            If ``fraction`` is no number.
+            If ``fraction`` is not a number.
         ValueError
-            If ``fraction`` is not between 0 and 1, or ``seed`` is no number.
+            If ``fraction`` is not between 0 and 1, or ``seed`` is not a number.
         OverflowError
             If ``seed`` has more than 32 bits.
 
@@ -431,12 +431,12 @@ class Relational(Columns):
 
     @call_example("sf.shuffle(seed=1)")
     def shuffle(self, *, seed: int | None = None) -> SFrame:
-        """All rows in a random order.
+        """Return all rows in a random order.
 
         Parameters
         ----------
         seed
-            Decides the order.
+            32-bit int that determines the order; None: a random one.
 
         Examples
         --------

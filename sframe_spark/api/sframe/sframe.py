@@ -1,4 +1,4 @@
-"""SFrame: an ordered, lazily computed frame of named columns."""
+"""SFrame: a table of named columns whose rows have an order, and which is computed only when rows are needed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from sframe_spark.values.value_model import one_value
 SIGNS = {"sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
 ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 LOGIC = {"and": "&", "or": "|", "rand": "&", "ror": "|"}
-# Operators of numbers and truth values, which frames refuse, with an example for columns.
+# Operators of numbers and truth values that raise an error for frames, each with the example for columns that the error shows.
 EXAMPLES = {
     **{f"__{name}__": f"sf['a'] {sign} 2" for name, sign in SIGNS.items()},
     **{f"__r{name}__": f"2 {sign} sf['a']" for name, sign in ({"add": "+"} | SIGNS).items()},
@@ -58,7 +58,7 @@ EXAMPLES = {
 
 
 def refusing(method: str) -> Callable[..., Any]:
-    """Return a method that refuses an operator on frames and says what to write instead.
+    """Return a method for an operator that raises an error, which says what to write instead.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def refusing(method: str) -> Callable[..., Any]:
 
     def refuse(self: SFrame, *operands: object) -> Any:
         if not all(isinstance(other, SFrame) or type(other).__module__ == "builtins" for other in operands):
-            # Columns and classes of other libraries may implement the operator.
+            # Returning NotImplemented lets columns and classes of other libraries implement the operator.
             return NotImplemented
         raise SchemaError(f"frames take no part in arithmetic, comparisons and logic: their columns do, as in {EXAMPLES[method]}")
 
@@ -98,19 +98,20 @@ class SFrame(
     Pickled,
     metaclass=HintedClass,
 ):
-    """An ordered frame of named columns of equal length, computed when its rows are needed.
+    """A table of named columns of equal length, whose rows have an order. Columns are computed only when their rows are needed.
 
     Parameters
     ----------
     data
-        A dict of columns, a list or other iterable, a pandas DataFrame, an Arrow table, whatever gives one as a stream (a polars frame, lazy or not,
-        a DuckDB relation, a reader of record batches), a Spark DataFrame, another SFrame, or the path of a saved SFrame or CSV file. Python and numpy
-        values are copied. An Arrow table shares its memory, as Arrow data never changes: one that Arrow has made of a numpy array without a copy must
-        not be changed through that array.
+        A dict of columns, a list or other iterable, a pandas DataFrame, an Arrow table, an object with Arrow's stream interface (such as a Polars
+        frame, a DuckDB relation or a reader of record batches), a Spark DataFrame, another SFrame, or the path of a saved SFrame or a CSV file.
+        Python and numpy values are copied. The memory of an Arrow table is not copied: if Arrow itself shares it with a numpy array, that array must
+        not be modified.
     format
-        ``"auto"`` decides by what ``data`` is; ``"csv"``, ``"tsv"`` and ``"sframe"`` say what there is at a path.
+        With ``"auto"``, the class of ``data``, or the file extension of a path, decides; ``"csv"``, ``"tsv"`` and ``"sframe"`` say what a path
+        contains.
     verify
-        Whether to read every byte of the saved SFrame at the path ``data`` and compare all its check sums before anything else.
+        For the path of a saved SFrame: whether to read all its files first and compare their check sums.
 
     Raises
     ------
@@ -149,27 +150,27 @@ class SFrame(
         def __getattr__(self, name: str) -> Any:
             """Raise an error with advice about members that other libraries have."""
             raise_property_error(self, name)
-            # A user's subclass may access members before it has initialized the frame.
+            # A user's subclass may use attributes before it has initialized the frame.
             raise AttributeError(name) if name.startswith("_") else no_frame_member(name, vars(self).get("_names", ()), dir(type(self)))
 
     def __eq__(self, other: object) -> Any:
-        """Refuse: frames are not compared as a whole.
+        """Raise an error, because frames cannot be compared as a whole.
 
         Raises
         ------
         NotImplementedError
-            Always: two frames that look alike are not the same object, and rows have many ways to be alike.
+            Always; compare columns instead.
         """
         raise FrameComparisonError("frames are not compared as a whole: compare their columns, (a['x'] == b['x']).all()")
 
     __hash__ = object.__hash__
 
     def __len__(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return row_count(self._node)
 
     def num_rows(self) -> int:
-        """Number of rows.
+        """Return the number of rows.
 
         Examples
         --------
@@ -180,7 +181,7 @@ class SFrame(
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns.
+        """The numbers of rows and columns, as a tuple.
 
         Examples
         --------
@@ -190,7 +191,7 @@ class SFrame(
         return (len(self), len(self._names))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Rows in order, as dicts, read in batches."""
+        """Iterate over the rows in order, as dicts; they are read in batches."""
         return named_rows(self._names, iterate_tuples(self._node, self._names))
 
     @overload
@@ -200,7 +201,7 @@ class SFrame(
     @overload
     def __getitem__(self, key: SArray | np.ndarray[Any, Any] | slice | list[Any] | tuple[Any, ...] | type[Any]) -> SFrame: ...
     def __getitem__(self, key: Any) -> Any:
-        """A column by name, a frame of several columns, a row by number, rows by slice, or rows where an SArray or a boolean array is true."""
+        """Return a column by name, a frame of several columns, a row by number, the rows of a slice, or the rows in which a mask is true."""
         if (known := self._known_row(key)) is not None:
             return dict(zip(self._names, known, strict=True))
         key = one_value(key)
@@ -226,12 +227,17 @@ class SFrame(
         raise SchemaError(f"columns are chosen by name, rows by an int, a slice or an SArray, not by {type(key).__name__}")
 
     def head(self, n: int = 10) -> SFrame:
-        """The first ``n`` rows.
+        """Return a frame of the first ``n`` rows.
+
+        Parameters
+        ----------
+        n
+            Number of rows; all rows if there are fewer.
 
         Raises
         ------
         TypeError
-            If ``n`` is no number.
+            If ``n`` is not a number.
         ValueError
             If ``n`` is negative.
 
@@ -243,12 +249,17 @@ class SFrame(
         return SFrame(_node=slice_rows(self._node, 0, head_count(n)), _names=self._names)
 
     def tail(self, n: int = 10) -> SFrame:
-        """The last ``n`` rows.
+        """Return a frame of the last ``n`` rows.
+
+        Parameters
+        ----------
+        n
+            Number of rows; all rows if there are fewer.
 
         Raises
         ------
         TypeError
-            If ``n`` is no number.
+            If ``n`` is not a number.
         ValueError
             If ``n`` is negative.
 
@@ -262,7 +273,7 @@ class SFrame(
         return SFrame(_node=slice_rows(self._node, max(0, rows - count), rows), _names=self._names)
 
     def copy(self) -> SFrame:
-        """A frame of the same columns; assigning to one does not change the other.
+        """Return a new frame with the same columns; assigning columns to one of them does not change the other.
 
         Examples
         --------
@@ -283,27 +294,27 @@ class SFrame(
     def print_rows(
         self, num_rows: int = 10, num_columns: int = 40, max_column_width: int = 30, max_row_width: int = 80, output_file: Any = None
     ) -> None:
-        """Print the first rows as a table: long texts are cut, columns beyond the width go below, more than ``num_columns`` are left out.
+        """Print the first rows as a table. Long values are truncated; columns that exceed the line width are printed in further tables below.
 
         Parameters
         ----------
         num_rows
-            Number of rows.
+            Maximum number of rows.
         num_columns
-            Number of columns.
+            Maximum number of columns; further columns are left out.
         max_column_width
-            Characters of a column.
+            Maximum number of characters in a column.
         max_row_width
-            Characters of a line.
+            Maximum number of characters in a line.
         output_file
-            Where to print; None: standard output.
+            File object to print to; None: standard output.
 
         Raises
         ------
         TypeError
-            If a number of rows, columns or characters is none.
+            If a maximum is not an int.
         ValueError
-            If one is negative.
+            If a maximum is negative.
 
         Examples
         --------
@@ -339,7 +350,7 @@ class SFrame(
         return display.frame_html(self._node, self._names)
 
     def _ipython_key_completions_(self) -> list[str]:
-        """Names of columns, which notebooks offer after ``sf["``."""
+        """Return the column names, which notebooks suggest after ``sf["``."""
         return list(self._names)
 
 
@@ -357,32 +368,32 @@ def load_sframe(
     encoding_errors: str = "strict",
     version: int | None = None,
 ) -> SFrame:
-    """The frame saved under a path, by this package or by Turi Create.
+    """Return the frame that was saved at a path, by this package or by Turi Create.
 
     Parameters
     ----------
     filename
-        The path: what ``save`` has written, here or with Turi Create, or a ``.frame_idx`` file of Turi Create's; or the URI of a remote frame.
-        A file that ends in ``.csv``, ``.txt`` or ``.tsv``, or in one of these and ``.gz`` or the like, is read as ``SFrame(path)`` reads it.
+        Path of the saved frame, of a ``.frame_idx`` file of Turi Create, or the URI of a frame in remote storage. A file with extension ``.csv``,
+        ``.txt`` or ``.tsv``, which may be followed by that of a compressed file such as ``.gz``, is read as ``SFrame(path)`` reads it.
     verify
-        Whether to read every byte first and compare all check sums; of an archive of Turi Create, which has none, to decode every row.
-        Without it, what is read is checked as it is read.
+        Whether to read all files first and compare their check sums. An archive of Turi Create has none; all its rows are decoded instead. Without
+        it, data is checked when it is read.
     references
-        Directories in which an archive of Turi Create may have its rows, other than its own: those that ``_save_reference`` has written have.
+        Directories, besides its own, in which an archive of Turi Create may have files, as an archive written by ``_save_reference`` does.
     encoding_errors
-        What becomes of texts in such an archive that are not UTF-8: ``"strict"`` refuses them, ``"latin-1"`` reads them as Latin-1, and
-        ``"replace"``, ``"backslashreplace"`` and ``"ignore"`` do what they do in ``bytes.decode``.
+        How to handle strings in an archive of Turi Create that are not UTF-8: ``"strict"`` raises an error, ``"latin-1"`` decodes them as Latin-1,
+        and ``"replace"``, ``"backslashreplace"`` and ``"ignore"`` do the same as in ``bytes.decode``.
     version
-        Which version of a frame in remote storage (:func:`sframe_spark.history` lists all); None: the newest. Rows are those of this version
-        whatever is saved there later.
+        Version number of a frame in remote storage (:func:`sframe_spark.history` lists all); None: the newest. The frame keeps the rows of this
+        version even if others are saved later.
 
     Raises
     ------
     OSError
-        If nothing complete is saved there, or it is damaged; with ``verify`` also if an older version saved it without check sums. If an archive of
-        Turi Create names files elsewhere.
+        If no complete frame is saved at the path, or it is damaged; with ``verify``, also if it was saved without check sums. If an archive of Turi
+        Create refers to files outside of its directory and of ``references``.
     ValueError
-        If there is no such ``encoding_errors``; where rows are read, of a text that is not UTF-8.
+        If ``encoding_errors`` is unknown. Reading rows later raises it for a string that is not UTF-8.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""CSV files in blocks of rows, so that a file larger than memory can be read; block boundaries never change a row.
+"""Reads CSV files in blocks of rows, so that a file may be larger than memory; where a block ends never changes how a row is read.
 
-`parser.py` defines where a line ends. Each block is parsed by Arrow, on any thread, up to the last line that Arrow is certain to read as `parser.py`
-does; where that is uncertain from the first line on, the block is parsed line by line. A line means the same whatever precedes it, so any reader that
-starts at a line start reads the same rows. A reader that starts in the middle of a file guesses a line start, which `reader.py` verifies.
+`parser.py` defines where lines end. Arrow parses a block up to the last line that it certainly reads as `parser.py` does; if that is uncertain from
+the first line on, the block is parsed line by line. How a line is read does not depend on the text before it, so a reader that starts at any line
+start reads the same rows. A reader that starts in the middle of a file guesses where a line starts; `reader.py` verifies the guess.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from sframe_spark.storage.filesystem.file_kind import TEXT, kind_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
 
-# Bytes of a block: fewer in short files, so that all cores have work, but enough that Arrow's start-up cost does not dominate.
+# Maximum and minimum bytes of a block, and blocks per core: small enough that all cores have work, large enough to make up for Arrow's start-up cost.
 BLOCK_BYTES, MIN_BLOCK_BYTES, BLOCKS_OF_CORE = 8 << 20, 512 << 10, 3
-# Up to this size, pending bytes are read again instead of copied.
+# Up to this number of pending bytes, reading them again is faster than copying them.
 MAX_AGAIN = 64 << 10
-# The first bytes show which columns are numbers. Until then all columns are read as text, which takes four times as long. In a short file fewer bytes
-# are used: if they show too little, little has to be read again.
+# The first block shows which columns are numeric. It is read as strings, which takes four times as long, so it is small: 1/64 of the file within
+# these limits.
 FIRST_BYTES, MIN_FIRST_BYTES, FIRST_OF_BYTES = 256 * 1024, 32 * 1024, 64
 # The line above the header with which Excel declares the delimiter.
 _SIGN_FOR_EXCEL = re.compile(rb'"?sep=(.)"?[ \t]*(?:\r\n|\n|\r)', re.IGNORECASE)
-# Line ends that are tried in search of one whose next line has the right number of fields.
+# Number of line ends that are tried when searching for a line with the right number of fields.
 GUESSES = 50
 
 
 def block_bytes_for(size: int, threads: int) -> int:
-    """Return the block size for a file of that size and a number of threads; each block has a fixed cost.
+    """Return the block size for a file of ``size`` bytes that is read by a number of threads.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def block_bytes_for(size: int, threads: int) -> int:
 
 
 def first_block_bytes(size: int) -> int:
-    """Return how many bytes of a file of that size are read to detect its numeric columns.
+    """Return the size of the first block, which shows the numeric columns, of a file of ``size`` bytes.
 
     Examples
     --------
@@ -65,22 +65,22 @@ def first_block_bytes(size: int) -> int:
 
 @attrs.frozen(eq=False)
 class ArrowLines:
-    """Lines that Arrow parses as `parser.py` does; as their end is known, any thread may parse them.
+    """Lines that Arrow reads as `parser.py` does, not yet parsed; any thread may parse them.
 
     Parameters
     ----------
     path
         The file.
     text, end
-        The lines with their line ends, and the index at which they end.
+        Bytes that begin with the lines, and the index at which the lines end.
     options
-        Their dialect.
+        The dialect.
     width
-        Number of columns.
-    wanted
-        Indices of the columns that are read.
+        Number of columns in the file.
+    selected
+        Indices of the columns to read.
     by_line
-        Parses the same text line by line.
+        Function that parses the same lines one by one instead.
     """
 
     path: str
@@ -92,7 +92,7 @@ class ArrowLines:
     by_line: Callable[[], TextBlock]
 
     def read(self, numbers: NumberColumns) -> TextBlock:
-        """Return their rows; the columns in ``numbers`` are read as numbers where possible."""
+        """Parse the lines and return their rows; columns in ``numbers`` are parsed as numbers if possible."""
         escape = self.options.escape_char.encode()
         text, end, has_escapes = self.text, self.end, bool(escape) and self.text.find(escape, 0, self.end) >= 0
         if has_escapes:
@@ -101,42 +101,42 @@ class ArrowLines:
         try:
             columns, bad = parse_with_arrow(text, end, self.width, self.selected, self.options, numbers)
         except pa.ArrowInvalid:
-            # Bytes that are no text: parsing line by line reports which.
+            # Invalid bytes: parsing line by line raises an error with their position.
             return self.by_line()
         if bad and has_escapes:
-            # A skipped line is reported as it stands in the file.
+            # Lines that are left out must be reported as they are in the file, with escapes.
             return self.by_line()
         return TextBlock(self.path, columns, bad, len(columns[0]) if columns else 0)
 
 
 @attrs.define(eq=False)
 class CsvText:
-    """A file from the start of one of its lines on.
+    """The text of a CSV file from the start of a line on, which is read step by step.
 
     Parameters
     ----------
     path
         The file.
     options
-        Its dialect.
+        The dialect.
     stream
-        The source of its bytes.
+        The stream that bytes are read from.
     block_bytes
-        How many bytes are read at a time.
+        Number of bytes to read at a time.
     pending
-        Bytes that were read but not consumed yet.
+        Bytes that were read but not parsed yet.
     is_last
-        Whether the file ends with the pending bytes.
+        Whether the pending bytes end with the end of the file.
     state
-        The state of a remote file when it was listed.
+        State of a remote file when it was listed.
     position
         Offset of the pending bytes in the file.
     stop
-        Offset at which reading stops: lines that start there or later are not read. None: no limit.
+        Lines that start at this offset or later are not read; None: no limit.
     later_bytes
         Block size after the first block, if it is larger.
     reports_position
-        Whether an error about bytes that are no text names their line and column, for which the file is read again from its start.
+        Whether an error about invalid bytes names their line and column, for which the file is read again from its start.
     """
 
     path: str
@@ -152,7 +152,7 @@ class CsvText:
     reports_position: bool = True
 
     def fill(self) -> None:
-        """Read some more bytes."""
+        """Read more bytes and append them to the pending ones."""
         if self.is_last:
             return
         size, again = self._bytes_to_read(), len(self.pending)
@@ -176,7 +176,7 @@ class CsvText:
         return self.block_bytes if left > self.block_bytes + BEHIND_BYTES else left + BEHIND_BYTES
 
     def _drop(self, size: int) -> None:
-        """Drop consumed bytes."""
+        """Remove bytes from the start of the pending ones, because they were parsed."""
         self.pending = self.pending[size:]
         self.position += size
 
@@ -186,7 +186,7 @@ class CsvText:
         return re.compile(rb"\r\n|\n|\r" if self.options.has_standard_line_ends else re.escape(self.options.line_terminator.encode()))
 
     def find_line(self, first: int, width: int) -> None:
-        """Move to the first likely line start at or after a position; it is a guess, as quoted fields may contain line ends.
+        """Move to the first likely start of a line at or after the offset ``first``. This is a guess, because quoted fields may contain line ends.
 
         If no line starts before ``stop``, move to ``stop``.
         """
@@ -204,20 +204,20 @@ class CsvText:
             self._drop(self._likely([place - starts[0] for place in starts], width))
 
     def _starts(self, first: int) -> list[int]:
-        """Return indices of the pending bytes at which lines start, assuming that they are not in quotes."""
+        """Return indices of pending bytes at which lines start if no line end is inside quotes; only those from the offset ``first`` on."""
         last = len(self.pending) if self.is_last else len(self.pending) - 1
         behind = (match.end() for match in self._ends.finditer(self.pending))
         # A carriage return at the end may be followed by its line feed.
         return list(itertools.islice((end for end in behind if end >= first - self.position and end <= last), GUESSES))
 
     def _likely(self, places: list[int], width: int) -> int:
-        """Return the first of some positions at which a line has the right number of fields and paired quotes and Arrow can parse what follows.
+        """Return the first of some indices at which a line has ``width`` fields and closed quotes, and from which Arrow can parse.
 
-        Without such a position, return the first. Lines inside a quoted field may look like rows too, but then quotes open in the middle of fields.
+        Otherwise return the first at which a line has these, or zero. Lines inside a quoted field may look like rows, but with quotes inside fields.
         """
         sample = self.pending[: places[-1] + BEHIND_BYTES]
         is_last = self.is_last and len(sample) == len(self.pending)
-        # The last character may be incomplete.
+        # The last bytes may be an incomplete character.
         text = codecs.utf_8_decode(sample, "strict", is_last)[0]
         likely = None
         for place in places:
@@ -234,7 +234,7 @@ class CsvText:
         return likely or 0
 
     def start(self) -> bool:
-        """Skip the byte order mark and the skipped lines, whatever they contain; return False if the file is empty."""
+        """Skip the byte order mark and the lines that the user wants to skip; return False if the file is empty."""
         while len(self.pending) < len(BYTE_ORDER_MARK) and not self.is_last:
             self.fill()
         self._drop(len(BYTE_ORDER_MARK) if self.pending.startswith(BYTE_ORDER_MARK) else 0)
@@ -250,7 +250,7 @@ class CsvText:
         while left:
             line_ends = [match.end() for match in itertools.islice(self._ends.finditer(self.pending), left)]
             if line_ends and line_ends[-1] == len(self.pending) and not self.is_last:
-                # The next bytes may start with the line feed of this line end.
+                # The line end may be a carriage return whose line feed was not read yet.
                 line_ends.pop()
             left -= len(line_ends)
             self._drop(line_ends[-1] if line_ends else 0)
@@ -262,7 +262,7 @@ class CsvText:
         return True
 
     def _go_behind_sign(self) -> None:
-        """Skip a first line that declares the delimiter for Excel, which is neither a header nor a row.
+        """Skip a first line such as ``sep=;``, which declares the delimiter for Excel.
 
         Raises
         ------
@@ -278,7 +278,7 @@ class CsvText:
         self._drop(match.end())
 
     def header(self) -> list[str]:
-        """Return the fields of the first line that is not blank, or none; a header is consumed, other lines are not."""
+        """Return the fields of the first line that is not blank, or an empty list; the line is skipped if it is a header."""
         while True:
             text, position = self._text(), 0
             while position < len(text):
@@ -296,12 +296,12 @@ class CsvText:
             self.fill()
 
     def is_arrow_safe(self, width: int) -> bool:
-        """Return whether Arrow can parse the next rows; what it cannot parse, Python parses line by line on one thread at a time."""
+        """Return whether Arrow can parse the next rows; otherwise Python parses them line by line, where threads wait for each other."""
         self.fill()
         return arrow_safe_end(self.pending, width, self.options, self.is_last) > 0
 
     def blocks(self, width: int, selected: Sequence[int]) -> Iterator[ArrowLines | TextBlock]:
-        """Yield the remaining rows as blocks of the selected columns; lines that any thread may parse are not parsed yet."""
+        """Yield the remaining rows in blocks, with the selected columns; blocks that Arrow can parse are not parsed yet."""
         while (self.pending or not self.is_last) and self._bytes_before_stop():
             size = len(self.pending)
             is_filled = size < self.block_bytes and (self.stop is None or self.position + size <= self.stop)
@@ -317,7 +317,7 @@ class CsvText:
                 self.block_bytes = max(self.block_bytes, min(2 * self.block_bytes, BLOCK_BYTES))
 
     def _bytes_before_stop(self) -> int:
-        """Return how many of the pending bytes may start a line to read; at least one if none was read yet."""
+        """Return the number of pending bytes before ``stop``; at least one if ``stop`` is not reached and nothing is pending."""
         left = max(len(self.pending), 1)
         return left if self.stop is None else max(0, min(left, self.stop - self.position))
 
@@ -330,14 +330,14 @@ class CsvText:
         return ArrowLines(self.path, text, end, self.options, width, selected, lambda: self._complete_lines(text[:end])._by_line(width, selected))
 
     def _complete_lines(self, lines: bytes) -> CsvText:
-        """Return complete lines as a text of their own."""
+        """Return complete lines as an object of their own, for parsing line by line."""
         return CsvText(self.path, self.options, None, len(lines), lines, True, self.state, reports_position=self.reports_position)
 
     def _by_line(self, width: int, selected: Sequence[int]) -> TextBlock:
         rows: list[list[str]] = []
         bad: list[str] = []
         text, position = self._text(), 0
-        # In characters: one that begins before the limit may end after it.
+        # The limit is counted in characters here. A line that begins before it may end after it.
         limit = len(self.pending[: self._bytes_before_stop()].decode(errors="replace"))
         while position < min(limit, self.block_bytes):
             parsed = read_line(text, position, self.options, self.is_last, width=width)
@@ -355,12 +355,12 @@ class CsvText:
         return TextBlock(self.path, columns, bad, len(rows))
 
     def _text(self) -> str:
-        """Return the pending bytes as text, without an incomplete last character.
+        """Return the pending bytes as a string, without an incomplete last character.
 
         Raises
         ------
         CsvEncodingError
-            If they are not UTF-8.
+            If the bytes are not valid UTF-8.
         """
         try:
             return codecs.utf_8_decode(self.pending, "strict", self.is_last)[0]
@@ -377,7 +377,7 @@ class CsvText:
 def open_csv(
     path: str, options: CsvOptions, state: FileState | None = None, first_bytes: int | None = None, later_bytes: int | None = None
 ) -> Iterator[CsvText]:
-    """Open a file to be read from its start; ``state`` is that of a remote file when it was listed."""
+    """Open a file for reading from its start; ``state`` is the state of a remote file when it was listed."""
     later = later_bytes or BLOCK_BYTES
     with open_utf8(path, options.encoding, state) as stream:
         yield CsvText(path, options, stream, min(first_bytes or later, later), state=state, later_bytes=later)
@@ -385,7 +385,7 @@ def open_csv(
 
 @contextlib.contextmanager
 def open_csv_range(place: FileRange, options: CsvOptions, reports_position: bool) -> Iterator[CsvText]:
-    """Open a range of a file: from its start, or from just before the start of the range."""
+    """Open a range of a file: at its start, or at the line end just before the range, which shows whether a line starts with the range."""
     if not place.start:
         with open_csv(place.path, options, place.state) as text:
             yield attrs.evolve(text, stop=place.stop, reports_position=reports_position)

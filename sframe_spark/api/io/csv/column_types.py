@@ -1,4 +1,4 @@
-"""Types of CSV columns, the narrowest that hold every value of the whole file, and the blocks of rows that are typed."""
+"""Infers the types of CSV columns, the narrowest that hold all fields of all files, converts fields to values, and defines blocks of rows."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from sframe_spark.values.convert import parse_array, parse_dict, parse_float, pa
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.nested.text_reader import read_arrays, read_stored
 
-# Nearly all numbers: short enough for any numeric column. Leading zeros are ignored, as in the reference and in other libraries.
+# Patterns of short numbers, which are nearly all: any numeric type holds them. Leading zeros are ignored, as in the reference and other libraries.
 SHORT_INTEGER = r"^[+-]?0*[0-9]{1,18}$"
 SHORT_DECIMAL = r"^[+-]?0*[0-9]{1,18}(\.[0-9]*)?$"
 INTEGER = r"^[+-]?0*[0-9]{1,19}$"
 DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 NOT_FINITE = r"^[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
-# Numbers with too many digits for 64 bits.
+# Pattern of ints with so many digits that 64 bits may not hold them.
 WRITTEN_AS_TEXT = r"^[+-]?0*[1-9][0-9]{18,}$"
 
 
 class CsvForm(enum.Enum):
-    """The form of the fields of a column; the forms of several blocks combine to the type of the whole column."""
+    """The form of the fields of a column. The forms found in several blocks are combined by :func:`wider` to that of the whole column."""
 
     INT = "int"
     LONG_INT = "ints, one of which no float would show again"
@@ -56,7 +56,7 @@ PARSERS: tuple[tuple[CsvForm, str, str, Callable[[str, bool], Any]], ...] = (
     (CsvForm.LIST, "[", "]", parse_list),
     (CsvForm.DICT, "{", "}", parse_dict),
 )
-# Any other two different forms combine to text.
+# All other pairs of different forms combine to TEXT.
 COMBINED_FORMS = {
     frozenset({CsvForm.INT, CsvForm.LONG_INT}): CsvForm.LONG_INT,
     frozenset({CsvForm.INT, CsvForm.FLOAT}): CsvForm.FLOAT,
@@ -66,14 +66,14 @@ COMBINED_FORMS = {
 
 @attrs.frozen(eq=False)
 class Converted:
-    """One column of a block as values.
+    """One column of a block, converted to values.
 
     Parameters
     ----------
     values
         The values.
     failed
-        True in rows whose text cannot be converted; None if there are none.
+        A mask of the rows whose field cannot be converted; None if all were converted.
     """
 
     values: pa.Array
@@ -81,7 +81,7 @@ class Converted:
 
 
 def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
-    """Return the form of the narrowest type that holds all fields; None if all are missing or empty.
+    """Return the form of the narrowest type that can hold all fields; None if all fields are empty or stand for a missing value.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
     if _matches(present, INTEGER):
         return CsvForm.TEXT if _parsed(present, INT, False).null_count else CsvForm.LONG_INT
     if _matches(present, rf"{DECIMAL}|{NOT_FINITE}"):
-        # Some written numbers are too large for a float.
+        # Some fields may have too many digits for an int, or be too large for a float.
         is_text = _any(pc.match_substring_regex(present, WRITTEN_AS_TEXT)) or _parsed(present, FLOAT, False).null_count
         return CsvForm.TEXT if is_text else CsvForm.FLOAT
     for form, opening, closing, parse in PARSERS:
@@ -108,13 +108,13 @@ def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
 
 
 def _all_are_read(present: pa.Array, form: CsvForm, parse: Callable[[str, bool], Any]) -> bool:
-    """Return whether all texts are arrays, lists or dicts: common ones are checked together, others one by one."""
+    """Return whether all fields are arrays, lists or dicts; simple ones are checked together, the others one by one."""
     known = (read_arrays(present) if form is CsvForm.ARRAY else read_stored(present, form.type.kind))[1]
     return all(parse(value, True) is not None for value in present.filter(pc.invert(known)).to_pylist())
 
 
 def wider(one: CsvForm | None, other: CsvForm | None) -> CsvForm | None:
-    """Return the form of two sets of fields together; combining is associative and commutative.
+    """Return the form of the fields of two blocks together; the order in which blocks are combined does not matter.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def wider(one: CsvForm | None, other: CsvForm | None) -> CsvForm | None:
 
 
 def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool) -> Converted:
-    """Return fields as values of a type; if it is ``hinted``, that is requested by the user, a float may become an int."""
+    """Return fields as values of a type; if the user requested the type (``hinted``), floats in a column of ints are truncated."""
     if kind == STR:
         return Converted(_without(text, values.missing))
     present = _without(with_truth(text, values), ("", *values.missing))
@@ -138,23 +138,23 @@ def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool)
 
 
 def misfits(columns: Sequence[pa.Array], kinds: Sequence[ColumnType | None], values: CsvValues) -> pa.Array | None:
-    """Return a mask of the rows in which a field does not have its requested type; None if there are none."""
+    """Return a mask of the rows in which a field does not have its requested type; None if all have it."""
     return failed_rows([converted(text, kind, values, True) for text, kind in zip(columns, kinds, strict=True) if kind is not None])
 
 
 def failed_rows(cells: Sequence[Converted]) -> pa.Array | None:
-    """Return a mask of the rows in which some field could not be converted; None if there are none."""
+    """Return a mask of the rows in which at least one field could not be converted; None if all were converted."""
     masks = [cell.failed for cell in cells if cell.failed is not None]
     return functools.reduce(pc.or_, masks) if masks else None
 
 
 def present_texts(text: pa.Array, values: CsvValues) -> pa.Array:
-    """Return the fields that are neither empty nor missing, with truth values as digits."""
+    """Return the fields that are not empty and do not stand for a missing value, with ``1`` and ``0`` for fields that mean true and false."""
     return _without(with_truth(text, values), ("", *values.missing)).drop_null()
 
 
 def with_truth(text: pa.Array, values: CsvValues) -> pa.Array:
-    """Return fields with truth values as digits."""
+    """Return fields with ``1`` and ``0`` instead of those that mean true and false."""
     for words, digit in ((values.true_values, "1"), (values.false_values, "0")):
         if words:
             text = pc.if_else(pc.is_in(text, value_set=pa.array(words, pa.string())), digit, text)
@@ -162,7 +162,7 @@ def with_truth(text: pa.Array, values: CsvValues) -> pa.Array:
 
 
 def _parsed(present: pa.Array, kind: ColumnType, hinted: bool) -> pa.Array:
-    """Return the values of texts; missing where a text cannot be converted."""
+    """Return fields as values of a type; null where a field cannot be converted."""
     if kind == ZONED_DATETIME:
         return encode_plain([None if value is None else parse_datetime(value) for value in present.to_pylist()], kind)
     result = cast_array(present, STR, kind, undefined_on_failure=True)
@@ -172,7 +172,7 @@ def _parsed(present: pa.Array, kind: ColumnType, hinted: bool) -> pa.Array:
 
 
 def _cut(text: str) -> int | None:
-    """Return a number without its fraction."""
+    """Return a number without its fraction as an int; None if the text is not a number or the int does not fit 64 bits."""
     whole = parse_int(text)
     if whole is not None:
         return whole
@@ -182,7 +182,7 @@ def _cut(text: str) -> int | None:
 
 
 def parse_datetime(text: str) -> datetime.datetime | None:
-    """Return a date and time in ISO 8601, with or without separators; None for any other text.
+    """Return the date-time that a string gives in ISO 8601, with or without separators; None for any other string.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def _without(text: pa.Array, words: tuple[str, ...]) -> pa.Array:
 
 
 def _matches(text: pa.Array, pattern: str) -> bool:
-    """Return whether all texts match; the first ones are tested first, which rules most columns out quickly."""
+    """Return whether all strings match a pattern; the first 100 are tested first, because they usually show that a column does not match."""
     return all(pc.all(pc.match_substring_regex(part, pattern), min_count=0).as_py() for part in (text[:100], text[100:]))
 
 
@@ -214,20 +214,20 @@ def _any(mask: pa.Array) -> bool:
 
 @attrs.frozen(eq=False)
 class TextBlock:
-    """Rows as columns of text or numbers, and the lines that are no rows.
+    """A block of rows as columns of strings or numbers, and the lines that do not fit the columns.
 
     Parameters
     ----------
     path
         The file.
     columns
-        One array per column: of numbers where the column was known to be numeric, otherwise of text.
+        One array per column: numbers if the column was known to be numeric, else strings.
     bad_lines
-        Lines with another number of fields.
+        Lines with a wrong number of fields.
     rows
         Number of rows.
     is_learned
-        Whether the forms of its fields were taken into account already.
+        Whether the forms of its fields were already combined with those of other blocks.
     """
 
     path: str
@@ -237,13 +237,13 @@ class TextBlock:
     is_learned: bool = False
 
     def read(self, _: NumberColumns) -> TextBlock:
-        """Return the block itself, which is parsed already."""
+        """Return the block itself, which is already parsed."""
         return self
 
 
 @attrs.frozen(eq=False)
 class ValueBlock:
-    """Rows as values, and the lines that are left out.
+    """A block of rows converted to values, and the lines that are left out.
 
     Parameters
     ----------
@@ -252,9 +252,9 @@ class ValueBlock:
     forms
         The forms of its fields, combined with those known before.
     values
-        One array per column; None if some field has another type than expected.
+        One array per column; None if a field does not have the expected type.
     left_out
-        Lines that are no rows, with the reason.
+        Lists of lines that do not fit the columns, each with the reason.
     """
 
     path: str
@@ -265,14 +265,14 @@ class ValueBlock:
 
 @attrs.define(eq=False)
 class LeftOut:
-    """Lines of a file that are no rows.
+    """The lines of a file that do not fit the columns.
 
     Parameters
     ----------
     number
-        How many there are.
+        Number of such lines.
     lines
-        The first of them, as many as are retained.
+        The first of these lines; as many as are stored.
     """
 
     number: int = 0

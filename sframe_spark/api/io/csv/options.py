@@ -1,4 +1,4 @@
-"""Options of CSV files: the dialect, what is read of a file, and how fields become values."""
+"""Options of CSV files: how fields are separated and quoted, which rows and columns are read, and how fields become values."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sframe_spark.message_text import is_unicode
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
 
 NEWLINES = ("\n", "\r\n", "\r")
-# Stands for a line break as delimiter, which makes every line one field. This code point is no Unicode character, so no text contains it.
+# Used as the delimiter if the user gives a line break, so that every line is one field. This code point never occurs in valid text.
 IN_NO_TEXT = "\uffff"
 DEFAULT_ROWS_TO_INFER = 100
 _TEXTS = ("delimiter", "line_terminator", "comment_char", "escape_char", "quote_char")
-# Other names of arguments, as pandas has them.
+# Alternative names of arguments, which pandas uses.
 WRITE_ALIASES = {"sep": "delimiter", "quotechar": "quote_char", "doublequote": "double_quote", "lineterminator": "line_terminator"}
 READ_ALIASES = {**WRITE_ALIASES, "comment": "comment_char"}
 _ADVICE = "choose another, or an empty text for a character that the file does not use"
@@ -28,34 +28,34 @@ _ADVICE = "choose another, or an empty text for a character that the file does n
 
 @attrs.frozen
 class CsvOptions:
-    """The dialect of a file, and which of its rows and columns are read.
+    """The dialect of a CSV file, and which of its rows are read.
 
     Parameters
     ----------
     delimiter
-        Text between two fields.
+        String between two fields.
     header
-        Whether the first line holds the column names.
+        Whether the first line contains the column names.
     comment_char
-        Where a comment starts, which goes to the end of the line; empty: nowhere.
+        Character that starts a comment, which ends with the line; empty: there are no comments.
     escape_char
-        Character that, inside quotes, takes away or gives the next one its meaning; empty: none. The quote itself: no more than
-        that two quotes inside quotes mean one.
+        Inside quotes, the character that gives the next character another meaning; empty: none. If it is the same as ``quote_char``, doubled
+        quotes are the only escape.
     double_quote
-        Whether two quotes inside quotes mean one.
+        Whether two quotes inside quotes stand for one.
     quote_char
-        Character around fields that hold anything; empty: none.
+        Character before and after a field that may contain delimiters and line ends; empty: none.
     line_terminator
-        Text between two lines; each of the usual ones stands for all of them.
+        String between two lines; each of the usual ones (line feed, carriage return, both) stands for all of them.
     skiprows
-        Lines to leave out at the start of every file.
+        Number of lines to skip at the start of every file.
     nrows
-        How many rows to read at most; None: all.
+        Maximum number of rows to read; None: all rows.
     skip_initial_space
-        Whether white space before a field is as if it were not there. Otherwise it belongs to column names, a field that starts with it
-        is not in quotes or brackets, and where the delimiter is a space each one ends a field.
+        Whether white space before a field is ignored. Otherwise it belongs to column names, a field that starts with it counts as unquoted,
+        and if the delimiter is a space each space ends a field.
     encoding
-        How characters are written as bytes.
+        Encoding of the file.
     """
 
     delimiter: str = ","
@@ -83,12 +83,12 @@ class CsvOptions:
         self._require_distinct()
 
     def _require_distinct(self) -> None:
-        """Refuse one text with two meanings: which of them applies would depend on where a block of the file ends.
+        """Raise an error if options overlap: a character with two meanings would be read differently depending on where a block of the file ends.
 
         Raises
         ------
         InvalidArgumentError
-            If there is one.
+            If a character is in two options, the quote is white space, or a line terminator starts with the delimiter.
         """
         ends = line_ends(self.line_terminator)
         characters = {name: getattr(self, name) for name in ("comment_char", "escape_char", "quote_char") if getattr(self, name)}
@@ -108,22 +108,22 @@ class CsvOptions:
 
     @property
     def is_undivided(self) -> bool:
-        """Whether every line is one field, even a blank one."""
+        """Whether every line, even a blank one, is one field."""
         return self.delimiter == IN_NO_TEXT
 
     @property
     def is_blank_delimited(self) -> bool:
-        """Whether fields are separated by blanks, so that blanks at the end of a line need not separate anything."""
+        """Whether the delimiter consists of spaces, so that spaces at the end of a line may not separate fields."""
         return not self.delimiter.strip(" ")
 
     @property
     def has_standard_line_ends(self) -> bool:
-        """Whether lines end as in text files: with a line feed, a carriage return or both."""
+        """Whether lines end with a line feed, a carriage return or both."""
         return self.line_terminator in NEWLINES
 
 
 def escape_by_doubling(dialect: Any) -> None:
-    """Leave doubled quotes as the only escape of a dialect whose quote is also its escape character.
+    """If the quote is also the escape character, change the dialect: no escape character, and doubled quotes.
 
     Otherwise a doubled quote would be unescaped twice when read, and written as four quotes.
     """
@@ -133,20 +133,20 @@ def escape_by_doubling(dialect: Any) -> None:
 
 
 def line_ends(terminator: str) -> tuple[str, ...]:
-    """Return the texts that end a line."""
+    """Return the strings that end a line if ``terminator`` is the line terminator."""
     return NEWLINES if terminator in NEWLINES else (terminator,)
 
 
 @attrs.frozen
 class CsvValues:
-    """How fields become values.
+    """Fields with a special meaning.
 
     Parameters
     ----------
     missing
-        Texts that mean a missing value; an empty field is missing in every column but those of text.
+        Fields that stand for a missing value; in columns of other types than string, empty fields do too.
     true_values, false_values
-        Texts that mean 1 and 0 in columns of numbers.
+        Fields that stand for 1 and 0 in columns of numbers.
     """
 
     missing: tuple[str, ...] = ("NA",)
@@ -156,29 +156,29 @@ class CsvValues:
 
 @attrs.frozen(eq=False)
 class CsvRequest:
-    """A user's request to read CSV, in the order of the reference's arguments.
+    """A user's request to read CSV files, with the arguments in the reference's order.
 
     Parameters
     ----------
     url
-        A path, a directory, a pattern, a URL, or a list of these; files of a directory are read in name order, compressed ones too.
+        A path, a directory, a pattern, a URL, or a list of these. The files of a directory are read in order of their names. Files may be compressed.
     delimiter, header, comment_char, escape_char, double_quote, quote_char, skip_initial_space, line_terminator, nrows, skiprows
-        See :class:`CsvOptions`; no number of rows means all. A line break as delimiter makes every line one field.
+        See :class:`CsvOptions`; zero for ``nrows`` means all rows. If the delimiter is a line break, every line is one field.
     error_bad_lines
-        Raise at the first line that is no row.
+        Whether to raise an error at the first line that does not fit the columns; otherwise these lines are left out.
     nrows_to_infer
-        Where ``nrows`` is less: types are inferred from so many rows of the files. Otherwise they are inferred from all rows.
+        If ``nrows`` is smaller, types are inferred from this number of rows. Otherwise they are inferred from all rows that are read.
     column_type_hints
-        A class for all columns, a list of classes, or a dict from name to class: no inference there, and a line with
-        another value is no row.
+        A class for all columns, a list of classes, or a dict from column name to class. These types are not inferred, and a line with a value of
+        another type does not fit the columns.
     na_values, true_values, false_values
         See :class:`CsvValues`.
     usecols
-        Names of the columns to read; empty: all.
+        Names of the columns to read; empty: all columns.
     verbose
-        Log at level INFO what was read.
+        Whether to log, at level INFO, what was read.
     encoding
-        How the files' characters are written as bytes: ``utf-8``, ``latin-1``, ``utf-16`` or any other that Python knows.
+        Encoding of the files: ``utf-8``, ``latin-1``, ``utf-16`` or any other that Python knows.
     """
 
     url: Any
@@ -203,7 +203,7 @@ class CsvRequest:
     encoding: str = "utf-8"
 
     def dialect(self) -> CsvOptions:
-        """Return the dialect of the files."""
+        """Return the dialect of the files that the arguments describe."""
         rows = None if self.nrows is None else count(self.nrows, "nrows") or None
         delimiter = IN_NO_TEXT if self.delimiter in NEWLINES else self.delimiter
         return CsvOptions(
@@ -214,17 +214,17 @@ class CsvRequest:
 
     @property
     def rows_to_infer(self) -> int:
-        """The number of rows from which types are inferred if fewer are read."""
+        """The number of rows from which types are inferred if ``nrows`` is smaller."""
         return DEFAULT_ROWS_TO_INFER if self.nrows_to_infer is None else count(self.nrows_to_infer, "nrows_to_infer")
 
     def values(self) -> CsvValues:
-        """Return how fields become values."""
+        """Return the fields with a special meaning."""
         names = ("na_values", "true_values", "false_values")
         return CsvValues(*(texts(getattr(self, name), name) for name in names))
 
 
 OptionsT = TypeVar("OptionsT")
-# What to use instead of arguments of pandas and Polars.
+# Advice for arguments of pandas and Polars that are not supported.
 INSTEAD = {
     "dtype": "use column_type_hints={'a': int}",
     "dtypes": "use column_type_hints={'a': int}",
@@ -242,12 +242,12 @@ INSTEAD = {
 
 
 def with_alias_arguments(dialect: OptionsT, options: Mapping[str, Any], aliases: Mapping[str, str], doing: str) -> OptionsT:
-    """Return a dialect or request with arguments given by their alternative names.
+    """Return a copy of a dialect or request with arguments that are given by their alternative names.
 
     Raises
     ------
     SchemaError
-        If an argument has an unknown name.
+        If a name is not an alternative name; ``doing`` begins the message.
 
     Examples
     --------
@@ -263,12 +263,12 @@ def with_alias_arguments(dialect: OptionsT, options: Mapping[str, Any], aliases:
 
 
 def count(value: Any, name: str) -> int:
-    """Return a number of rows or lines; negative ones count as zero, as in the reference.
+    """Return a number of rows or lines as an int; negative numbers become zero, as in the reference.
 
     Raises
     ------
     CsvCountError
-        If it is no whole number.
+        If the value is not an int.
     """
     if isinstance(value, bool) or not isinstance(value, int):
         raise CsvCountError(f"{name} is a whole number, got {value!r}")
@@ -276,14 +276,14 @@ def count(value: Any, name: str) -> int:
 
 
 def texts(values: Any, name: str) -> tuple[str, ...]:
-    """Return texts given as a list or a single one; none for None.
+    """Return one string, or a list of strings, as a tuple; None gives an empty tuple.
 
     Raises
     ------
     SchemaError
-        If they are not texts.
+        If a value is not a string.
     InvalidArgumentError
-        If no file holds one.
+        If a string is not valid Unicode.
     """
     strings = (values,) if isinstance(values, str) or not isinstance(values, (Iterable, NoneType)) else tuple(values or ())
     if not all(isinstance(value, str) for value in strings):
@@ -294,24 +294,24 @@ def texts(values: Any, name: str) -> tuple[str, ...]:
 
 
 def require_unicode_text(value: str, name: str) -> None:
-    """Refuse a text that no file holds, of an argument of a name.
+    """Raise an error if the string for the argument ``name`` is not valid Unicode, because no file can contain it.
 
     Raises
     ------
     InvalidArgumentError
-        If it has half of a character.
+        If it has an unpaired surrogate.
     """
     if not is_unicode(value):
         raise InvalidArgumentError(f"{name} {value!r:.60} is not Unicode text, it has half of a character: give another")
 
 
 def chosen_columns(names: list[str], usecols: Any) -> list[int]:
-    """Return the indices of the columns to read, in the requested order; all if none is named.
+    """Return the indices of the columns to read, in the order of ``usecols``; all columns if it is empty.
 
     Raises
     ------
     CsvHintError
-        If a name is not there, or is given twice.
+        If the file has no column with a name, or a name is given twice.
     """
     requested = list(texts(usecols, "usecols"))
     # Searching a list for each name would take quadratic time.
@@ -325,14 +325,14 @@ def chosen_columns(names: list[str], usecols: Any) -> list[int]:
 
 
 def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
-    """Return the column types requested by the user: one class for all columns, a list of classes, or a dict by name.
+    """Return the column types that the user requests, by name; ``hints`` is a class for all columns, a list of classes, or a dict by name.
 
     Raises
     ------
     CsvHintError
-        If a list has another length than there are columns.
+        If a list has not one class for each column.
     SchemaError
-        If a hint is not the class of a column type.
+        If a hint is not a class that a column can hold.
     """
     if hints is None:
         return {}
@@ -345,6 +345,6 @@ def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
     else:
         by_name = dict.fromkeys(names, hints)
     types = {name: type_of_class(kind) for name, kind in by_name.items()}
-    # Encodings that hold any value of their kind, as later rows may differ from the first.
+    # Types for items of any type and date-times with any offset, because later rows may differ from the first.
     general = {"datetime": ZONED_DATETIME, "list": ENCODED_LIST, "dict": ENCODED_DICT}
     return {name: general.get(kind.kind, kind) for name, kind in types.items()}

@@ -1,4 +1,4 @@
-"""Reads CSV files: in one process block by block, or in parts by threads and tasks; types are inferred from all values of the files."""
+"""Reads CSV files: in one process block by block, or in parts by several threads or tasks. Types are inferred from all values that are read."""
 
 from __future__ import annotations
 
@@ -56,20 +56,20 @@ from sframe_spark.storage.segments.partition_columns import partition_columns
 
 @attrs.frozen(eq=False)
 class CsvPlan(SharedValue):
-    """What all tasks share.
+    """What all tasks that read parts have in common.
 
     Parameters
     ----------
     files
-        How the files are read; of the files themselves it holds the first one.
+        How files are read. Its list of files contains only the first.
     forms
-        The forms known so far, which give the types of the segments.
+        The forms known so far, which give the types of the segments to write.
     directory
-        The directory of the segments.
+        Directory of the segments.
     room
-        Bytes in which a task retains lines that are no rows.
+        Bytes in which a task may store lines that are left out.
     memory
-        Memory reservation for rows that stay in this process; None: all are written.
+        Memory reservation for rows that stay in this process; None: all rows are written to segments.
     """
 
     files: CsvFiles
@@ -81,22 +81,22 @@ class CsvPlan(SharedValue):
 
 @attrs.frozen(eq=False)
 class CsvPart:
-    """The result of reading a part.
+    """The result of reading one part.
 
     Parameters
     ----------
     start
         Offset of its first line.
     end
-        Offset of the line after its last one.
+        Offset of the first line after it.
     forms
-        Forms of its fields, combined with those known before.
+        Forms of its fields, combined with those known before; empty if it has no lines or reading failed.
     rows
-        Its rows, written or in memory; None if a value did not fit the known types.
+        The rows, in a segment or in memory; None if a field did not have the known type.
     left_out
-        Lines that are no rows, by file.
+        Lines that do not fit the columns, by file.
     failed
-        Whether reading failed, which is an error if its start was right.
+        Whether reading raised an error about the contents. It is a real error only if ``start`` is right.
     """
 
     start: int
@@ -109,7 +109,7 @@ class CsvPart:
 
 @attrs.define(eq=False)
 class _Reading:
-    """Ranges of files that are being read, with the offsets of the first line and of the end."""
+    """The ranges of files that a task reads; sets ``start`` and ``end`` to the offsets of the first line and after the last line."""
 
     files: CsvFiles
     places: Sequence[FileRange]
@@ -118,7 +118,7 @@ class _Reading:
     end: int = 0
 
     def blocks(self) -> Iterator[ArrowLines | TextBlock]:
-        """Yield their lines."""
+        """Yield the lines of all ranges in blocks."""
         for place in self.places:
             with open_csv_range(place, self.files.options, self.reports_position) as text:
                 if not place.start:
@@ -132,16 +132,16 @@ class _Reading:
 
 @attrs.frozen(eq=False)
 class CsvTask:
-    """Reads whole files, or one part of a file.
+    """A task that reads whole files, or a range of one file, and writes the rows to a segment.
 
     Parameters
     ----------
     plan
-        What all tasks share.
+        What all tasks have in common.
     places
         The ranges to read.
     number
-        The number of its segment.
+        Number of the segment.
     """
 
     plan: CsvPlan
@@ -150,21 +150,21 @@ class CsvTask:
 
     @property
     def is_continued(self) -> bool:
-        """Whether it starts in the middle of a file."""
+        """Whether the first range starts in the middle of a file."""
         return self.places[0].start > 0
 
     def begins_before(self, place: int) -> bool:
-        """Return whether a line that starts at an offset belongs to this part or an earlier one."""
+        """Return whether a line that starts at offset ``place`` belongs to this part or an earlier one."""
         part = self.places[0]
         assert part.state is not None
         return place < (part.state.size if part.stop is None else part.stop)
 
     def from_line(self, start: int) -> CsvTask:
-        """Return the same part, starting at a known line start."""
+        """Return this task with its range starting at an offset where a line is known to start."""
         return attrs.evolve(self, places=(attrs.evolve(self.places[0], start=start, is_line=True),)) if self.is_continued else self
 
     def __call__(self) -> CsvPart:
-        """Read and write the rows; a failure is recorded, not raised, as the guessed start may be wrong."""
+        """Read and write the rows; an error about the contents is only recorded, because the guessed start may be wrong."""
         reading = self._reading(reports_position=False)
         try:
             return self._written(reading)
@@ -172,14 +172,14 @@ class CsvTask:
             return CsvPart(reading.start, reading.end, failed=True)
 
     def read_or_raise(self) -> CsvPart:
-        """Read a part that certainly begins with a line, raising its errors.
+        """Read and write the rows of a part whose start is known to be right, and raise errors.
 
         Raises
         ------
         CsvLineError
-            If a line is no row, and that is an error.
+            If a line does not fit the columns and ``error_bad_lines`` is set.
         CsvEncodingError
-            If something is no text.
+            If bytes are not valid in the encoding.
         """
         return self._written(self._reading(reports_position=True))
 
@@ -199,24 +199,24 @@ class CsvTask:
             runs = files.fitting(blocks, forms)
             rows = buffered_or_written(runs, (*types, *files.types_of_directories), self.plan.memory, self.plan.directory, self.number)
         except MisfitError:
-            # Learn the types of the rest as well: everything is read again then.
+            # Fields have other types than expected, so everything is read again. Collect the types of the remaining blocks for that.
             files.learn_rest(forms, blocks)
         return CsvPart(reading.start, reading.end, forms, rows, files.bad_lines)
 
 
 # Parallel reading of large files in parts, with the same rows as a single reader
 
-# Up to this size a single reader is preferred, as several writers do not pay.
+# Up to this size files are always read by a single reader, because writing segments in parallel is not worthwhile.
 SINGLE_READER_BYTES = 128 << 20
-# Memory of text rows is at most this multiple of their bytes in the file.
+# Rows of strings take at most this multiple of their bytes in the file as memory.
 BYTES_OF_CHARACTER = 2
-# Bytes of local files from which the first types are inferred; if later rows do not fit them, everything is read twice.
+# Number of bytes of a local file from which types are inferred first. If later rows have other types, everything is read twice.
 TYPES_BYTES = 1 << 20
 _RunTasks = Callable[[Sequence[CsvTask]], list[CsvPart]]
 
 
 class _OtherFormsError(Exception):
-    """Raised if fields do not fit the types of the written parts; it carries the parts and the forms of all fields."""
+    """Raised if the written parts have other types than all fields together; ``parts`` and ``forms`` are those to read again with."""
 
     def __init__(self, parts: list[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> None:
         super().__init__("parts have other types")
@@ -224,7 +224,7 @@ class _OtherFormsError(Exception):
 
 
 def split_rows(files: CsvFiles) -> PlannerNode | None:
-    """Return a source of all rows, read in parts; None if the files are not read in parts, or the number of rows is limited."""
+    """Return a source of all rows after reading the files in parts; None if that is not worthwhile or ``nrows`` limits the number of rows."""
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
@@ -232,7 +232,7 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     if placed is None:
         return None
     files.files = placed
-    # The first block is parsed as text, which is four times slower; for remote files a larger request costs nothing.
+    # This block is parsed as strings, which is four times slower than numbers. For remote files, a larger request costs nothing.
     files.first_bytes = None if is_remote_location(placed[0].path) else TYPES_BYTES
     forms = files.no_forms()
     files.first_rows(forms, files.blocks())
@@ -242,26 +242,26 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
         try:
             return _written(files, whole, parts, forms)
         except _OtherFormsError as found:
-            # Rare: read again with the types known now.
+            # Rare: fields had other types. Read again with the types known now.
             parts, forms = found.parts, found.forms
 
 
 def _fits_one_reader(size: int) -> bool:
-    """Return whether local files of that size are left to a single reader, whose blocks threads parse, as their rows stay in memory.
+    """Return whether files of ``size`` bytes are read by a single reader, with threads that parse its blocks, because the rows fit in memory.
 
-    Rows of larger files are written, by several threads for one part each.
+    Larger files are read in parts by several threads, each of which writes a segment.
     """
-    # Available memory is requested from the system.
+    # Asking the system for the available memory takes time, so it is done last.
     return size <= SINGLE_READER_BYTES or (not is_spark_requested() and size <= result_memory_left() // BYTES_OF_CHARACTER)
 
 
 def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> PlannerNode:
-    """A source of all rows.
+    """Read all parts and return a source of their rows.
 
     Raises
     ------
     _OtherFormsError
-        If they have other types.
+        If fields have other types than ``forms`` gives.
     """
     files.bad_lines, files.room = {}, config.memory_budget if files.keeps_bad_lines else 0
     types = files.types_of(forms)
@@ -281,11 +281,11 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
 
 
 def in_order(tasks: Sequence[CsvTask], run: _RunTasks) -> list[CsvPart]:
-    """Run tasks until each part begins where the previous one ends; a part without any line has no forms."""
+    """Run tasks until each part begins where the previous one ends; a part in which no line starts has no forms."""
     done = run(tasks)
     again = [number for number, work in enumerate(tasks) if work.is_continued and _is_misaligned(work, done[number], done[number - 1])]
     if again:
-        # Nearly all parts are aligned now. A part that began inside a field may still have ended at a wrong line.
+        # Nearly all parts are right now. But a part that had begun inside a quoted field may also have ended at a wrong offset.
         for number, part in zip(again, run([tasks[number].from_line(done[number - 1].end) for number in again]), strict=True):
             done[number] = part
     for number, work in enumerate(tasks):
@@ -295,38 +295,38 @@ def in_order(tasks: Sequence[CsvTask], run: _RunTasks) -> list[CsvPart]:
         elif work.is_continued and done[number].start != place:
             done[number] = run([work.from_line(place)])[0]
         if done[number].failed:
-            # Its start is right, so the failure is an error.
+            # The part begins at the right offset, so reading it again raises a real error.
             done[number] = work.from_line(place).read_or_raise()
     return done
 
 
 def _is_misaligned(work: CsvTask, part: CsvPart, before: CsvPart) -> bool:
-    """Return whether a part has lines but does not begin where the previous one ends, which is unknown if that one failed."""
+    """Return whether a part has lines but does not begin where the previous part ends; False if the previous part failed."""
     return not before.failed and part.start != before.end and work.begins_before(before.end)
 
 
 LOG = logging.getLogger("sframe_spark")
-# Starting threads takes as long as reading a fifth of this.
+# Starting threads takes as long as reading a fifth of this number of bytes.
 BYTES_FOR_THREADS = 1 << 20
 
 
 def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
-    """Return the rows of CSV files as a source, and their names; each column gets the narrowest type that holds all its values.
+    """Return the rows of CSV files as a source, and the column names; each column gets the narrowest type that holds all its values.
 
-    Rows stay in memory while there is room; otherwise blocks of the file go to segments one after the other, so that a file
-    may be larger than memory, or parts of it, which threads or tasks read. Lines that are no rows are left out and logged.
+    Rows stay in memory if they fit; otherwise they are written to segments, block by block or in parts by several threads or tasks. So files may be
+    larger than memory. Lines that do not fit the columns are left out, and a warning is logged.
 
     Parameters
     ----------
     request
-        The files, their dialect, and which rows and columns are requested.
+        The files, their dialect, and the rows and columns to read.
 
     Raises
     ------
     OSError
         If there is no such file, or it is not text.
     RuntimeError
-        If a hint or a chosen name does not fit the file, or a line is no row and ``error_bad_lines`` is set.
+        If a type hint or a name in ``usecols`` does not fit the file, or a line does not fit the columns and ``error_bad_lines`` is set.
     """
     node, files = _read(request, keeps_bad_lines=False)
     for path, left_out in files.bad_lines.items():
@@ -341,7 +341,7 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
 
 
 def warn_of_header_number(header: Any) -> None:
-    """Warn if the header is given as a line number, as in pandas: here 0 is False and any other number True, as in the reference."""
+    """Log a warning if ``header`` is a number, as in pandas. Here 0 means False and other numbers True, as in the reference."""
     if isinstance(header, int) and not isinstance(header, bool):
         meaning = "the first line holds the names of columns" if header else "no line holds the names of columns"
         LOG.warning(
@@ -353,13 +353,13 @@ def warn_of_header_number(header: Any) -> None:
 
 
 def _other_delimiter(names: Sequence[str], delimiter: str) -> str:
-    """Return advice if the whole header is one name that contains another common delimiter; else nothing."""
+    """Return advice if the only column name contains another common delimiter, so that the delimiter may be wrong; else an empty string."""
     candidates = [other for other in (";", "\t", ",", "|") if other != delimiter and len(names) == 1 and other in names[0]]
     return f"; the header is one name with {candidates[0]!r} in it: is delimiter={candidates[0]!r} meant?" if candidates else ""
 
 
 def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:
-    """Return what :func:`read_csv` does, and the lines that are no rows, by file, as far as the memory budget allows."""
+    """Read as :func:`read_csv`; also return the lines that do not fit the columns, by file, as many as the memory budget allows."""
     node, files = _read(request, keeps_bad_lines=True)
     for path, left_out in files.bad_lines.items():
         if len(left_out.lines) < left_out.number:
@@ -388,20 +388,20 @@ def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvF
 
 
 def _loggable(url: Any) -> str:
-    """Return the files as text for the log, without secrets."""
+    """Return the paths or URLs as a string for the log, without secrets."""
     return str([_loggable(one) for one in url]) if isinstance(url, (list, tuple)) else without_secrets(os.fsdecode(url))
 
 
 @attrs.define(eq=False)
 class _Reader:
-    """Reads the files in order, their blocks on several threads: into memory if they fit, else into segments.
+    """Reads files in order; several threads parse the blocks. Rows stay in memory if they fit, else they are written to segments.
 
     Parameters
     ----------
     files
         The files.
     rows_to_infer
-        The minimum number of rows from which types are inferred.
+        Minimum number of rows from which types are inferred.
     """
 
     files: CsvFiles
@@ -412,7 +412,7 @@ class _Reader:
         """Return a source of all rows."""
         forms, size = self.files.no_forms(), self.files.size_of_first()
         self.files.first_bytes = first_block_bytes(size)
-        # For remote files a small request takes as long as a large one.
+        # For remote files, a small request takes as long as a large one, so the default block size is used.
         threads = 1 if self._is_little(size) else threads_that_read()
         self.files.later_bytes = None if is_remote_location(self.files.files[0].path) else block_bytes_for(size, threads)
         for block in self._more_rows():
@@ -423,29 +423,29 @@ class _Reader:
                 try:
                     return self._source(self.files.fitting(values, forms), forms)
                 except MisfitError:
-                    # Rare: read on to learn the types, then read again.
+                    # Rare: later fields had other types. Read the rest to learn all types, then read everything again.
                     self.files.learn_rest(forms, values)
         with closing(self.files.blocks()) as blocks, closing(self._values_of(blocks, forms, threads)) as values:
             return self._source(self.files.fitting(values, forms), forms)
 
     def _is_little(self, size: int) -> bool:
-        """Return whether there is one file that is so small that a thread reads it faster than others start."""
+        """Return whether there is one file, and it is so small that reading it is faster than starting threads."""
         return size < BYTES_FOR_THREADS and len(self.files.files) == 1 and packing_of(self.files.files[0].path) is None
 
     def _more_rows(self) -> Iterator[ArrowLines | TextBlock]:
-        """Yield further rows for type inference if fewer rows are requested than types should be inferred from."""
+        """Yield more rows for type inference, if ``nrows`` is smaller than ``rows_to_infer``; otherwise nothing."""
         options = self.files.options
         if options.nrows is not None and options.nrows < self.rows_to_infer:
             more = attrs.evolve(options, nrows=self.rows_to_infer)
             yield from attrs.evolve(self.files, options=more, error_bad_lines=False, keeps_bad_lines=False).blocks()
 
     def _values_of(self, blocks: Iterator[ArrowLines | TextBlock], forms: Sequence[CsvForm | None], threads: int) -> Generator[ValueBlock]:
-        """Convert blocks on a number of threads to the types of the current forms."""
+        """Yield blocks converted by several threads to the types of the current forms."""
         known, types = list(forms), self.files.types_of(forms)
         return in_threads_ahead(lambda block: self.files.read(block, known, types), blocks, threads)
 
     def _source(self, runs: Iterator[list[pa.Array]], forms: Sequence[CsvForm | None]) -> PlannerNode:
-        """Return a source of rows: one array for each column if they are few, else segments."""
+        """Return a source of rows: in memory, with one array per column, if they fit; else segments."""
         types = (*self.files.types_of(forms), *self.files.types_of_directories)
         first: list[list[pa.Array]] = []
         rows = size = 0

@@ -1,4 +1,4 @@
-"""CSV files with the same columns: their names, their rows as text and as values, and the lines that are no rows."""
+"""The class ``CsvFiles``: reads files with the same columns, as strings or as values, and collects the lines that do not fit the columns."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from sframe_spark.storage.filesystem.path_resolution import DataFile
 from sframe_spark.storage.segments.partition_columns import PartitionColumn, repeated
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 
-# Memory overhead of a retained line, beyond its characters.
+# Estimated bytes of memory for a stored line, in addition to its characters.
 BYTES_A_LINE = 64
 HEADER_BYTES = 64 << 10
 
 
 @attrs.define(eq=False)
 class CsvFiles:
-    """CSV files with the same columns, which can be read any number of times.
+    """CSV files with the same columns, which can be read repeatedly.
 
     Parameters
     ----------
@@ -39,33 +39,35 @@ class CsvFiles:
     options
         Their dialect.
     values
-        How fields become values.
+        Fields with a special meaning.
     error_bad_lines
-        Whether a line that is no row is an error; otherwise it is left out.
+        Whether a line that does not fit the columns is an error; otherwise it is left out.
     names
         Column names, from the first file that has a line.
     named_by
-        That file.
-    wanted
+        Path of that file.
+    selected
         Indices of the columns to read.
     hinted
-        The requested type of each of these; None where it is inferred.
+        For each column to read, the type that the user requests; None if it is inferred.
     bad_lines
         Lines that were left out, by file; filled while reading.
+    keeps_bad_lines
+        Whether to store more than the first such line of each file.
     room
-        Bytes left for retaining such lines; the first of each file is always retained.
+        Bytes left for storing such lines.
     watched
-        Checks that a file does not change between readings.
+        Checks that files do not change between readings.
     partitions
-        Partition columns named by the directories of the files; only the requested ones once names were read.
+        Partition columns, whose values are in directory names; after ``read_names``, only the requested ones.
     order
-        For each requested column, its index among the columns read: those of the files, then those of directories.
+        For each requested column, its index among the columns that are read: first those of the files, then partition columns.
     numbers
-        The number of each file, filled when a partition column is needed.
+        Maps the path of a file to its number; filled when a partition column is needed.
     known
-        Columns that are numeric as far as is known.
+        The columns that are numeric in all rows read so far.
     first_bytes
-        Size of the first block of the first file.
+        Size of the first block of the first file; None: as for other blocks.
     later_bytes
         Size of all other blocks; None: the default.
     """
@@ -94,12 +96,12 @@ class CsvFiles:
         return WatchedFiles((file.path, file.state) for file in self.files)
 
     def read_names(self, usecols: Any) -> None:
-        """Take column names from the first file that has a line, and choose among them.
+        """Read column names from the first file that has a line, and choose the columns to read.
 
         Raises
         ------
         CsvNoLineError
-            If there is text, but no line after those to leave out.
+            If the files have text, but no line is left after skipped lines and comments.
         """
         is_empty = True
         for file in self.files:
@@ -114,12 +116,12 @@ class CsvFiles:
         self._choose(usecols)
 
     def _choose(self, usecols: Any) -> None:
-        """Choose among the columns of the files and partition columns, which take precedence where both have a name."""
+        """Choose among the columns of the files and partition columns; if both have a column of one name, the partition column is used."""
         named = {column.name: column for column in self.partitions}
         places = [place for place, name in enumerate(self.names) if name not in named]
         names = [*(self.names[place] for place in places), *named] if self.names else []
         chosen = chosen_columns(names, usecols)
-        # At least one column of the file is needed to count its rows.
+        # One column is always read, because its rows have to be counted.
         self.selected = [places[place] for place in chosen if place < len(places)] or ([0] if named and self.names else [])
         self.partitions = [named[names[place]] for place in chosen if place >= len(places)]
         read = [*(self.names[place] for place in self.selected), *(column.name for column in self.partitions)]
@@ -128,35 +130,35 @@ class CsvFiles:
         self.order = [(of_files if place < len(places) else of_directories)[names[place]] for place in chosen]
 
     def size_of_first(self) -> int:
-        """Return the size of the first file when it was listed."""
+        """Return the size of the first file in bytes."""
         first = self.files[0]
         return (first.state or self.watched.seen(first.path)).size
 
     @property
     def selected_names(self) -> list[str]:
-        """Names of the columns to read from files."""
+        """Names of the columns that are read from the files."""
         return [self.names[place] for place in self.selected]
 
     @property
     def chosen_names(self) -> list[str]:
-        """Names of the requested columns."""
+        """Names of the requested columns, in the requested order."""
         read = [*self.selected_names, *(column.name for column in self.partitions)]
         return [read[place] for place in self.order]
 
     def of_directories(self, path: str, rows: int) -> list[pa.Array]:
-        """Return the partition columns for a number of rows of a file."""
+        """Return the partition columns for ``rows`` rows of a file."""
         if self.partitions and not self.numbers:
             # Searching the list for each block would take time quadratic in the number of files.
             self.numbers = {file.path: number for number, file in enumerate(self.files)}
         return [repeated(column.values[self.numbers[path]], column.type, rows) for column in self.partitions]
 
     def _names(self, fields: list[str]) -> list[str]:
-        """Return column names for the fields of the first line."""
+        """Return the column names that a first line gives; without a header, X1, X2 and so on."""
         numbered = [f"X{i + 1}" for i in range(len(fields))]
         return unique_names([name or number for name, number in zip(fields, numbered, strict=True)]) if self.options.header else numbered
 
     def blocks(self) -> Generator[ArrowLines | TextBlock]:
-        """Yield the lines of all files, block by block, up to the last requested row."""
+        """Yield the lines of all files in blocks, up to the last requested row."""
         left = self.options.nrows
         self.bad_lines, self.room = {}, config.memory_budget if self.keeps_bad_lines else 0
         for file in self.files:
@@ -171,7 +173,7 @@ class CsvFiles:
                     return
 
     def _first_of(self, block: TextBlock, limit: int) -> tuple[TextBlock, int]:
-        """Return a block up to its last requested row, and how many of its rows count: rows with a value of another type than requested do not."""
+        """Return a block cut after ``limit`` rows, and how many rows it has; rows with a value of another than the requested type do not count."""
         bad = misfits(block.columns, self.hinted, self.values)
         good = range(block.rows) if bad is None else np.flatnonzero(~bad.to_numpy(zero_copy_only=False))
         rows = block.rows if limit > len(good) else int(good[limit - 1]) + 1 if limit else 0
@@ -186,7 +188,7 @@ class CsvFiles:
         self.watched.require_unchanged(file.path)
 
     def begin(self, text: CsvText) -> None:
-        """Skip the header of a file, which must have the same columns as the first one."""
+        """Skip the header of a file, and check that the columns are those of the first file."""
         text.start()
         fields = text.header()
         # If the file was changed meanwhile, report that instead of different columns.
@@ -200,24 +202,24 @@ class CsvFiles:
             return text.is_arrow_safe(len(self.names))
 
     def blocks_from(self, text: CsvText) -> Iterator[ArrowLines | TextBlock]:
-        """Yield the remaining lines of a file, block by block."""
+        """Yield the remaining lines of a file in blocks."""
         for block in text.blocks(len(self.names), self.selected):
             raise_if_cancelled()
             yield block
 
     def know(self, types: Sequence[ColumnType]) -> None:
-        """Let numeric columns be parsed as numbers, unless the text of a field may be needed in a message or stands for another value."""
+        """From now on parse numeric columns as numbers, unless messages may need a field's text, or fields may stand for other values."""
         values, plain = self.values, {INT: pa.int64(), FLOAT: pa.float64()}
         if self.options.nrows is None and not (values.true_values or values.false_values) and {*self.hinted} <= {None, INT, FLOAT, STR}:
             self.known = NumberColumns(tuple(map(plain.get, types)), values.missing)
 
     def _require_same_columns(self, path: str, fields: list[str]) -> None:
-        """Refuse a file with other columns: values are assigned by position, and a first line that is no header would be lost.
+        """Raise an error if a file has other columns: values are assigned by position, and a first line that is not a header would be lost.
 
         Raises
         ------
         StorageError
-            If a file has other columns than the one that named them.
+            If the columns differ in number or names from those of the file ``named_by``.
         """
         if fields and len(fields) != len(self.names):
             raise StorageError(f"{path} has {len(fields)} columns, {self.named_by} has {len(self.names)}: read them one by one")
@@ -229,12 +231,12 @@ class CsvFiles:
             )
 
     def left_out(self, path: str, lines: Sequence[str], reason: str) -> None:
-        """Record lines that are no rows, or refuse the first; lines that begin with ``#`` are comments unless another sign was requested.
+        """Record lines that are left out; lines that start with ``#`` are ignored as comments, unless the user has set ``comment_char``.
 
         Raises
         ------
         CsvLineError
-            If such lines are errors.
+            If ``error_bad_lines`` is set.
         """
         if not self.options.comment_char:
             lines = [line for line in lines if not line.lstrip().startswith("#")]
@@ -245,7 +247,7 @@ class CsvFiles:
         self.keep(path, lines, len(lines))
 
     def keep(self, path: str, lines: Sequence[str], number: int) -> None:
-        """Retain the first of some lines that are no rows as far as memory allows; once a line was not retained, no later one is."""
+        """Store lines that are left out while memory allows; after the first line that is not stored, no other is. ``number`` counts all lines."""
         kept = self.bad_lines.setdefault(path, LeftOut(0, [lines[0]]))
         for line in lines[0 if kept.number else 1 :]:
             self.room -= len(line.encode()) + BYTES_A_LINE
@@ -257,17 +259,17 @@ class CsvFiles:
         kept.number += number
 
     def no_forms(self) -> list[CsvForm | None]:
-        """Return the forms of columns of which nothing was read yet."""
+        """Return a list with None for each column: the forms before anything was read."""
         return [None] * len(self.hinted)
 
     def learn(self, forms: list[CsvForm | None], block: TextBlock) -> None:
-        """Widen the forms of the columns without a requested type to those of the fields of a block."""
+        """Widen the forms of columns without a requested type, so that they include the fields of a block."""
         for place, column in enumerate(() if block.is_learned else block.columns):
             if self.hinted[place] is None and forms[place] != CsvForm.TEXT and pa.types.is_string(column.type):
                 forms[place] = wider(forms[place], narrowest(column, self.values))
 
     def first_rows(self, forms: list[CsvForm | None], blocks: Iterator[ArrowLines | TextBlock]) -> list[TextBlock]:
-        """Return the blocks up to the first with rows, whose fields initialize the forms and the known numeric columns."""
+        """Read blocks up to the first that has rows, set ``forms`` and the numeric columns by them, and return these blocks."""
         read: list[TextBlock] = []
         for block in blocks:
             text = block.read(NO_NUMBERS)
@@ -279,7 +281,7 @@ class CsvFiles:
         return read
 
     def read(self, block: ArrowLines | TextBlock, forms: Sequence[CsvForm | None], types: Sequence[ColumnType]) -> ValueBlock:
-        """Convert a block to some types, if its fields fit them; safe to call on any thread, as nothing is recorded."""
+        """Convert the fields of a block to the given types, if all have these types. It changes nothing, so any thread may call it."""
         text, own = block.read(self.known), list(forms)
         self.learn(own, text)
         left_out = [(text.bad_lines, f"has another number of fields than {len(self.names)}")]
@@ -289,12 +291,12 @@ class CsvFiles:
         return ValueBlock(text.path, own, values, [*left_out, (misfit, "holds a value of another type")])
 
     def fitting(self, blocks: Iterator[ValueBlock], forms: list[CsvForm | None]) -> Iterator[list[pa.Array]]:
-        """Yield the values of blocks as long as all fit the types that they were read with, and record the lines that are left out.
+        """Yield the values of blocks, and record the lines that are left out, until a block has fields of other types.
 
         Raises
         ------
         MisfitError
-            If a block does not fit.
+            If a block has fields of other types.
         """
         for block in blocks:
             for lines, reason in block.left_out:
@@ -305,15 +307,15 @@ class CsvFiles:
             yield block.values
 
     def learn_rest(self, forms: list[CsvForm | None], blocks: Iterator[ValueBlock]) -> None:
-        """Widen the forms by all remaining blocks, after one that did not fit."""
+        """Widen the forms by all remaining blocks, after a block that had fields of other types."""
         self.know(self.types_of(forms))
         for block in blocks:
             forms[:] = map(wider, forms, block.forms)
-            # Columns that were numeric so far are parsed as numbers from now on.
+            # Columns that were numeric so far are now parsed as numbers.
             self.know(self.types_of(forms))
 
     def types_of(self, forms: Sequence[CsvForm | None]) -> list[ColumnType]:
-        """Return the types of the file columns: the requested ones, else those of their forms; a column without values is text."""
+        """Return the types of the columns in files: the requested types, else those of the forms; string for a column without values."""
         return [hint or (STR if form is None else form.type) for hint, form in zip(self.hinted, forms, strict=True)]
 
     @property
@@ -322,7 +324,7 @@ class CsvFiles:
         return [column.type for column in self.partitions]
 
     def _values_of(self, block: TextBlock, types: Sequence[ColumnType]) -> tuple[list[pa.Array], list[str]]:
-        """Return the values of a block, with partition columns, and the lines left out for a value that does not have its requested type."""
+        """Return the values of a block, then its partition columns; and the lines left out because a value does not have its requested type."""
         cells = [
             converted(column, kind, self.values, hint is not None) if pa.types.is_string(column.type) else Converted(column)
             for column, kind, hint in zip(block.columns, types, self.hinted, strict=True)

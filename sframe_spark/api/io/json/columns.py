@@ -1,4 +1,4 @@
-"""The columns of JSON rows: names and types, learned block by block from all values, and the values converted to them."""
+"""The columns of JSON rows: their names and types, collected from all blocks, and conversion of values to these types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sframe_spark.values.value_model import LARGEST_INT, SMALLEST_INT
 
 # Column types from the kinds of all values
 
-# Up to this, floats hold all ints.
+# Up to this number, a float holds every int exactly.
 _EXACT = 2**53
 _NUMBERS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"int", "float"}): FLOAT}
 _ELEMENTS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"str"}): STR}
@@ -31,21 +31,21 @@ _ELEMENTS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"s
 
 @attrs.define
 class ColumnKinds:
-    """The kinds of the values of a column seen so far.
+    """The kinds of values seen so far in a column, such as ``int`` or ``str``.
 
     Parameters
     ----------
     kinds
         Kinds of the values that are not missing.
     inner
-        Kinds of the items of lists and objects.
+        Kinds of the items, for lists and objects.
     """
 
     kinds: set[str] = attrs.Factory(set)
     inner: set[str] = attrs.Factory(set)
 
     def learn(self, values: Iterable[Any]) -> None:
-        """Take more values into account, some of which may be missing."""
+        """Add the kinds of more values, some of which may be missing."""
         cells = [value for value in values if value is not None]
         block = _kinds(cells)
         self.kinds |= block
@@ -55,22 +55,22 @@ class ColumnKinds:
             self.inner |= _kinds([item for cell in cells if isinstance(cell, dict) for item in cell.values() if item is not None])
 
     def learn_column(self, column: JsonColumn) -> None:
-        """Take values that are a column already into account."""
+        """Add the kinds of values that are already a column."""
         self.kinds |= column.kinds
         self.inner |= column.inner
 
     def add(self, other: ColumnKinds) -> None:
-        """Take the kinds of other values into account."""
+        """Add the kinds that another object has collected."""
         self.kinds |= other.kinds
         self.inner |= other.inner
 
     def require_one_kind(self) -> None:
-        """Refuse values whose only common type is text.
+        """Raise an error if the values have no common type other than string.
 
         Raises
         ------
         SchemaError
-            If there are such.
+            If the values differ in kind.
         """
         if not self.are_of_one_kind:
             kinds = " and ".join(sorted(_of_ints(self.kinds)))
@@ -78,12 +78,12 @@ class ColumnKinds:
 
     @property
     def are_of_one_kind(self) -> bool:
-        """Whether the values have a common type other than text."""
+        """Whether the values have a common type without being converted to strings."""
         return len(kinds := _of_ints(self.kinds)) <= 1 or kinds in _NUMBERS
 
     @property
     def type(self) -> ColumnType:
-        """The type that holds all values unchanged; text if they are of several kinds."""
+        """The type that holds all values unchanged; string if they differ in kind, float if all are missing."""
         kinds, element = _of_ints(self.kinds), _ELEMENTS.get(_of_ints(self.inner))
         if not kinds:
             return FLOAT
@@ -95,7 +95,7 @@ class ColumnKinds:
 
 
 def kind_name(value: Any) -> str:
-    """Return the kind of a present value: the name of its class, and for ints whether 64 bits and floats hold them.
+    """Return the kind of a value: its class name; for ints ``int``, or ``large int`` (no float holds it), or ``long int`` (more than 64 bits).
 
     Examples
     --------
@@ -110,7 +110,7 @@ def kind_name(value: Any) -> str:
 
 
 def _kinds(cells: list[Any]) -> set[str]:
-    """Return the kinds of values, none of which is missing."""
+    """Return the set of kinds of some values, none of which is missing."""
     classes = set(map(type, cells))
     if not classes & {int, bool}:
         return {found_class.__name__ for found_class in classes}
@@ -120,7 +120,7 @@ def _kinds(cells: list[Any]) -> set[str]:
 
 
 def _of_ints(kinds: set[str]) -> frozenset[str]:
-    """Return kinds in which large ints count as ints, unless there are floats, which cannot hold them."""
+    """Return the kinds with large ints counted as ints; if there are also floats they stay separate, because floats cannot hold them."""
     return frozenset(kinds if "float" in kinds else {"int" if kind == LARGE_INT else kind for kind in kinds})
 
 
@@ -129,7 +129,7 @@ COLUMN_NAME = "X1"
 
 @attrs.frozen
 class JsonForm:
-    """Names and types of the columns of a frame, with partition columns; ``is_mixed`` says that values of one column have no common type but text."""
+    """Names and types of all columns, with partition columns; ``is_mixed``: the values of a column have no common type but string."""
 
     names: tuple[str, ...]
     own: tuple[ColumnType, ...]
@@ -138,16 +138,16 @@ class JsonForm:
 
     @property
     def types(self) -> tuple[ColumnType, ...]:
-        """Types of all columns."""
+        """The types of all columns, partition columns last."""
         return (*self.own, *(column.type for column in self.partitions))
 
     @property
     def all_names(self) -> list[str]:
-        """Names of all columns."""
+        """The names of all columns, partition columns last."""
         return [*_named(list(self.names)), *(column.name for column in self.partitions)]
 
     def arrays(self, block: JsonValues, columns: JsonColumns) -> list[pa.Array]:
-        """Return all columns of a block."""
+        """Return the values of a block as one array per column."""
         number, count = columns.numbers[block.path], len(block.values)
         own = [columns.encoded(block, name, kind) for name, kind in zip(self.names, self.own, strict=True)]
         return [*own, *(repeated(column.values[number], column.type, count) for column in self.partitions)]
@@ -160,21 +160,21 @@ class JsonColumns:
     Parameters
     ----------
     origin
-        Name of the first file.
+        Name of the first file, for errors.
     partitions
-        Partition columns named by the directories of the files.
+        Partition columns, whose values are in the names of directories.
     numbers
-        The number of each file.
+        Maps the path of each file to its number.
     is_array
-        Whether each file is an array of objects, rather than values on lines.
+        Whether each file is one array, rather than a value per line.
     are_values
-        Whether the elements are the values of one column.
+        Whether the elements of the array are the values of one column, not rows.
     columns
-        The kinds of the values of each.
+        Maps each name to the kinds of its values.
     has_objects
         Whether rows are objects; None if this is not known yet.
     rows
-        The number of rows.
+        Number of rows read.
     """
 
     origin: str
@@ -187,25 +187,25 @@ class JsonColumns:
     rows: int = 0
 
     def form(self) -> JsonForm:
-        """Return names and types as far as all rows read so far determine them."""
+        """Return the names and types that follow from the rows read so far."""
         names = tuple(sorted(self.columns.keys() - {column.name for column in self.partitions}))
         is_mixed = self.are_values and not self.columns[COLUMN_NAME].are_of_one_kind
         return JsonForm(names, tuple(self.columns[name].type for name in names), self.partitions, is_mixed)
 
     def plain_types(self) -> dict[str, pa.DataType]:
-        """Return the types of the members of objects if all so far are numbers and texts of one type for each name; else nothing."""
+        """Return the Arrow types of members, if each name so far has only numbers or only strings; otherwise an empty dict."""
         types = {name: TYPES.get(frozenset(column.kinds)) for name, column in self.columns.items()} if self.has_objects else {}
         return {} if self.are_values or None in types.values() else types
 
     def final_form(self) -> JsonForm:
-        """Return names and types when everything was read.
+        """Return the names and types after everything was read.
 
         Raises
         ------
         JsonError
             If there are no columns.
         SchemaError
-            If values that are one column have no common type.
+            If ``are_values``, and the values have no common type.
         """
         if self.are_values:
             self.columns[COLUMN_NAME].require_one_kind()
@@ -214,19 +214,19 @@ class JsonColumns:
         return self.form()
 
     def add(self, other: JsonColumns) -> None:
-        """Take what was learned from other rows into account."""
+        """Add what was collected from other rows."""
         self.rows += other.rows
         self.has_objects = other.has_objects if self.has_objects is None else self.has_objects
         for name, kinds in other.columns.items():
             self.columns.setdefault(name, ColumnKinds()).add(kinds)
 
     def learn(self, block: JsonValues) -> None:
-        """Take the kinds and the number of values into account.
+        """Add the number of values in a block, and the names and kinds of their members.
 
         Raises
         ------
         JsonError
-            If values are no objects where objects are required, or only some are objects.
+            If rows must be objects and a value is not, or only some values are objects.
         """
         self.rows += len(block.values)
         if self.are_values:
@@ -258,7 +258,7 @@ class JsonColumns:
                 self.columns.setdefault(COLUMN_NAME, ColumnKinds()).learn([value])
 
     def _learn_members(self, members: JsonMembers | TypedMembers, block: JsonValues) -> None:
-        """Learn from objects whose members are columns already."""
+        """Add the kinds of objects whose members are already columns."""
         self.has_objects = True
         for name in members.names:
             column = members.column(name)
@@ -268,7 +268,7 @@ class JsonColumns:
                 self.columns.setdefault(name, ColumnKinds()).learn_column(column)
 
     def _learn_objects(self, objects: list[dict[str, Any]], block: JsonValues) -> None:
-        """Learn from objects, column by column."""
+        """Add the kinds of the members of objects, column by column."""
         if objects:
             self.has_objects = True
         for name in dict.fromkeys(chain.from_iterable(objects)):
@@ -283,7 +283,13 @@ class JsonColumns:
         return name
 
     def encoded(self, block: JsonValues, name: str, kind: ColumnType) -> pa.Array:
-        """Return a column of a block."""
+        """Return the values of one column of a block as an array.
+
+        Raises
+        ------
+        JsonError
+            If a value cannot be stored; the error names the line.
+        """
         if (known := self._known(block, name, kind)) is not None:
             return known
         cells = [None if value is None else value.get(name) for value in block.values] if self.has_objects else block.values
@@ -297,7 +303,7 @@ class JsonColumns:
         raise JsonError(f"{visible(block.path)}, line {line}, column {name!r:.60}: {reason}")
 
     def _known(self, block: JsonValues, name: str, kind: ColumnType) -> pa.Array | None:
-        """Return a column of a block if it was parsed as a column of that type; else None."""
+        """Return one column of a block if it was already parsed as an array of that type; else None."""
         members = block.members
         if members is None:
             return None
@@ -312,7 +318,7 @@ class JsonColumns:
 
 
 def _first_wrong(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> int:
-    """Return the index of the first cell that cannot be converted, assuming that there is one."""
+    """Return the index of the first cell that cannot be converted, by bisection; there must be one."""
     first, stop = 0, len(cells)
     while stop - first > 1:
         middle = (first + stop) // 2
@@ -343,7 +349,7 @@ def _text(cell: Any) -> str:
 
 
 def _are_plain(cells: Sequence[Any]) -> bool:
-    """Return whether lists and objects contain only texts and numbers that columns hold unchanged."""
+    """Return whether the items of all lists and objects are strings, floats, missing, or ints of at most 64 bits."""
     lists = [cell for cell in cells if isinstance(cell, list)]
     objects = [cell for cell in cells if isinstance(cell, dict)]
     items = [*chain.from_iterable(lists), *chain.from_iterable(cell.values() for cell in objects)]
@@ -355,12 +361,12 @@ def _are_plain(cells: Sequence[Any]) -> bool:
 
 
 def _plain(value: Any, levels: int) -> Any:
-    """Return a value with numbers for true and false at any level; ints of more than 64 bits become texts, which keep all digits.
+    """Return a value with true and false at any level replaced by 1 and 0, and ints of more than 64 bits by strings.
 
     Raises
     ------
     SchemaError
-        If it has more levels than that.
+        If lists and objects are nested more than ``levels`` deep.
     """
     if isinstance(value, int):
         return int(value) if SMALLEST_INT <= value <= LARGEST_INT else str(value)
@@ -374,7 +380,7 @@ def _plain(value: Any, levels: int) -> Any:
 
 
 def _named(names: list[str]) -> list[str]:
-    """Return column names, with a generated one for a member whose name is empty."""
+    """Return the column names, with an automatic name such as ``X1`` for a member whose name is empty."""
     used, number = set(names), 1
     while f"X{number}" in used:
         number += 1

@@ -1,7 +1,6 @@
-"""Parses a whole block of JSON objects into columns, if they have a common form.
+"""Parses a whole block of JSON objects into Arrow columns at once, if the block has a simple form; otherwise Python's parser reads each value.
 
-That is, texts have no escapes, and members are numbers, texts, null, or lists and objects of these. Anything else is left to Python's parser, value
-by value.
+In the simple form, strings contain no escapes, and members are numbers, strings, null, or lists and objects of these.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from sframe_spark.values.nested.json_items import FlatItems, flat_items
 from sframe_spark.values.nested.text_reader import NUMBER, TEXT, read_stored
 from sframe_spark.values.nested.text_spans import QUOTE, WHOLE, all_match, counts_within, has_duplicates, is_flat, outside_quotes, texts_between
 
-# An int of 64 bits that no float holds.
+# Kind of an int that fits 64 bits but that no float holds exactly.
 LARGE_INT = "large int"
-# Making a column has the cost of parsing this many values in Python, which matters if there are many columns.
+# Making one column costs as much as parsing this many values in Python. This is considered if there are more than MANY_COLUMNS columns.
 VALUES_OF_COLUMN, MANY_COLUMNS = 32, 64
-# Stands for items of several kinds, which fit no column of typed lists.
+# Kind of items that differ in kind, so that no list type with one item type can hold them.
 SEVERAL = "several"
 OPENING, CLOSING, COLON, COMMA, LIST_OPENING, LIST_CLOSING, MINUS, NULL = b"{}:,[]-n"
 _STEPS = np.zeros(256, np.int8)
@@ -36,8 +35,8 @@ _IS_SPACE[list(b" \t\r\n")] = True
 
 
 def _object(space: str) -> str:
-    """Return a regular expression of an object with members."""
-    # All ints have 64 bits, and no float is infinite.
+    """Return a regular expression that matches an object with at least one member; ``space`` is the pattern of white space."""
+    # The pattern of numbers is limited so that all ints fit 64 bits, and no float is infinite.
     number = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?"
     item = f"(?:{TEXT}|{number}|null)"
     of_lists = rf"\[{space}(?:{item}{space}(?:,{space}{item}{space})*)?\]"
@@ -48,23 +47,23 @@ def _object(space: str) -> str:
 
 
 _LINE, _ELEMENT, _ANY_SPACE = _object(r"[ \t\r]*"), _object(r"[ \t\r\n]*"), r"[ \t\r\n]*"
-# An object with the separator after it, and the last object.
+# For each notation: the pattern of an object with the separator after it, and the pattern of the last object.
 _ON_LINES = (rf"^{_LINE}[ \t\r]*\n{_ANY_SPACE}$", f"^{_LINE}{_ANY_SPACE}$")
 _IN_ARRAYS = (f"^{_ELEMENT}{_ANY_SPACE},{_ANY_SPACE}$", f"^{_ELEMENT}{_ANY_SPACE}$")
 
 
 @attrs.frozen(eq=False)
 class JsonColumn:
-    """The values of a column in a block.
+    """The values of one column in a block.
 
     Parameters
     ----------
     kinds
         Kinds of the values that are not missing.
     inner
-        Kinds of the items of lists and objects.
+        Kinds of the items, if the values are lists or objects.
     by_type
-        The values as an array of each type that holds them unchanged.
+        Maps each column type that can hold the values unchanged to an array of them.
     """
 
     kinds: frozenset[str]
@@ -74,20 +73,20 @@ class JsonColumn:
 
 @attrs.define(eq=False)
 class JsonMembers:
-    """The members of the objects in a block, located in its text.
+    """The members of all objects in a block, as positions in its text.
 
     Parameters
     ----------
     data
-        The text.
+        The text as bytes.
     counts
-        How many members each object has.
+        Number of members of each object.
     names
-        The names.
+        The distinct names of members.
     codes
-        The index of each member's name among them.
+        For each member, the index of its name in ``names``.
     starts, stops
-        Where each member's value is in the text.
+        For each member, where its value begins and ends in ``data``.
     """
 
     data: np.ndarray
@@ -100,26 +99,26 @@ class JsonMembers:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether Python parses the objects faster than columns can be made, as they have many different names."""
+        """Whether the objects have so many different names that parsing in Python is faster than making columns."""
         return len(self.names) > MANY_COLUMNS and len(self.codes) < VALUES_OF_COLUMN * len(self.names)
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The index of each name."""
+        """Maps each name to its index in ``names``."""
         return {name: place for place, name in enumerate(self.names)}
 
     @cached_property
     def _by_name(self) -> tuple[np.ndarray, np.ndarray]:
-        """The members sorted by name, and where those of each name begin; searching for each name would take quadratic time."""
+        """The indices of the members sorted by name, and for each name where its members begin; searching for each name would take quadratic time."""
         return np.argsort(self.codes, kind="stable"), np.searchsorted(np.sort(self.codes), np.arange(len(self.names) + 1))
 
     @cached_property
     def _rows(self) -> np.ndarray:
-        """The row of each member."""
+        """The index of the object (row) that contains each member."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def column(self, name: str) -> JsonColumn | None:
-        """Return the values of a name in each row; None if they are of several kinds or have to be parsed one by one."""
+        """Return the column of values with a name, one per row; None if the values differ in kind, or must be parsed one by one."""
         if name not in self._columns:
             self._columns[name] = self._column(name)
         return self._columns[name]
@@ -140,7 +139,7 @@ class JsonMembers:
 
     @cached_property
     def objects(self) -> JsonColumn | None:
-        """The objects themselves as one column."""
+        """The objects themselves as one column of dicts; None if they must be parsed one by one."""
         texts = texts_between(self.data, self.starts, self.stops)
         first = self.data[self.starts]
         keys = pa.array(self.names, pa.string()).take(pa.array(self.codes))
@@ -160,7 +159,7 @@ class JsonMembers:
 
 
 def members_of(text: str, on_lines: bool) -> JsonMembers | None:
-    """Return the members of the objects in a text, on separate lines or separated by commas; None if any of it has an unusual form.
+    """Return the members of the objects in a text, on separate lines or separated by commas; None if the text does not have the simple form.
 
     Examples
     --------
@@ -189,13 +188,13 @@ def members_of(text: str, on_lines: bool) -> JsonMembers | None:
 
 
 def _are_objects(data: np.ndarray, bounds: np.ndarray, pattern: str, last: str) -> bool:
-    """Return whether a text consists of objects that match a pattern, the last one another pattern."""
+    """Return whether a text consists of objects that match ``pattern``, with a last object that matches ``last``."""
     texts = pa.StringArray.from_buffers(len(bounds) - 1, pa.py_buffer(bounds.astype(np.int32)), pa.py_buffer(data))
     return all_match(texts[:-1], pattern) and all_match(texts[-1:], last)
 
 
 def _without_space(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bounds of texts without the white space at their ends; none may be blank."""
+    """Return the bounds of parts of the text without white space at both ends; each part must contain other characters."""
     while (blank := _IS_SPACE[data[starts]]).any():
         starts = starts + blank
     while (blank := _IS_SPACE[data[stops - 1]]).any():
@@ -204,7 +203,7 @@ def _without_space(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> t
 
 
 def _typed(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> JsonColumn | None:
-    """Return values of one kind, none of which is missing, as arrays; None if their kinds differ."""
+    """Return values, none of them null, as a column; None if they differ in kind or must be parsed one by one."""
     first = data[starts]
     if not len(first):
         return JsonColumn(frozenset(), frozenset(), {})
@@ -231,7 +230,7 @@ def _numbers(texts: pa.Array) -> JsonColumn | None:
 
 def _kinds_of_ints(ints: pa.Array) -> frozenset[str]:
     values = ints.to_numpy()
-    # They have at most 18 digits, so their floats are within 64 bits.
+    # The ints have at most 18 digits, so converting them to floats and back does not overflow.
     are_large = values.astype(np.float64).astype(np.int64) != values
     return frozenset({LARGE_INT} if are_large.any() else ()) | frozenset(() if are_large.all() else {"int"})
 
@@ -251,7 +250,7 @@ def _nested(texts: pa.Array, encoded: ColumnType) -> JsonColumn | None:
 
 
 def _of_items(items: FlatItems, stored: pa.Array, encoded: ColumnType) -> JsonColumn:
-    """Return lists or objects, given their items and stored texts."""
+    """Return a column of lists or dicts, given their items and their stored form (``encoded``)."""
     native, kinds = items.natively(), frozenset({encoded.kind})
     if native is None:
         is_empty = items.items.null_count == len(items.items) or pc.all(pc.equal(items.items, "null")).as_py()
@@ -265,11 +264,11 @@ def _item_type(values: pa.Array) -> pa.DataType:
     return values.type.item_type if pa.types.is_map(values.type) else values.type.value_type
 
 
-# Objects whose members are numbers and texts of known types, by Arrow's parser where it certainly gives what Python's parser gives
+# Objects whose members are numbers and strings of known types: read by Arrow's parser, if it certainly gives what Python's parser would give
 
-# Up to this, floats hold all ints; for larger numbers it matters how they are written.
+# Below this, a float holds every int exactly. From here on, a number's notation in the file decides its type.
 EXACT = 2.0**53
-# The bits of a negative zero, as an int.
+# The bits of the float -0.0, read as an int.
 MINUS_ZERO = -(2**63)
 TYPES: dict[frozenset[str], pa.DataType] = {
     frozenset(): pa.null(),
@@ -279,23 +278,23 @@ TYPES: dict[frozenset[str], pa.DataType] = {
     frozenset({"str"}): pa.string(),
 }
 LINE_FEED = 10
-# With fewer rows and many columns, Python parses the values faster than columns can be made.
+# With fewer rows, and more than MANY_COLUMNS columns, Python parses the values faster than columns can be made.
 FEW_ROWS = 16
 _COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
 
 
 @attrs.frozen(eq=False)
 class TypedMembers:
-    """The members of objects as columns by name.
+    """The members of all objects in a block, parsed by Arrow as columns.
 
     Parameters
     ----------
     counts
-        One element for each object.
+        An array with one element per object; only its length is used.
     names
-        The names.
+        The names of the members.
     columns
-        The values of each.
+        Maps each name to its column.
     """
 
     counts: np.ndarray
@@ -306,16 +305,16 @@ class TypedMembers:
 
     @property
     def places(self) -> Mapping[str, JsonColumn]:
-        """The names, for lookups."""
+        """The columns by name, for testing whether a name exists."""
         return self.columns
 
     def column(self, name: str) -> JsonColumn:
-        """Return the values of a name in each row."""
+        """Return the column of values with a name, one per row."""
         return self.columns[name]
 
 
 def typed_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -> TypedMembers | None:
-    """Return the members, of known types, of the objects in a text, on separate lines or separated by commas; None if they do not certainly fit.
+    """Return the members of the objects in a text, if they have the ``known`` types; None if Arrow might read them differently than Python.
 
     Examples
     --------
@@ -345,15 +344,15 @@ def typed_members(text: str, known: Mapping[str, pa.DataType], on_lines: bool) -
 
 
 def _between(data: bytes, on_lines: bool) -> bytes | None:
-    """Return what separates the first two objects."""
+    """Return the separator between the first two objects: a line end, or the comma with white space after the first object; None if not found."""
     match = None if on_lines else _COMMA.match(data, data.find(b"}") + 1)
     return b"\n" if on_lines else match.group() if match is not None else None
 
 
 def _count_separate_rows(data: np.ndarray, between: np.ndarray) -> int | None:
-    """Return the number of objects, at least one, if none is nested, all are separated alike, and none contains a line end; else None.
+    """Return the number of objects; None if any is nested, separators differ, or a line end is inside an object or there is no object.
 
-    A text that contains such a separator would give line ends inside texts, which Arrow refuses, or fewer objects.
+    If a string contains the separator, replacing it puts a line end inside that string. Arrow then refuses it or reads fewer objects.
     """
     opening, closing = np.flatnonzero(data == OPENING), np.flatnonzero(data == CLOSING)
     if not 0 < len(opening) == len(closing) or opening[0] != 0 or closing[-1] != len(data) - 1:
@@ -366,7 +365,7 @@ def _count_separate_rows(data: np.ndarray, between: np.ndarray) -> int | None:
 
 
 def _column(values: pa.ChunkedArray) -> JsonColumn | None:
-    """Return values with their kinds; None if it matters how a number is written."""
+    """Return a column that Arrow has read; None if a number is so large, or so close to zero, that its notation in the file matters."""
     values = values.combine_chunks()
     if values.null_count == len(values):
         return JsonColumn(frozenset(), frozenset(), {})
@@ -377,6 +376,6 @@ def _column(values: pa.ChunkedArray) -> JsonColumn | None:
         if max(-limits["min"], limits["max"]) >= EXACT:
             return None
         return JsonColumn(frozenset({"int"}), frozenset(), {INT: values, FLOAT: values.cast(pa.float64())})
-    # This excludes NaN as well. Python reads -0 as an int, which has no sign.
+    # The comparison is false for NaN too. Python reads -0 as the int 0, so a float -0.0 from Arrow may be wrong.
     is_exact = pc.all(pc.less(pc.abs(values), EXACT)).as_py() and not pc.any(pc.equal(values.view(pa.int64()), MINUS_ZERO)).as_py()
     return JsonColumn(frozenset({"float"}), frozenset(), {FLOAT: values}) if is_exact else None

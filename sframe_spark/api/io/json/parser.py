@@ -1,4 +1,4 @@
-"""Parses JSON files into blocks of values: the elements of one array, or the values on lines."""
+"""Parses JSON files into blocks of values: the elements of one array, or one value per line."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from sframe_spark.storage.filesystem.file_kind import TEXT, kind_of
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import FileState
 
-# Values, and lines that any thread may parse
+# Values, and lines to parse
 
 ItemT = TypeVar("ItemT")
-# Words and escapes up to this length may be cut off at the end of a block.
+# Number of characters at the end of a block that may belong to a word, number or escape that continues in the next block.
 LONGEST_WORD = 64
 
 
 @attrs.frozen
 class JsonValues:
-    """A block of values of a file.
+    """A block of values from one file.
 
     Parameters
     ----------
@@ -41,15 +41,15 @@ class JsonValues:
     values
         The values.
     lines
-        The line on which each starts.
+        For each value, the number of the line on which it starts.
     size
-        Their approximate number of characters in the file.
+        Approximate number of characters of the values in the file.
     is_plain
-        Whether it is known that no value at any level is true, false, or an int of more than 64 bits.
+        True if no value at any level is true, false, or an int of more than 64 bits; False if this is unknown.
     members
-        The same values as columns, if all are objects of a common form.
+        The values as columns, if all are objects in a simple form.
     is_sparse
-        Whether they are such objects, but with so many names that Python parses the values faster.
+        Whether the values are such objects, but with so many names that Python parses them faster than columns can be made.
     """
 
     path: str
@@ -61,7 +61,7 @@ class JsonValues:
     is_sparse: bool = False
 
 
-# Python's parser refuses ints that would take long to parse, the only error without a position.
+# The message for the only error of Python's parser without a position: it refuses ints with thousands of digits, which are slow to parse.
 TOO_MANY_DIGITS = "a whole number has thousands of digits: write it as a text"
 
 
@@ -73,16 +73,16 @@ def _float(text: str) -> float:
 
 
 class JsonDecoder:
-    """Python's JSON parser. Of several members of one name the last counts, as in Python and the reference.
+    """Python's JSON parser. If an object has several members of one name, the last one is used, as in Python and the reference.
 
-    In an object that is a row of a frame the first one counts, as in the reference.
+    If the object is a row of a frame, the first one is used, as in the reference.
 
     Parameters
     ----------
     are_rows
-        Whether the objects that are read are rows.
-    refuses_infinity
-        Whether a number that no float holds is an error, and not infinite.
+            Whether objects at the top level are rows of a frame.
+        refuses_infinity
+            Whether a number that is too large for a float raises an error; otherwise it becomes infinite.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class JsonDecoder:
 
     def __init__(self, are_rows: bool, refuses_infinity: bool = True) -> None:
         self._are_rows = are_rows
-        # Objects with several members of one name, by identity, and the same objects as rows.
+        # For objects with several members of one name, by id(): the object as a value, and the same object as a row.
         self._as_rows: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
         self._decoder = json.JSONDecoder(object_pairs_hook=self._object, parse_float=_float if refuses_infinity else None)
 
@@ -103,18 +103,18 @@ class JsonDecoder:
         return members
 
     def decode(self, text: str) -> Any:
-        """Return the one value in a text."""
+        """Return the value that a text consists of."""
         self._as_rows.clear()
         return self._rows([self._decoder.decode(text)])[0]
 
     def decode_elements(self, text: str) -> list[Any]:
-        """Return the values in a text with commas between them."""
+        """Return the values in a text, which are separated by commas."""
         self._as_rows.clear()
         elements: list[Any] = self._rows(self._decoder.decode(f"[{text}]"))
         return elements
 
     def raw_decode(self, text: str, start: int) -> tuple[Any, int]:
-        """Return the value that begins at a place of a text, and where it ends."""
+        """Return the value that begins at position ``start`` of a text, and the position where it ends."""
         self._as_rows.clear()
         value, end = self._decoder.raw_decode(text, start)
         return self._rows([value])[0], end
@@ -124,17 +124,17 @@ class JsonDecoder:
         return [rows[id(value)][1] if id(value) in rows else value for value in values] if rows else values
 
 
-# A number that may be unusual: it has many digits before the point, or an exponent that may exceed all floats.
+# Matches numbers that Python and Arrow may read differently: with 19 or more digits, or with a large exponent.
 UNUSUAL_NUMBER = re.compile(r"[0-9][eE]\+?[0-9]{3}|(?:^|[^.0-9])[0-9]{19}")
 
 
 def are_plain(text: str) -> bool:
-    """Return whether a text without unusual numbers contains neither true nor false, which are numbers in columns."""
+    """Return whether a text contains neither ``true`` nor ``false``, which become numbers in columns; it must contain no unusual numbers."""
     return "true" not in text and "false" not in text
 
 
 class LazyList(Sequence[ItemT]):
-    """A list that is made when its items are first accessed."""
+    """A list of known length whose items are computed when the first one is accessed."""
 
     def __init__(self, count: int, make: Callable[[], list[ItemT]]) -> None:
         self._count, self._make = count, make
@@ -156,7 +156,7 @@ class LazyList(Sequence[ItemT]):
 
 @attrs.frozen(eq=False)
 class JsonLines:
-    """Lines of a file, each a value or blank.
+    """Some lines of a file; each is a JSON value or blank.
 
     Parameters
     ----------
@@ -165,9 +165,9 @@ class JsonLines:
     text
         The lines.
     first_line
-        The number of the first one.
+        The number of the first line.
     known
-        Types of the members of objects, if all so far are numbers and texts.
+        Types of the members of objects, if all values read so far are objects of numbers and strings; else empty.
     """
 
     path: str
@@ -176,12 +176,12 @@ class JsonLines:
     known: Mapping[str, pa.DataType]
 
     def read(self) -> JsonValues:
-        """Parse the values.
+        """Parse the lines. Any thread may call this.
 
         Raises
         ------
         JsonError
-            If one is not JSON.
+            If a line is not JSON.
         """
         members = typed_members(self.text, self.known, on_lines=True) or members_of(self.text, on_lines=True)
         if members is None or members.is_sparse:
@@ -189,19 +189,19 @@ class JsonLines:
         return self._as_columns(members)
 
     def _as_columns(self, members: JsonMembers | TypedMembers) -> JsonValues:
-        """Return objects, one on each line, as columns."""
+        """Return the values on the lines, which are objects already parsed as columns; each value is parsed only if it is accessed."""
         count = len(members.counts)
         values = LazyList(count, self._values)
         lines = LazyList(count, lambda: [number for number, _ in self._not_blank()])
         return JsonValues(self.path, values, lines, len(self.text), members=members)
 
     def _values(self) -> list[Any]:
-        """Return the values, which are known to be valid."""
+        """Parse the lines, which are known to be valid JSON."""
         decoder = JsonDecoder(are_rows=True)
         return [decoder.decode(line) for _, line in self._not_blank()]
 
     def _not_blank(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines that are not blank, and their numbers."""
+        """Yield the number and the text of each line that is not blank."""
         for number, line in enumerate(self.text.split("\n"), self.first_line):
             if line := line.strip(" \t\r"):
                 yield number, line
@@ -229,19 +229,19 @@ class JsonLines:
 Known = Callable[[], Mapping[str, pa.DataType]]
 Blocks = tuple[int, int]
 BLOCK_BYTES = 4 << 20
-# Longer values are refused: an unclosed one would take the rest of the file into memory.
+# Longer values raise an error; otherwise a value that is never closed would be read into memory up to the end of the file.
 LONGEST_VALUE = 256 << 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BEFORE_ELEMENT = re.compile(r"[ \t\r\n]*,?[ \t\r\n]*")
 
 
 def values_of(path: str, is_array: bool, encoding: str = "utf-8", state: FileState | None = None) -> Iterator[JsonValues]:
-    """Yield the values in a text file, block by block; ``state`` is that of a remote file when it was listed.
+    """Yield the values of a text file, block by block; ``state`` is the state of a remote file when it was listed.
 
     Raises
     ------
     JsonError
-        If the file is something else; it names the line.
+        If the file does not have the requested form; the error names the line.
     """
     with open_json(FileRange(path, state, 0), encoding) as text:
         yield from text.elements() if is_array else text.on_lines()
@@ -257,7 +257,7 @@ def open_json(
     blocks: Blocks | None = None,
     are_rows: bool = True,
 ) -> Iterator[JsonText]:
-    """Open the values in a file, or on the lines that start in a range of a file in UTF-8, of which the first has a known number."""
+    """Open a JSON file, or (in UTF-8 only) the lines that start in a range of it; ``first_line`` is the number of the first line."""
     if not place.is_part:
         with open_utf8(place.path, encoding, place.state) as stream:
             yield JsonText(place, stream, encoding, known=known, blocks=blocks, are_rows=are_rows)
@@ -268,12 +268,12 @@ def open_json(
         yield JsonText(place, WholeLines(stream, place.start, place.stop), encoding, first_line, reports_position, known, blocks)
 
 
-# What surrounds the comma between two objects in nearly all files.
+# The characters before and after the end of an object's separator in nearly all files.
 _BETWEEN_OBJECTS = (("}\n", "{"), ("}", "\n{"), ("}", "{"), ("}", " {"), ("}\r\n", "{"), ("}", "\r\n{"))
 
 
 def _lines_of_elements(text: str, line: int) -> list[int]:
-    """Return the line on which each element of a part of an array begins, given the line of the part."""
+    """Return the number of the line on which each element of a part of an array begins; ``line`` is the number of the part's first line."""
     decoder = json.JSONDecoder()
     lines, counted, position = [], 0, 0
     while position < len(text):
@@ -286,7 +286,7 @@ def _lines_of_elements(text: str, line: int) -> list[int]:
 
 
 def _array_of(text: str, decoder: JsonDecoder) -> list[Any] | None:
-    """Return the elements of a part of an array; None if it was not cut between two elements."""
+    """Return the elements in a part of an array; None if it is not valid, for example because it does not end between two elements."""
     try:
         return decoder.decode_elements(text)
     except (ValueError, RecursionError):
@@ -294,26 +294,26 @@ def _array_of(text: str, decoder: JsonDecoder) -> list[Any] | None:
 
 
 class JsonText:
-    """The text of a file, read as it is needed.
+    """The text of a JSON file, which is read and decoded step by step.
 
     Parameters
     ----------
     place
-        The file.
+        The file, or a range of it.
     stream
-        Its bytes in UTF-8.
+        A stream of its bytes in UTF-8.
     encoding
         The encoding of the file.
     first_line
         The number of the first line.
     reports_position
-        Whether an error about bytes that are no text names their position, for which the file is read again from its start.
+        Whether an error about invalid bytes names their line and column, for which the file is read again from its start.
     known
-        Returns the types of the members of objects, if all so far are numbers and texts; called while reading.
+        Called for each block; returns the types of members if all values so far are objects of numbers and strings, else an empty dict.
     blocks
-        Sizes of the first block and of later ones; None: the default.
+        Sizes of the first block and of later blocks; None: the default.
     are_rows
-        Whether the elements of an array are rows of a frame, or values of a column.
+        Whether the elements of an array are rows of a frame, not values of a column.
     """
 
     def __init__(
@@ -328,10 +328,10 @@ class JsonText:
         are_rows: bool = True,
     ) -> None:
         self._path, self._state, self._stream, self._encoding, self._reports_position = place.path, place.state, stream, encoding, reports_position
-        # A byte order mark is one only at the start of a file.
+        # A byte order mark is removed only at the start of a file.
         self._decoder = codecs.getincrementaldecoder("utf-8" if place.start else "utf-8-sig")()
         self._text, self._is_last, self._is_first = "", False, not place.start
-        # The line of a position, from which further lines are counted.
+        # A position in the text and its line number, from which other line numbers are counted.
         self._line, self._counted = first_line, 0
         self._known = known
         self._are_rows, self._reader, self._block_reader = are_rows, JsonDecoder(are_rows), JsonDecoder(are_rows, refuses_infinity=False)
@@ -339,18 +339,18 @@ class JsonText:
 
     @property
     def line(self) -> int:
-        """The number of the line up to which values were read."""
+        """The number of the line that was reached."""
         return self._line
 
     def _fill(self) -> None:
-        """Read more, at least doubling the text, so that long values are not scanned too often."""
+        """Read more text, at least as much as there is, so that a long value is not scanned too often."""
         room = LONGEST_VALUE + 2 * BLOCK_BYTES - len(self._text)
         if room <= 0:
             raise self._wrong(0, f"a value has more than {LONGEST_VALUE:,} characters")
         size = max(self._block_bytes, min(len(self._text), room))
         with translate_os_errors("read", self._path):
             data = self._stream.read(size)
-        # Text in other encodings arrives as UTF-8.
+        # Files in other encodings were converted to UTF-8 and checked before.
         if self._is_first and self._encoding in UTF_8 and (kind := kind_of(data)) is not None and kind != TEXT:
             raise JsonError(f"{visible(self._path)} is not JSON: it is {kind.name}; {kind.advice}")
         self._is_first, self._is_last = False, not data
@@ -366,7 +366,7 @@ class JsonText:
         self._text, self._counted = self._text[end:], 0
 
     def _line_at(self, position: int) -> int:
-        """Return the line of a position, counted from that of the previous call."""
+        """Return the line number of a position, counted from the position of the previous call."""
         first, last = sorted((position, self._counted))
         between = self._text.count("\n", first, last)
         self._line += between if position == last else -between
@@ -377,7 +377,7 @@ class JsonText:
         return JsonError(f"{visible(self._path)}, line {self._line_at(position)}: {reason}")
 
     def lines(self) -> Iterator[JsonLines]:
-        """Yield the lines of the file, block by block, which any thread may parse."""
+        """Yield the lines of the file in blocks; they are not parsed yet."""
         while not self._is_last:
             self._fill()
             end = len(self._text) if self._is_last else self._text.rfind("\n") + 1
@@ -387,11 +387,17 @@ class JsonText:
             self._drop(end)
 
     def on_lines(self) -> Iterator[JsonValues]:
-        """Yield one value from each line that is not blank."""
+        """Yield the values on all lines that are not blank, in blocks."""
         yield from (block for lines in self.lines() if len((block := lines.read()).values))
 
     def elements(self) -> Iterator[JsonValues]:
-        """Yield the elements of the one array in the file; none for an empty file."""
+        """Yield the elements of the array that the file consists of, in blocks; nothing for an empty file.
+
+        Raises
+        ------
+        JsonError
+            If the file is not one array, or an element is not JSON.
+        """
         position = self._next(0)
         if position is None:
             return
@@ -414,7 +420,7 @@ class JsonText:
                 value, position = self._element(begin)
                 values.append(value)
                 is_first, size = False, size + position - begin
-                # Dropping copies the rest, which may be much longer.
+                # Dropping copies the rest of the text, so it is done only after many characters.
                 if position > max(BLOCK_BYTES, len(self._text)) // 64:
                     self._drop(position)
                     position = 0
@@ -425,7 +431,7 @@ class JsonText:
             self._block_bytes = self._later_bytes
 
     def _block(self, position: int, is_first: bool) -> JsonValues | None:
-        """Return many elements, and drop them from the text; None if they have to be parsed one by one, as unusual or invalid ones."""
+        """Return a block of elements, and drop them from the text; None if elements must be parsed one by one, such as unusual or invalid ones."""
         end = self._end_of_block(position)
         begin = None if end is None else self._after_comma(position, is_first)
         if end is None or begin is None or begin >= end:
@@ -450,18 +456,18 @@ class JsonText:
         return block
 
     def _end_of_block(self, position: int) -> int | None:
-        """Return where the array ends, if all was read, or a likely end of its last complete element; None if that is too near."""
+        """Return the end of the array if all was read, else a likely end of an element in the second half of a block; None if there is none."""
         while not self._is_last and len(self._text) - position < self._block_bytes:
             self._fill()
         if self._is_last:
             end = self._text.rfind("]")
             return None if self._text[end + 1 :].strip(" \t\r\n") else end
-        # Without a match, rfind() gives -1, and the sum is a small position.
+        # rfind() returns -1 if there is no match, which gives a small position.
         end = max(self._text.rfind(f"{before},{after}", position) + len(before) for before, after in _BETWEEN_OBJECTS)
         return end if end >= position + self._block_bytes // 2 else None
 
     def _next(self, position: int) -> int | None:
-        """Return the next position that is no white space; None at the end."""
+        """Return the next position that is not white space; None at the end of the file."""
         while True:
             match = _SPACE.match(self._text, position)
             assert match is not None
@@ -472,7 +478,7 @@ class JsonText:
             self._fill()
 
     def _after_comma(self, position: int, is_first: bool) -> int | None:
-        """Return where the next element starts; None where the array and the file end."""
+        """Return where the next element starts; None at the end of the array, after which the file must end."""
         next_position = self._next(position)
         if next_position is None:
             raise self._wrong(len(self._text), "the array has no end: the file was cut off")
@@ -491,7 +497,7 @@ class JsonText:
         return begin
 
     def _element(self, begin: int) -> tuple[Any, int]:
-        """Return a value and where it ends."""
+        """Return the value that begins at a position, and where it ends; more text is read if necessary."""
         while True:
             reason = ""
             try:
@@ -501,13 +507,13 @@ class JsonText:
             except RecursionError:
                 raise self._wrong(begin, "lists and objects are nested too deep: keep inner ones in columns of their own") from None
             except InfiniteNumberError as error:
-                # A number at the end of the text may continue with an exponent that makes it small.
+                # If the number is at the end of the text read so far, an exponent that makes it small may follow.
                 at = self._text.index(error.text, begin)
                 if self._is_last or at + len(error.text) < len(self._text) - LONGEST_WORD:
                     raise self._wrong(at, str(error)) from None
             except json.JSONDecodeError as error:
                 reason = f"it is not JSON ({error.msg})"
-                # An error far from the end of the text does not go away by reading on.
+                # Reading more can only remove an error near the end of the text.
                 if self._is_last or (error.pos < len(self._text) - LONGEST_WORD and not error.msg.startswith("Unterminated")):
                     raise self._wrong(error.pos, reason) from None
             except ValueError:

@@ -1,7 +1,7 @@
-"""Reads JSON files: in one process block by block, or in parallel in parts, each the lines that start in a range of a file, or whole files.
+"""Reads JSON files: in one process block by block, or in parallel in parts. A part is whole files, or the lines that start in a range of a file.
 
-A line feed always ends a line, so each part finds its own lines, but not their numbers: a part with an error is read again once the number of its
-first line is known, so that the message names the line.
+In JSON, a line feed always ends a line, so each part finds its own lines, but it does not know their line numbers. If a part has an error, it is
+read again when the number of its first line is known, so that the message can name the line.
 """
 
 from __future__ import annotations
@@ -47,28 +47,28 @@ from sframe_spark.storage.filesystem.path_resolution import DataFile, DataFiles,
 from sframe_spark.storage.segments.partition_columns import partition_columns
 from sframe_spark.types import FLOAT
 
-# Up to this size a single reader is preferred: in parts, the first block is read twice to learn the columns.
+# Larger files are read in parts. Smaller ones are not, because reading in parts reads the first block twice, to find the columns.
 SINGLE_READER_BYTES = 32 << 20
-# Bytes that show whether several threads read faster than one.
+# The first bytes of a file, which show whether several threads read it faster than one.
 FIRST_BYTES = 64 << 10
 
 
 @attrs.frozen(eq=False)
 class JsonPlan(SharedValue):
-    """What all tasks share.
+    """What all tasks that read parts have in common.
 
     Parameters
     ----------
     columns
-        What is known of the columns.
+        The columns as far as they are known.
     form
-        The columns of the segments; None if no row had any.
+        The columns of the segments to write; None if no row had a member yet.
     encoding
-        The text encoding.
+        Encoding of the files.
     directory
-        The directory of the segments.
+        Directory of the segments.
     memory
-        Memory reservation for rows that stay in this process; None: all are written.
+        Memory reservation for rows that stay in this process; None: all rows are written to segments.
     """
 
     columns: JsonColumns
@@ -80,18 +80,18 @@ class JsonPlan(SharedValue):
 
 @attrs.frozen(eq=False)
 class JsonPart:
-    """The result of reading a part.
+    """The result of reading one part.
 
     Parameters
     ----------
     columns
-        What is known of its columns, combined with what was known before.
+        The columns known after reading the part: those known before, extended by those of its rows.
     rows
-        Its rows, written or in memory; None if the columns were not the known ones.
+        The rows, in a segment or in memory; None if its columns differ from the plan's ``form``, or reading failed.
     line_ends
-        The number of line ends in the last of its files.
+        Number of line ends read in its last file.
     failed
-        Whether reading failed.
+        Whether reading raised an error about the contents.
     """
 
     columns: JsonColumns
@@ -102,7 +102,7 @@ class JsonPart:
 
 @attrs.define(eq=False)
 class _Reading:
-    """Ranges of files that are being read, with a count of line ends."""
+    """The ranges of files that a task reads, and the number of line ends read so far."""
 
     plan: JsonPlan
     places: Sequence[FileRange]
@@ -112,7 +112,7 @@ class _Reading:
     line_ends: int = 0
 
     def blocks(self) -> Iterator[JsonValues]:
-        """Yield the values, after the columns have learned from them."""
+        """Yield the values of all ranges in blocks, each after adding its names and types to ``columns``."""
         for place in self.places:
             with open_json(place, self.plan.encoding, self.first_line, self.reports_position, self.columns.plain_types) as text:
                 for block in text.elements() if self.columns.is_array else text.on_lines():
@@ -124,16 +124,16 @@ class _Reading:
 
 @attrs.frozen(eq=False)
 class JsonTask:
-    """Reads whole files, or the lines that start in a part of one, and writes their rows.
+    """A task that reads whole files, or the lines that start in a range of one file, and writes their rows to a segment.
 
     Parameters
     ----------
     plan
-        What all tasks share.
+        What all tasks have in common.
     places
         The ranges to read.
     number
-        The number of its segment.
+        Number of the segment.
     """
 
     plan: JsonPlan
@@ -141,7 +141,7 @@ class JsonTask:
     number: int
 
     def __call__(self) -> JsonPart:
-        """Read and write the rows; a failure is recorded, not raised, as its line number is unknown."""
+        """Read and write the rows; an error about the contents is only recorded, because its line number is unknown."""
         columns = self._columns(self.plan.columns.has_objects)
         try:
             return self._written(columns, 1, reports_position=False)
@@ -149,14 +149,14 @@ class JsonTask:
             return JsonPart(_without_files(columns), failed=True)
 
     def read_or_raise(self, first_line: int, has_objects: bool | None) -> JsonPart:
-        """Read a part whose first line number is known, raising its errors.
+        """Read and write the rows, with known number of the first line, and raise errors.
 
         Raises
         ------
         JsonError
-            If something is no value, or no row.
+            If something is not valid JSON, or a value is not a valid row.
         CsvEncodingError
-            If something is no text.
+            If bytes are not valid in the encoding.
         """
         return self._written(self._columns(has_objects), first_line, reports_position=True)
 
@@ -173,7 +173,7 @@ class JsonTask:
                 raise MisfitError
             rows = buffered_or_written(self._runs(blocks, form, columns), form.types, plan.memory, plan.directory, self.number)
         except MisfitError:
-            # Learn the columns of the rest as well: everything is read again then.
+            # The columns differ from the expected ones, so everything will be read again. Collect the columns of the remaining blocks for that.
             for _ in blocks:
                 pass
         return JsonPart(_without_files(columns), rows, reading.line_ends)
@@ -186,12 +186,12 @@ class JsonTask:
 
 
 def _without_files(columns: JsonColumns) -> JsonColumns:
-    """Return what was learned, without facts about files that the driver knows."""
+    """Return the columns without the data about files, which the driver has anyway."""
     return attrs.evolve(columns, partitions=(), numbers={})
 
 
 def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]] | None:
-    """Return a source of all rows, and its names; None if the files are not read in parts."""
+    """Return a source of all rows, and the column names, after reading the files in parts; None if reading them in parts is not worthwhile."""
     has_lines = not columns.is_array and encoding in UTF_8
     placed = read_in_parts(
         files.files,
@@ -219,35 +219,35 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
             rows = [part.rows for part in done]
             if form is not None and columns.final_form() == form and None not in rows:
                 return brought(source_of_parts(rows, dataset), whole), form.all_names
-            # Rare: read again with the columns known now, after releasing the memory of these rows.
+            # Rare: a part had other columns. Release the memory of these rows, and read everything again with the columns known now.
             columns.final_form()
             dataset.handle.discard()
             del done, rows
 
 
 def _is_read_as_columns(file: DataFile, columns: JsonColumns, encoding: str, has_lines: bool) -> bool:
-    """Return whether the first rows of a file can be read column by column; where Python parses them, threads wait for each other."""
+    """Return whether the first rows can be parsed as columns. Otherwise Python parses each value, and threads would wait for each other."""
     is_cut = has_lines and packing_of(file.path) is None
     with open_json(FileRange(file.path, file.state, 0, stop=FIRST_BYTES if is_cut else None), encoding) as text:
         try:
             first = next(text.elements() if columns.is_array else text.on_lines(), None)
         except (JsonError, CsvEncodingError):
-            # An earlier file may have an error as well, which a single reader reports first.
+            # A single reader reports the error, or one in an earlier file.
             return False
     return first is not None and (first.members is not None or first.is_sparse)
 
 
 def merged(tasks: Sequence[JsonTask], done: list[JsonPart], known: JsonColumns) -> JsonColumns:
-    """Return what all parts tell about the columns; a part that failed is read again, which raises its error.
+    """Return the columns of all parts together. A part that failed is read again with its line number, which raises its error.
 
-    If the first block does not show whether rows are objects, no columns are known, and everything is read again.
+    If the first block did not show whether rows are objects, the result differs from ``known``, and everything is read again.
 
     Raises
     ------
     JsonError
-        If there is one.
+        If the contents of a part are not valid.
     CsvEncodingError
-        If one is no text.
+        If a part has bytes that are not valid in the encoding.
     """
     columns, line = attrs.evolve(known, rows=0), 1
     for number, (work, part) in enumerate(zip(tasks, done, strict=True)):
@@ -262,21 +262,21 @@ def merged(tasks: Sequence[JsonTask], done: list[JsonPart], known: JsonColumns) 
 
 # A single reader
 
-# Memory of values as a multiple of their text.
+# Estimated bytes in memory for each character of values in the file.
 BYTES_OF_CHARACTER = 8
-# Block size after the first, so that each core gets blocks of a short file.
+# Size of blocks after the first; small, so that several threads get blocks even of a short file.
 LATER_BYTES = 1 << 20
 
 
 def read_json(url: Any, orient: str, encoding: str = "utf-8") -> tuple[PlannerNode, list[str]]:
-    """Return the rows of JSON files as a source, and its column names, sorted; each column gets a type that holds all its values unchanged.
+    """Return the rows of JSON files as a source, and the sorted column names; each column gets a type that holds all its values unchanged.
 
     Raises
     ------
     JsonError
-        If a file is not JSON of that form.
+        If a file is not JSON in the form that ``orient`` gives.
     InvalidArgumentError
-        If the form or the encoding is unknown.
+        If ``orient`` or the encoding is unknown.
     """
     require_orient(orient)
     named = text_encoding(encoding)
@@ -293,7 +293,7 @@ def read_json_values(url: Any, encoding: str = "utf-8") -> PlannerNode:
     Raises
     ------
     JsonError
-        If a file is not one array.
+        If a file does not contain one array.
     SchemaError
         If the values have no common type.
     """
@@ -304,14 +304,14 @@ def read_json_values(url: Any, encoding: str = "utf-8") -> PlannerNode:
 
 
 def _nothing_known(files: DataFiles, is_array: bool, are_values: bool = False) -> JsonColumns:
-    """Return the columns of files of which nothing was read yet."""
+    """Return the object that collects names and types of columns, before anything was read."""
     numbers = {file.path: number for number, file in enumerate(files.files)}
     return JsonColumns(files.files[0].origin, tuple(partition_columns(files.files)), numbers, is_array, are_values)
 
 
 @attrs.define
 class _Reader:
-    """Reads the files in order: into memory if there are few rows, else into segments of the first rows' types, and again if these change."""
+    """Reads files in order: into memory if there are few rows, else into segments; again from the start if names or types change later."""
 
     files: DataFiles
     encoding: str
@@ -323,7 +323,7 @@ class _Reader:
         return WatchedFiles((file.path, file.state) for file in self.files.files)
 
     def read(self) -> tuple[PlannerNode, list[str]]:
-        """Return a source of all rows, and its names."""
+        """Return a source of all rows, and the column names."""
         columns, blocks = self.columns, self._learned(self._all())
         first, are_all = self._first_of(blocks)
         if not first:
@@ -344,7 +344,7 @@ class _Reader:
         return keep_runs((form.arrays(block, columns) for block in self._all()), form.types), form.all_names
 
     def _first_of(self, blocks: Iterator[JsonValues]) -> tuple[list[JsonValues], bool]:
-        """Return the first blocks, up to one more than memory holds, and whether these are all."""
+        """Return the first blocks, up to the memory limit and one more, and whether these are all blocks."""
         first: list[JsonValues] = []
         rows = size = 0
         for block in blocks:
@@ -360,12 +360,12 @@ class _Reader:
             yield block
 
     def _runs(self, blocks: Iterable[JsonValues], form: JsonForm) -> Iterator[list[pa.Array]]:
-        """Yield the columns of each block, as long as none changes the names or types of columns.
+        """Yield the columns of each block, until a block changes the names or types of columns.
 
         Raises
         ------
         MisfitError
-            If one does.
+            If a block changes them.
         """
         for block in blocks:
             if self.columns.form() != form:
@@ -374,9 +374,9 @@ class _Reader:
 
     def _all(self) -> Iterator[JsonValues]:
         for file in self.files.files:
-            # Types and values may come from two readings, so the file must not change.
+            # Types and values may come from two readings of the file, so it must not change between them.
             self.watched.require_unchanged(file.path)
-            # For remote files a small request takes as long as a large one.
+            # For remote files, a small request takes as long as a large one, so the default block size is used.
             blocks = None if is_remote_location(file.path) else (FIRST_BYTES, LATER_BYTES)
             columns, place = self.columns, FileRange(file.path, file.state, 0)
             with open_json(place, self.encoding, known=columns.plain_types, blocks=blocks, are_rows=not columns.are_values) as text:
@@ -384,7 +384,7 @@ class _Reader:
             self.watched.require_unchanged(file.path)
 
     def _on_lines(self, text: JsonText) -> Iterator[JsonValues]:
-        """Yield the values on lines, on several threads once Arrow can read them; parsing in Python, threads would wait for each other."""
+        """Yield the values on lines; on several threads if Arrow can parse them, because threads that parse in Python wait for each other."""
         lines = text.lines()
         for block in lines:
             yield from _some(block.read())
@@ -396,5 +396,5 @@ class _Reader:
 
 
 def _some(block: JsonValues) -> list[JsonValues]:
-    """Return a list of the block, without it if it is empty."""
+    """Return a list that contains the block, or nothing if the block is empty."""
     return [block] if len(block.values) else []

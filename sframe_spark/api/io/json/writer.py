@@ -1,4 +1,4 @@
-"""Writes frames as JSON: one array of objects, or an object on each line."""
+"""Writes frames as JSON files: one array of objects, or one object per line."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from sframe_spark.values.nested.text_writer import IN_JSON, in_quotes, written
 from sframe_spark.values.value_errors import column_named
 
 RECORDS, LINES = "records", "lines"
-# As `isoformat()` writes date-times without an offset.
+# The format in which `isoformat()` writes date-times without an offset.
 _ISO_FORMAT = "%Y-%m-%dT%H:%M:%S%F"
 
 
 def require_orient(orient: Any) -> None:
-    """Refuse an unknown orientation.
+    """Raise an error if ``orient`` is unknown.
 
     Raises
     ------
@@ -46,14 +46,14 @@ def require_orient(orient: Any) -> None:
 
 
 def write_json(node: PlannerNode, names: Sequence[str], path: Any, orient: str) -> None:
-    """Write all rows as JSON into a file that appears when it is complete; compressed as its name says.
+    """Write all rows to a JSON file, which appears only when it is complete; it is compressed if its extension says so.
 
     Raises
     ------
     StorageError
         If the file cannot be written.
     InvalidArgumentError
-        If the form is unknown, or a name is no text.
+        If ``orient`` is unknown, or a column name is not valid Unicode.
     """
     require_orient(orient)
     require_unicode(names)
@@ -62,16 +62,16 @@ def write_json(node: PlannerNode, names: Sequence[str], path: Any, orient: str) 
 
 @attrs.frozen
 class JsonRows:
-    """Rows as objects, each on a line.
+    """Formats rows as JSON objects, one per line.
 
     Parameters
     ----------
     is_array
-        Whether they are the elements of one array.
+        Whether the objects are the elements of one array.
     names
         Names of the columns.
     types
-        Their types.
+        Types of the columns.
     """
 
     is_array: bool
@@ -80,21 +80,21 @@ class JsonRows:
 
     @property
     def between(self) -> bytes:
-        """What is written between two rows."""
+        """The bytes between two rows."""
         return b"," if self.is_array else b""
 
     @property
     def before(self) -> bytes:
-        """What is written before all rows."""
+        """The bytes before the first row."""
         return b"[\n" if self.is_array else b""
 
     @property
     def after(self) -> bytes:
-        """What is written after all rows."""
+        """The bytes after the last row."""
         return b"]\n" if self.is_array else b""
 
     def blocks(self, chunks: Iterator[Chunk], first_row: int | None) -> Iterator[bytes | memoryview]:
-        """Yield the lines of some rows, of which the first has that number if it is known."""
+        """Yield the lines of some rows as bytes; ``first_row`` is the number of the first row if known, for errors."""
         start, empty = pa.scalar(self.between.decode() + "{", pa.large_string()), pa.scalar("", pa.large_string())
         for chunk in chunks if self.names else ():
             members = [
@@ -107,13 +107,13 @@ class JsonRows:
 
 
 def _member(name: str, values: pa.Array) -> pa.Array:
-    """Return a name with each value and a comma; nothing for missing values, which are left out as in the reference."""
+    """Return the name, the value and a comma for each row; an empty string where the value is missing, as in the reference."""
     start, end, between = (pa.scalar(text, pa.large_string()) for text in (json.dumps(name, ensure_ascii=False) + ":", ",", ""))
     return pc.binary_join_element_wise(start, values.cast(pa.large_string()), end, between).fill_null("")
 
 
 def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None) -> pa.Array:
-    """Return values as JSON texts; ``first_row`` is the row of the first one, if known."""
+    """Return the values of a column as JSON; ``first_row`` is the number of the first row if known, for errors."""
     if kind == INT:
         return int_texts(values)
     if kind == FLOAT:
