@@ -1,1 +1,1 @@
-"""Saved datasets: opened, verified, replaced and taken over as a whole or not at all."""
+"""Saves, opens, verifies, copies and replaces datasets: directories of segment files with a manifest."""

@@ -1,4 +1,4 @@
-"""Publishes segment files as a dataset: the manifest is written last, atomically, and names only files that exist."""
+"""Publishes segment files as a dataset, by writing a manifest that names them, atomically and after all files are complete."""
 
 from __future__ import annotations
 
@@ -39,27 +39,29 @@ def publish(
     durable: bool = True,
     order: RecordedOrder = NO_RECORDED_ORDER,
 ) -> Manifest:
-    """Make the rows of the entries, ordered by segment number, the dataset in a directory.
+    """Publish segments as the dataset of a directory, and return its manifest; the rows are ordered by segment number.
 
-    Until this returns the directory holds what it held before; afterwards exactly the given entries. Files of lost
-    attempts are removed, entries without rows are dropped.
+    The new manifest replaces the old one atomically, so that the directory always holds either the old or the new dataset. Segment files of
+    failed attempts, which no entry names, are then removed. Entries without rows are left out.
+
+    For a remote directory nothing is written, and the manifest is only returned.
 
     Parameters
     ----------
     directory
-        Directory that the segment files are in.
+        The directory of the segment files.
     types
-        Types of the columns.
+        The types of the columns.
     entries
-        What the writers returned, in any order.
+        The entries that segment writers returned, in any order.
     names
-        Names of the columns of a saved frame.
+        The names of the columns of a saved frame; None for intermediate results.
     kind
         ``sframe`` or ``sarray``.
     durable
-        Whether to wait until the disk has the data; without need for data that ends with the process.
+        Whether to compute checksums and wait until all data is on disk. Data that is deleted with the process does not need it.
     order
-        What is known of the row order.
+        The known orderings and keys of the rows.
 
     Examples
     --------
@@ -75,12 +77,12 @@ def publish(
     """
     location = directory if is_remote_location(directory) else normalised(directory)
     manifest = Manifest(tuple(types), in_row_order(entries, location), location, None if names is None else tuple(names), kind, order=order)
-    # Remote files are complete when they become visible; the save creates a version of them.
+    # Remote files need no check: they are complete when they become visible. A save writes the manifest of a remote frame as a version.
     return manifest if is_remote_location(location) else publish_manifest(manifest, durable)
 
 
 def publish_manifest(manifest: Manifest, durable: bool) -> Manifest:
-    """Make the segments of a manifest, whose files are in its local directory, the rows of that directory (see :func:`publish`)."""
+    """Publish a manifest whose segment files are in its local directory, and return it, with checksums if ``durable`` (see :func:`publish`)."""
     location = manifest.directory
     with translate_os_errors("create dataset", location):
         os.makedirs(location, exist_ok=True)
@@ -90,13 +92,19 @@ def publish_manifest(manifest: Manifest, durable: bool) -> Manifest:
         manifest = with_checksums(manifest)
         flush_files(manifest)
     sidecar = write_manifest(manifest, durable)
-    # What a late attempt writes meanwhile stays only in directories that end with the process.
+    # Files that a late attempt has written meanwhile are found by listing again. Directories that are deleted with the process do not need it.
     remove_unnamed(manifest, files_below(location) if durable else files, sidecar)
     return manifest
 
 
 def in_row_order(entries: Iterable[SegmentEntry], location: str) -> tuple[SegmentEntry, ...]:
-    """Return the non-empty entries in key order; refuse two that claim the same keys."""
+    """Return the non-empty entries in the order of their row keys.
+
+    Raises
+    ------
+    StorageError
+        If two entries of one segment number do not follow each other without a gap.
+    """
     ordered = sorted((entry for entry in entries if entry.rows), key=lambda entry: (entry.number, entry.first_position))
     for before, after in itertools.pairwise(ordered):
         if before.number == after.number and before.first_position + before.rows != after.first_position:
@@ -108,26 +116,26 @@ def in_row_order(entries: Iterable[SegmentEntry], location: str) -> tuple[Segmen
 
 
 def check_files(manifest: Manifest, sizes: Mapping[str, int]) -> None:
-    """Make sure that every file of a manifest exists with its recorded size.
+    """Check that every file of a manifest exists and has its recorded size.
 
     Parameters
     ----------
     manifest
-        The dataset.
+        The manifest.
     sizes
-        Length of each regular file in its directory (see :func:`sizes_below`).
+        The size of each regular file in its directory (see :func:`sizes_below`).
 
     Raises
     ------
     StorageError
-        If one is not.
+        If a file is missing, is not a regular file, or has another size.
     """
     for entry in manifest.segments:
         check_file(manifest, entry, sizes)
 
 
 def check_file(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> None:
-    """Make sure that one file of a manifest exists with its recorded size (see :func:`check_files`)."""
+    """Check that one file of a manifest exists and has its recorded size, if one is recorded (see :func:`check_files`)."""
     size = sizes.get(entry.file)
     if size is not None and size == entry.size:
         return
@@ -141,14 +149,14 @@ def check_file(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]
 
 
 def write_manifest(manifest: Manifest, durable: bool) -> str | None:
-    """Replace the manifest file atomically; return the name of the sidecar file that holds its segments if they are many."""
+    """Replace the manifest file atomically; return the name of its sidecar file, or None if the segments are in the manifest file itself."""
     target = join(manifest.directory, MANIFEST_FILE)
     sidecar = write_sidecar(manifest, manifest.directory, durable)
     name = None if sidecar is None else str(sidecar["file"])
     text = manifest.to_json(sidecar=sidecar).encode()
     with translate_os_errors("write manifest", target):
         _replace(target, text, durable)
-        # Sidecars of the manifest that was replaced.
+        # Remove the sidecar files of the replaced manifest.
         for other in () if name is None else os.listdir(manifest.directory):
             if is_file_of_segments(other) and other != name:
                 os.remove(join(manifest.directory, other))
@@ -156,7 +164,10 @@ def write_manifest(manifest: Manifest, durable: bool) -> str | None:
 
 
 def write_sidecar(manifest: Manifest, directory: str, durable: bool) -> dict[str, Any] | None:
-    """Write the segments of a manifest into a sidecar file if they are many, and return the manifest's reference to it."""
+    """Write the segments of a manifest to a new sidecar file; return the reference to the file for the manifest.
+
+    Return None, without writing, if there are so few segments that they are stored in the manifest itself.
+    """
     if not needs_sidecar(manifest):
         return None
     summary = dataset_statistics(manifest)
@@ -188,7 +199,7 @@ def _replace(target: str, text: bytes, durable: bool) -> None:
 
 
 def flush_files(manifest: Manifest) -> None:
-    """Flush the segment files to disk, before the manifest names them."""
+    """Flush the segment files of a manifest to disk, which is done before the manifest is written."""
     for entry in manifest.segments:
         location = join(manifest.directory, entry.file)
         with translate_os_errors("flush segment", location):
@@ -196,7 +207,7 @@ def flush_files(manifest: Manifest) -> None:
 
 
 def flush_directory(location: str) -> None:
-    """Flush the names in a local directory to disk, where the system can do that and lets this user."""
+    """Flush the entries of a local directory to disk; does nothing on Windows, or without permission to open the directory."""
     if os.name == "posix":
         # A directory that may be written but not listed cannot be opened and flushed.
         with contextlib.suppress(PermissionError):
@@ -212,16 +223,17 @@ def _flush(location: str) -> None:
 
 
 def remove_unnamed(manifest: Manifest, files: Iterable[str], sidecar: str | None = None) -> None:
-    """Remove the files of lost attempts and of Spark's writer from a dataset's directory.
+    """Remove files that failed attempts and Spark's writer left in the directory of a dataset.
 
-    Only files that segment writers leave behind are removed; anything else stays.
+    Of ``files``, those are removed that are named neither by the manifest nor by ``sidecar``, and whose names show that a segment writer
+    created them (see :func:`is_orphan`).
     """
     named = {entry.file for entry in manifest.segments} | {sidecar}
     with translate_os_errors("clean", manifest.directory):
         for file in files:
             if file in named or not is_orphan(file):
                 continue
-            # An unfinished manifest was replaced by writing this one.
+            # The temporary file of a manifest no longer exists if writing the manifest has replaced it.
             with contextlib.suppress(FileNotFoundError):
                 os.remove(join(manifest.directory, file))
         unfinished = join(manifest.directory, "_temporary")
@@ -230,7 +242,7 @@ def remove_unnamed(manifest: Manifest, files: Iterable[str], sidecar: str | None
 
 
 def is_orphan(file: str) -> bool:
-    """Return whether a file that no manifest names was left by a writer of segments.
+    """Return whether the name of a file, which no manifest names, is one that writers of segments use.
 
     Examples
     --------
@@ -241,30 +253,30 @@ def is_orphan(file: str) -> bool:
     return name == "_SUCCESS" or is_file_of_segments(name) or name.endswith((".parquet", ".crc", MANIFEST_FILE + TEMPORARY_SUFFIX))
 
 
-# Adopting Parquet files that Spark wrote: row counts, segment numbers and order come from footers, never from file names.
+# Adopting Parquet files that Spark wrote: row counts, segment numbers and the order of files are read from footers, not from file names.
 
 
 def adopt(directory: str, types: Sequence[ColumnType], files: Sequence[str] | None = None) -> list[SegmentEntry]:
-    """Return entries for the rows of Parquet files that Spark wrote, in the order of their keys.
+    """Return segment entries for Parquet files that Spark wrote, in the order of their row keys.
 
-    Only footers are read. Each file must hold consecutive keys of one segment number, starting at position 0 or, where
-    Spark cut a partition into several files, where the file before ends.
+    Only the footers of the files are read. Each file must hold consecutive keys of one segment number, which start at position 0 or, if
+    Spark split a partition into several files, where the previous file ends.
 
     Parameters
     ----------
     directory
-        Where Spark wrote columns ``c0..cn`` and ``_key``.
+        The directory to which Spark wrote the columns ``c0..cn`` and ``_key``.
     types
-        Types of the columns.
+        The types of the columns.
     files
-        Files relative to the directory; None for all that are there.
+        Paths of the files, relative to the directory; None for all files in the directory.
 
     Raises
     ------
     StorageError
-        If a file has no keys, keys are missing, or two files hold the same ones.
+        If a file lacks a column, its keys are not consecutive, keys are missing between files, or two files hold the same keys.
     PlanInvariantError
-        If a column holds values of another type.
+        If the type of a column in a file is not the expected one.
     """
     location = normalised(directory)
     names = files_below(location) if files is None else files
@@ -294,7 +306,7 @@ def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]
     if bounds is None or not isinstance(bounds[0], int) or not isinstance(bounds[1], int):
         raise StorageError(f"{file} does not say which rows it holds: its footer has no bounds of {KEY_NAME}")
     first, last = bounds[0], bounds[1]
-    # Row numbers are computed from keys, so a gap would shift every row after it.
+    # Row numbers are computed from keys, so a gap would give all later rows wrong numbers.
     if last - first + 1 != footer.rows or first >> KEY_SHIFT != last >> KEY_SHIFT:
         raise StorageError(f"{file} has {footer.rows} rows but keys from {first} to {last}: they are not consecutive")
     columns = tuple(statistics_in_footer(footer, file_column(position), column_type) for position, column_type in enumerate(types))
@@ -309,7 +321,7 @@ def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]
 
 
 def _check_order(location: str, entries: Sequence[SegmentEntry]) -> None:
-    """Make sure that every segment number is covered from position 0, by each file once."""
+    """Raise if the positions of a segment number do not start at 0, have gaps, or are in two files."""
     for before, entry in itertools.pairwise([None, *entries]):
         assert entry is not None
         continued = before is not None and before.number == entry.number

@@ -1,4 +1,4 @@
-"""Verifies a saved dataset: every byte against its checksums, and every row against what the manifest declares."""
+"""Verifies a saved dataset: compares all bytes with their checksums, and all rows with the statistics and types in the manifest."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ BATCH_ROWS = 65_536
 
 
 def damage_in(manifest: Manifest) -> list[StorageError]:
-    """Return the errors of a dataset: one for each damaged file in row order, or the first of the dataset as a whole.
+    """Verify a dataset, and return the errors that were found; an empty list if there are none.
+
+    There is one error for each damaged segment file, in row order, or a single error about the sidecar file or about the statistics of all rows.
 
     Parameters
     ----------
     manifest
-        The dataset. Every file is read to its end, several at a time.
+        The manifest of the dataset. All files are read completely, several at the same time.
 
     Examples
     --------
@@ -71,7 +73,7 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
 
 
 def _remote_damage(manifest: Manifest, entry: SegmentEntry) -> StorageError | None:
-    """The damage of a remote file, found in a downloaded copy."""
+    """Download a remote file, verify the copy, and return the error that was found; None if there is none."""
     location = join(manifest.directory, entry.file)
     try:
         with local_file(location) as copy:
@@ -101,7 +103,13 @@ def _check_bytes(manifest: Manifest, entry: SegmentEntry) -> None:
 
 
 def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:
-    """Decode all rows: they may have been damaged in memory before they were written, and declared facts may be wrong."""
+    """Decode all rows of a file and compare them with the manifest, which finds values that were damaged before the checksums were computed.
+
+    Raises
+    ------
+    StorageError
+        If the number of rows, a type, a row key, or a statistic in the manifest does not agree with the rows.
+    """
     location = join(manifest.directory, entry.file)
     claims = SegmentClaims(manifest, entry)
     rows = _decoded(manifest, entry, location, claims)
@@ -113,7 +121,7 @@ def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:
 
 
 def _decoded(manifest: Manifest, entry: SegmentEntry, location: str, claims: SegmentClaims) -> int:
-    """Decode all rows of a file and return how many there are."""
+    """Decode all rows of a file, pass them to ``claims``, check their types and keys, and return the number of rows."""
     position, first_key = 0, (entry.number << KEY_SHIFT) + entry.first_position
     with translate_os_errors("read", location), pa.OSFile(location) as source:
         for batch in pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True).iter_batches(batch_size=BATCH_ROWS):

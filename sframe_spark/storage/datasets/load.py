@@ -1,4 +1,4 @@
-"""Opens saved datasets, refusing incomplete ones, and keeps track of the open ones, whose files outlive a replacement."""
+"""Opens saved datasets, and keeps track of open ones, so that their files are not deleted while they are in use."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from sframe_spark.storage.parquet.footer import footer_of
 
 
 def load_manifest(directory: str | os.PathLike[str], verify: bool = False, digest: str | None = None) -> Manifest:
-    """Return the manifest of a saved dataset after checking that its files exist with their sizes; rows are read only to verify them.
+    """Return the manifest of a saved dataset, after checking that its files exist with the recorded sizes.
 
     Parameters
     ----------
     directory
-        Its path.
+        The path of the dataset.
     verify
-        Whether to read every file to its end and compare all checksums.
+        Whether to read all files completely, compare all checksums, and compare the rows with the manifest.
     digest
-        Required SHA-256 of the manifest file, in hexadecimal digits; None: any.
+        The SHA-256 that the manifest file must have, in hexadecimal digits; None if it may have any.
 
     Raises
     ------
     StorageError
-        If there is no such directory, nothing complete is saved in it, it is of a newer version, or a file is missing or damaged; also if it
-        should be verified and was saved without checksums.
+        If there is no such directory, or no complete dataset in it; if it was saved in a newer format version, or has another digest; if a file is
+        missing or damaged; or, with ``verify``, if it was saved without checksums.
     """
     location = normalised(directory)
     manifest = read_manifest(location, verify, digest)
@@ -64,7 +64,13 @@ def load_manifest(directory: str | os.PathLike[str], verify: bool = False, diges
 
 
 def read_manifest(location: str, verify: bool = False, digest: str | None = None) -> Manifest:
-    """Read a manifest without looking for its files; to verify, it must carry a checksum."""
+    """Read the manifest of a dataset without checking its files.
+
+    Raises
+    ------
+    StorageError
+        If the manifest is missing or damaged, has another digest than the given one, or, with ``verify``, has no checksum.
+    """
     text = _manifest_text(location)
     if digest is not None and digest_of(text) != digest:
         raise StorageError(f"{location} holds other rows now")
@@ -75,12 +81,15 @@ def read_manifest(location: str, verify: bool = False, digest: str | None = None
 
 
 def digest_of(text: str) -> str:
-    """SHA-256 of the text of a manifest, in hexadecimal digits."""
+    """Return the SHA-256 of the content of a manifest file, in hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def digest_of_rows(manifest: Manifest) -> str | None:
-    """SHA-256 of the manifest file in a dataset's directory; None where the file describes other rows."""
+    """Return the SHA-256 of the manifest file in a dataset's directory.
+
+    Return None if the file cannot be read, has no checksum, or does not have the same types and segments as the given manifest.
+    """
     try:
         text = _manifest_text(manifest.directory)
         saved = Manifest.from_json(text, manifest.directory)
@@ -91,11 +100,14 @@ def digest_of_rows(manifest: Manifest) -> str | None:
 
 
 def with_saved_checksums(manifest: Manifest) -> Manifest:
-    """Return a manifest that came from a plan's text with the checksums, which no text holds, of the one saved in its directory."""
+    """Return a manifest of a deserialised plan, which has no checksums, with the checksums from the manifest file in its directory.
+
+    The manifest is returned unchanged if there is no manifest file, or it has other types or column names.
+    """
     try:
         saved = read_manifest(manifest.directory)
     except StorageError:
-        # External external filesiles have no manifest: their footers are checked as such.
+        # External files have no manifest file.
         return manifest
     if saved.types != manifest.types or saved.column_names_in_files != manifest.column_names_in_files:
         return manifest
@@ -106,7 +118,7 @@ def with_saved_checksums(manifest: Manifest) -> Manifest:
 
 
 def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
-    """Return a manifest with the current states of files without checksums: of version 1, and of external files."""
+    """Return a manifest with the current states of those files that have no checksums: files of format version 1, and external files."""
     if all(entry.tail is not None for entry in manifest.segments):
         return manifest
     segments = [entry if entry.tail is not None else attrs.evolve(entry, seen=Seen(states[entry.file])) for entry in manifest.segments]
@@ -132,7 +144,7 @@ def _manifest_text(location: str) -> str:
 
 
 def _read_whole(file: str) -> bytes | None:
-    """Return the content of a regular file, without following links; None when there is none."""
+    """Return the content of a regular file, without following links; None if the file does not exist."""
     try:
         descriptor, status = open_regular(file)
     except (FileNotFoundError, NotADirectoryError):
@@ -157,20 +169,20 @@ def _reason_for_no_manifest(location: str) -> str:
 
 
 def _check_rows(location: str, entry: SegmentEntry) -> None:
-    """Without a recorded size the footer must prove the number of rows."""
+    """Raise if the footer of a segment file has another number of rows than its entry; for entries without a recorded size."""
     file = join(location, entry.file)
     if (rows := footer_of(file).rows) != entry.rows:
         raise StorageError(f"{file} has {rows} rows, its manifest says {entry.rows}; restore it from a copy")
 
 
-# Open datasets: when a save replaces one, its old files stay until no manifest refers to them.
+# Open datasets: when a save replaces a dataset, its old files stay until no manifest object refers to them.
 
-# Dead entries are searched for when more datasets than this are remembered.
+# Datasets that are no longer in use are removed from the registry when it has more entries than this.
 FEW_DATASETS = 64
 
 
 class OpenDatasets:
-    """Manifests in use, by directory identity, since a directory can have several paths and be renamed.
+    """A registry of the manifests that are in use, by the device and inode of the dataset's directory, which has several paths and may be renamed.
 
     Examples
     --------
@@ -186,9 +198,9 @@ class OpenDatasets:
         self._limit = FEW_DATASETS
 
     def open(self, location: str, load: Callable[[], Manifest]) -> Manifest:
-        """Load the manifest of a dataset and remember it for as long as someone refers to it.
+        """Return the manifest of a dataset, loaded with ``load``, and register it for as long as it is referenced.
 
-        A dataset that is replaced meanwhile, by another thread or process, is loaded again.
+        If another thread or process replaces the dataset meanwhile, it is loaded again.
         """
         while True:
             before = version_of(location)
@@ -212,13 +224,16 @@ class OpenDatasets:
     def _remember(self, identity: Hashable, manifests: list[Manifest]) -> None:
         self._references[identity] = [weakref.ref(manifest) for manifest in manifests]
         if len(self._references) > self._limit:
-            # The limit doubles with what is in use, so that the cost per opened dataset is constant.
+            # The limit is twice the number of entries in use, so that the cost per opened dataset is constant on average.
             in_use = [(key, found) for key, found in list(self._references.items()) if any(reference() is not None for reference in found)]
             self._references = dict(in_use)
             self._limit = max(FEW_DATASETS, 2 * len(in_use))
 
     def replace(self, target: str, staging: str, swap: Callable[[str, str], None]) -> None:
-        """Exchange two directories; manifests of the replaced dataset follow its files until the last of them is gone."""
+        """Exchange two directories with ``swap``, and change the manifests in use of the replaced dataset to its new directory.
+
+        The new directory of the replaced dataset is deleted when none of these manifests is referenced any more.
+        """
         with self._lock, interrupts_deferred():
             before, users = identity_of(target), self.manifests(target)
             swap(staging, target)
@@ -228,18 +243,18 @@ class OpenDatasets:
                 handle = DatasetHandle(staging)
             for manifest in users:
                 manifest.follow_to(staging)
-                # The handle, and with it the directory, lives as long as one of the manifests.
+                # The finalizer refers to the handle, which keeps the directory, until the manifest is garbage-collected.
                 weakref.finalize(manifest, _let_go, handle).atexit = False
 
     def remove_unused(self, directory: str) -> None:
-        """Delete a directory of this process unless its dataset is in use."""
+        """Delete a hidden directory that this process created, unless a manifest of its dataset is in use."""
         with self._lock:
             if not self.manifests(directory):
                 remove_own(directory)
 
 
 def identity_of(directory: str) -> Hashable:
-    """Identify a directory by device and inode; by its path where it does not exist."""
+    """Return the device and inode of a directory; its path if it does not exist."""
     try:
         status = os.stat(directory)
     except OSError:
@@ -257,20 +272,21 @@ def version_of(directory: str) -> Hashable:
 
 
 def _let_go(handle: DatasetHandle) -> None:
-    """Take the reference that keeps the handle alive until now."""
+    """Do nothing: as the callback of a finalizer, it holds a reference to the handle until it is called."""
 
 
 OPEN_DATASETS = OpenDatasets()
 keep_whole_at_fork(OPEN_DATASETS._lock, "open datasets")
 
 
-# References: saved frames may refer to columns of other saved frames, identified by the digest of their manifests.
+# References: a saved frame may refer to columns of other saved frames, which are identified by the digest of their manifest files.
 
 
 def digest_for_reference(manifest: Manifest, target: str) -> str | None:
-    """Return the digest by which a frame saved at ``target`` may refer to a dataset; None where it must copy it.
+    """Return the digest with which a frame that is saved at ``target`` may refer to a dataset; None if the rows must be copied.
 
-    External files have no digest, temporary datasets end with their process, and the target itself is about to be replaced.
+    Rows are copied from external files, which have no digest; from temporary datasets, which are deleted with their process; and from a
+    dataset in the target itself, which is about to be replaced.
     """
     directory = manifest.directory
     if not manifest.has_key or manifest.names is None or not is_unicode(directory):
@@ -281,7 +297,7 @@ def digest_for_reference(manifest: Manifest, target: str) -> str | None:
 
 
 def is_within(directory: str, place: str) -> bool:
-    """Return whether directory that is, or is below, another one.
+    """Return whether a directory is ``place``, or is inside it, with symbolic links resolved.
 
     Examples
     --------
@@ -293,12 +309,12 @@ def is_within(directory: str, place: str) -> bool:
 
 
 def load_referred(manifest: Manifest, verify: bool = False) -> list[Manifest]:
-    """Load the datasets that a saved frame refers to.
+    """Return the manifests of the datasets that a saved frame refers to.
 
     Raises
     ------
     StorageError
-        If one is gone, damaged, or holds other rows than it did when the frame was saved.
+        If a dataset is missing, is damaged, or was changed since the frame was saved.
     """
     assert manifest.elsewhere is not None
     return [_load(manifest.directory, item, verify) for item in manifest.elsewhere.datasets]

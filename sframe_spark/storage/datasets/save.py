@@ -1,4 +1,4 @@
-"""Saves to a local directory atomically: files are written into a hidden directory next to the target, which is then swapped in."""
+"""Saves datasets atomically to local directories: files are written to a hidden directory next to the target, which then replaces the target."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from sframe_spark.storage.parquet.open_file import SHORT_BYTES
 from sframe_spark.storage.segments.reader import coalesced_segments, iterate_rows
 from sframe_spark.storage.segments.writer import delivering, segment_file_name, segment_schema, write_segment
 
-# What a save may replace: a saved frame, recognised by file names; everything else is somebody's.
+# A save may replace only a saved frame, which is recognised by its file names. Any other file is not deleted.
 
 _SEGMENT = r"segment-\d{8,}-[0-9a-f]{32}\.parquet"
 _MANIFEST = rf"{re.escape(MANIFEST_FILE)}|_segments-[0-9a-f]{{32}}\.arrow"
@@ -48,30 +48,30 @@ _OUR_FILES = re.compile(rf"{_SEGMENT}|{_MANIFEST}|{re.escape(MANIFEST_FILE + TEM
 
 
 def check_replaceable(location: str) -> None:
-    """Make sure that saving to a location destroys nothing but a saved frame.
+    """Check that saving to a location would delete nothing but a saved frame.
 
     Raises
     ------
     StorageError
-        If there is anything else at the location or in it; the message names it.
+        If the location is a file or a broken link, or a directory with files that do not belong to a saved frame; the message names one.
     """
     if not refuse_what_no_directory_replaces(location, "save to"):
         return
     names = names_in(location)
     if names and MANIFEST_FILE not in names:
         raise StorageError(f"{location} exists and is not a saved frame: choose another path, or remove it first")
-    # The manifest is read only if the names do not decide: it may be long.
+    # The manifest may be long, so it is read only if there are file names that writers of segments do not use.
     if any(not _OUR_FILES.fullmatch(name) for name in names) and (strange := _strange(location, names)):
         raise StorageError(f"{location} holds {strange}, which saving would delete: move it away, or choose another path")
 
 
 def refuse_what_no_directory_replaces(location: str, action: str) -> bool:
-    """Return whether a directory exists at a location; refuse anything else there, for which no directory may be substituted.
+    """Return whether a directory exists at a location; False if nothing exists there.
 
     Raises
     ------
     StorageError
-        If there is something else.
+        If something else than a directory is at the location, which must not be replaced by a directory.
     """
     with translate_os_errors(action, location):
         try:
@@ -87,11 +87,11 @@ def refuse_what_no_directory_replaces(location: str, action: str) -> bool:
 
 
 def _strange(location: str, names: list[str]) -> str | None:
-    """The first entry of a location that is no part of its saved frame; None if there is none."""
+    """Return the first file or directory at a location that does not belong to the saved frame there; None if all belong to it."""
     try:
         named = {entry.file for entry in read_manifest(location).segments}
     except StorageError:
-        # A damaged frame may be replaced too; then only names decide.
+        # A damaged frame may be replaced, too. Without a manifest, only the file names decide.
         named = set()
     known = named | {checksums_of(file) for file in named}
     for name in (*files_below(location), *names):
@@ -101,7 +101,7 @@ def _strange(location: str, names: list[str]) -> str | None:
 
 
 def checksums_of(file: str) -> str:
-    """The file in which Hadoop keeps the checksums of a file.
+    """Return the path of the file in which Hadoop keeps the checksums of a file.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def checksums_of(file: str) -> str:
     return os.path.join(directory, f".{name}.crc")
 
 
-# Atomic exchange of two names; constants from linux/fs.h and fcntl.h.
+# Constants of the system call that exchanges two names atomically, from linux/fs.h and fcntl.h.
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100
 
@@ -122,37 +122,39 @@ NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 class PendingSave(Protocol):
-    """A save in progress: files go into its directory and are invisible before the commit."""
+    """A save in progress, whose rows cannot be read before the commit."""
 
     @property
     def directory(self) -> str:
-        """Where its files go."""
+        """The directory to which the segment files are written."""
 
     def commit(self, made: Manifest, names: Sequence[str], kind: str) -> Manifest:
-        """Publish the rows that were written into the directory and return their manifest."""
+        """Publish the segments that were written to the directory, and return their manifest with the column names and the kind."""
 
 
 @attrs.frozen
 class PendingDirectory:
-    """A local directory that is renamed to the target when its block ends.
+    """A save to a hidden local directory, which replaces the target after the commit (see :func:`saving_directory`).
 
     Parameters
     ----------
     directory
-        The directory, alongside the target.
+        The hidden directory, which is next to the target.
     """
 
     directory: str
 
     def commit(self, made: Manifest, names: Sequence[str] | None, kind: str = SFRAME) -> Manifest:
-        """Write the manifest; the directory may be renamed afterwards."""
+        """Write the manifest to the hidden directory, and return it."""
         named, segments = None if names is None else tuple(names), in_row_order(made.segments, self.directory)
         return publish_manifest(attrs.evolve(made, segments=segments, names=named, kind=kind), durable=True)
 
 
 @contextlib.contextmanager
 def saving_directory(target: str) -> Iterator[PendingDirectory]:
-    """Save to a local directory that is new, empty or a saved frame; it is replaced when the block ends without an error.
+    """Yield a save to a hidden directory, which replaces the target when the ``with`` block ends without an error.
+
+    The target must be new or empty, or hold a saved frame.
 
     Raises
     ------
@@ -166,11 +168,12 @@ def saving_directory(target: str) -> Iterator[PendingDirectory]:
 
 @contextlib.contextmanager
 def staged(target: str, swap: Callable[[str, str], None] | None = None) -> Iterator[str]:
-    """Yield a hidden directory that replaces the target when the block ends, or is deleted if it raises.
+    """Yield a hidden directory that replaces the target when the ``with`` block ends; it is deleted if the block raises.
 
-    Directories of interrupted saves are removed first. ``swap`` replaces the target; by default as for saved frames.
+    Hidden directories that interrupted saves left next to the target are removed first. ``swap(staging, target)`` replaces the target; the
+    default is :func:`swap_into_place`.
     """
-    # A link is followed: its target is replaced.
+    # If the target is a link, the directory that it leads to is replaced.
     target = os.path.realpath(target) if os.path.islink(target) else target
     parent = os.path.dirname(target)
     staging, holder = None, Holder()
@@ -184,13 +187,13 @@ def staged(target: str, swap: Callable[[str, str], None] | None = None) -> Itera
         yield staging
         (swap or swap_into_place)(staging, target)
     finally:
-        # The old frame (unless it is in use), or the new one if it was not published.
+        # The hidden directory now holds the old frame, or the new one if the block raised. An old frame that is in use is not deleted.
         if staging is not None:
             OPEN_DATASETS.remove_unused(staging)
 
 
 def _take_over_rights(target: str, staging: str) -> None:
-    """Give a new directory the permissions of the one that it replaces, before it holds anything."""
+    """Give a new, empty directory the group and the permissions of the directory that it will replace, if that exists."""
     try:
         old, new = os.stat(target), os.stat(staging)
     except FileNotFoundError:
@@ -200,16 +203,16 @@ def _take_over_rights(target: str, staging: str) -> None:
         try:
             os.chown(staging, -1, old.st_gid)
         except OSError:
-            # Only members and the administrator can give a directory to that group, so its permissions are dropped.
+            # This user may not give a directory to that group. The group of the new directory gets no permissions.
             mode &= ~stat.S_IRWXG
     if mode != stat.S_IMODE(new.st_mode):
         os.chmod(staging, mode)
 
 
 def swap_into_place(staging: str, target: str) -> None:
-    """Publish a complete directory; a replaced saved frame lives until its last user is gone.
+    """Replace the target by a complete hidden directory; the files of a replaced frame that is in use are kept until it is not used any more.
 
-    At any moment the target is either the old or the new frame, and leftovers have names that identify their owner.
+    At any time, the target is either the old or the new frame.
     """
     check_replaceable(target)
     with translate_os_errors("save to", target):
@@ -218,13 +221,13 @@ def swap_into_place(staging: str, target: str) -> None:
 
 
 def put_in_place(staging: str, target: str, switch: Callable[[str, str], None] | None = None) -> None:
-    """Put a directory in place of the target; afterwards it holds what was there, if anything.
+    """Rename or exchange directories so that the target has the files of ``staging``; ``staging`` then has the old files of the target, if any.
 
-    ``switch`` moves single files where directories cannot be exchanged; by default the manifest decides.
+    ``switch(staging, target)`` is called instead where directories cannot be exchanged; the default is :func:`switch_by_manifest`.
     """
     switch = switch or switch_by_manifest
     if _is_worked_in(target):
-        # The process, and every relative path in it, would be left in the old directory.
+        # If the directory was renamed, the working directory of this process would be the old one.
         switch(staging, target)
         return
     while True:
@@ -239,7 +242,7 @@ def put_in_place(staging: str, target: str, switch: Callable[[str, str], None] |
         if number == 0:
             return
         if number == errno.ENOENT:
-            # It was removed meanwhile.
+            # The target was removed meanwhile.
             continue
         if number in NO_EXCHANGE:
             switch(staging, target)
@@ -250,7 +253,7 @@ def put_in_place(staging: str, target: str, switch: Callable[[str, str], None] |
 def _is_worked_in(directory: str) -> bool:
     """Return whether a directory contains the current working directory."""
     if not os.path.lexists(directory):
-        # The path of a working directory is looked up link by link, and this is none.
+        # A directory that does not exist contains nothing.
         return False
     try:
         place = os.path.realpath(directory)
@@ -260,7 +263,7 @@ def _is_worked_in(directory: str) -> bool:
 
 
 def _exchange(first: str, second: str) -> int:
-    """Exchange two directories atomically; return the error number, 0 for success."""
+    """Exchange two directories atomically; return 0, or the error number of the system."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if rename is None:
         return errno.ENOSYS
@@ -269,7 +272,7 @@ def _exchange(first: str, second: str) -> int:
 
 
 def switch_by_manifest(staging: str, target: str) -> None:
-    """Exchange two frames file by file where directories cannot be exchanged; replacing the manifest is the atomic switch."""
+    """Exchange two frames file by file, where directories cannot be exchanged; the frame changes when the manifest is replaced, atomically."""
     old, new = files_below(target), files_below(staging)
     for file in new:
         if file != MANIFEST_FILE:
@@ -281,36 +284,36 @@ def switch_by_manifest(staging: str, target: str) -> None:
         if file != MANIFEST_FILE:
             move(file, target, staging)
             with contextlib.suppress(OSError):
-                # An empty directory would be taken for somebody's by the next save.
+                # The next save would refuse to replace a frame with an empty subdirectory.
                 os.removedirs(os.path.dirname(join(target, file)))
 
 
 def move(file: str, origin: str, place: str) -> None:
-    """Move a file between directories, to the same name."""
+    """Move a file from the directory ``origin`` to the directory ``place``, under the same relative path."""
     os.makedirs(os.path.dirname(join(place, file)), exist_ok=True)
     os.rename(join(origin, file), join(place, file))
 
 
-# Copies of datasets or of some columns into a new directory: whole files and pages are reused where they fit.
+# Copies of datasets, or of some of their columns, to a new directory: whole files or pages are copied where possible.
 
-# Up to this many links are created sequentially.
+# Up to this many files are linked or copied one after the other instead of in threads.
 FEW_FILES = 16
-# Combined files are at most this large, so that their rows are in one or few row groups.
+# The rows of combined files take at most this many bytes, so that they are in one or few row groups.
 MAX_COMBINED_BYTES = 64 << 20
-# At least this many consecutive short files are combined; copying fewer is faster than rewriting.
+# Fewer consecutive short files than this are not combined, since copying them is faster than rewriting them.
 MIN_COMBINED = 64
 
 
 @attrs.frozen
 class ShortRun:
-    """Consecutive segments that become one file.
+    """Consecutive segments of a dataset that become one file of a copy.
 
     Parameters
     ----------
     entries
         The segments.
     offset
-        Number of their first row in their dataset.
+        The row number of their first row in the dataset.
     """
 
     entries: tuple[SegmentEntry, ...]
@@ -318,29 +321,29 @@ class ShortRun:
 
     @property
     def rows(self) -> int:
-        """How many rows they have."""
+        """The number of rows of all segments."""
         return sum(entry.rows for entry in self.entries)
 
 
 def copied_dataset(source: Manifest, directory: str, min_combined: int = MIN_COMBINED) -> Manifest:
-    """Copy a dataset into a new directory, local or remote; files that fit are reused as they are.
+    """Copy a dataset to a new directory, local or remote.
 
-    Files are hard-linked or copied by the file system where possible. A file is rewritten only if it has no row keys or is one of
-    many short ones, which are combined.
+    Files are hard-linked, or copied by the file system, where possible. Files are rewritten only if they have no row keys, are external, or do
+    not continue the row keys of the copy; and many short files are combined.
 
     Parameters
     ----------
     source
-        The dataset.
+        The manifest of the dataset.
     directory
-        Where the rows go.
+        The directory to copy to.
     min_combined
-        Minimal number of consecutive short files that are combined.
+        The smallest number of consecutive short files that are combined.
 
     Returns
     -------
     Manifest
-        The rows there, invisible until they are committed.
+        A manifest of the copy, which still has to be committed.
     """
     planned: list[SegmentEntry] = []
     copies: list[Callable[[], SegmentEntry]] = []
@@ -354,20 +357,22 @@ def copied_dataset(source: Manifest, directory: str, min_combined: int = MIN_COM
         else:
             planned.append(SegmentEntry(entry.file, number, rows))
             copies.append(partial(_rewrite, source, stretch.offset, rows, directory, number))
-    # Few links are made before threads have started.
+    # Creating a few links takes less time than starting threads.
     few = len(copies) <= FEW_FILES and not is_remote_location(directory)
     entries = [copy() for copy in copies] if few else in_threads(lambda copy: copy(), copies, available_cores())
     return Manifest(source.types, tuple(entries), directory, order=source.order)
 
 
 def may_copy_columns(manifest: Manifest, positions: Sequence[int]) -> bool:
-    """Return whether the pages of all files can be copied for a dataset of these columns."""
+    """Return whether a dataset of some of the columns can be written by copying the pages of all files (see :func:`copied_columns`)."""
     schema = segment_schema([manifest.types[position] for position in positions])
     return all(may_copy(manifest, entry, positions, schema) for entry in manifest.segments if entry.rows)
 
 
 def copied_columns(manifest: Manifest, positions: Sequence[int], directory: str) -> Manifest:
-    """Copy the pages of some columns into a new directory without decoding rows (see :func:`may_copy_columns`).
+    """Copy the pages of some columns to a new directory, without decoding them, and return a manifest of the copy.
+
+    This is possible only if :func:`may_copy_columns` returns True.
 
     Raises
     ------
@@ -387,11 +392,14 @@ def copied_columns(manifest: Manifest, positions: Sequence[int], directory: str)
 
 
 def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> SegmentEntry:
-    """Reuse a file as it is; if it crosses file systems, it is compared with its checksums first."""
+    """Link or copy a file to another directory, and return its new entry.
+
+    A file that cannot be linked, or copied within its remote file system, is compared with its checksums.
+    """
     origin, file = join(source.directory, entry.file), segment_file_name(entry.number)
     place, known = join(directory, file), attrs.evolve(entry, file=file)
     if _is_duplicated(origin, place):
-        # The bytes are the same, so the entry stays true.
+        # The bytes are the same, so the checksums and statistics of the entry are valid for the copy.
         return known
     if not is_remote_location(origin):
         known = attrs.evolve(_checked(origin, entry, source), file=file)
@@ -411,19 +419,19 @@ def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> Segment
 
 
 def _is_duplicated(origin: str, place: str) -> bool:
-    """Link or copy a file inside its file system; return False where that is impossible."""
+    """Hard-link a local file, or copy a remote one within its file system; return whether that was possible."""
     if is_remote_location(origin) or is_remote_location(place):
         return is_remote_location(origin) and is_remote_location(place) and copy_within(origin, place)
     try:
         os.link(origin, place)
     except OSError:
-        # A missing file is reported by the copy that follows.
+        # If the file is missing, the copy that follows raises the error.
         return False
     return True
 
 
 def _checked(origin: str, entry: SegmentEntry, source: Manifest) -> SegmentEntry:
-    """Return an entry with its checksums after comparing every byte with those that it had."""
+    """Return an entry with checksums: the ones that it has, after comparing the file with them, or newly computed ones."""
     if None in (entry.tail, entry.pages):
         (complete,) = with_checksums(source.with_segments((entry,))).segments
         return complete
@@ -437,7 +445,9 @@ def _copy(origin: str, place: str) -> None:
 
 
 def stretches(source: Manifest, min_count: int) -> Iterator[ShortRun]:
-    """Yield the non-empty segments, consecutive short ones grouped if they are to be combined.
+    """Yield all non-empty segments in row order: those to be combined in one run, all others in a run each.
+
+    Consecutive short segments are combined if a run has at least ``min_count`` of them.
 
     Examples
     --------
@@ -457,7 +467,7 @@ def stretches(source: Manifest, min_count: int) -> Iterator[ShortRun]:
 
 
 def _is_short(entry: SegmentEntry) -> bool:
-    # A segment that a writer split has its keys spread over several files.
+    # Files with the later parts of a split segment are not combined.
     return entry.size is not None and entry.size < SHORT_BYTES and entry.first_position == 0
 
 
@@ -466,7 +476,7 @@ def _size_of(entry: SegmentEntry) -> int | None:
 
 
 def _fits_after(entries: Sequence[SegmentEntry], entry: SegmentEntry) -> bool:
-    """Return whether a segment's keys follow all keys so far, so that row numbers can be computed from them."""
+    """Return whether the row keys of a segment continue those of the entries before it, so that row numbers can be computed from keys."""
     if not entries or entries[-1].number < entry.number:
         return entry.first_position == 0
     last = entries[-1]
@@ -474,5 +484,5 @@ def _fits_after(entries: Sequence[SegmentEntry], entry: SegmentEntry) -> bool:
 
 
 def _rewrite(source: Manifest, offset: int, rows: int, directory: str, number: int) -> SegmentEntry:
-    """Write rows as a new segment with new keys."""
+    """Write a range of rows as a new segment with new row keys, and return its entry."""
     return write_segment(directory, number, source.types, iterate_rows(source, range(len(source.types)), offset, offset + rows))

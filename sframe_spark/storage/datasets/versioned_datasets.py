@@ -1,6 +1,7 @@
-"""Remote saved frames: numbered manifests, each created only if it does not exist, so that one of two concurrent saves fails.
+"""Saves and loads frames on remote file systems, as numbered versions.
 
-``<root>/_manifests/00000001.json`` names files ``data/<uuid>/segment-....parquet``, relative to the root. Files are never changed.
+Each version has a manifest ``<root>/_manifests/00000001.json``, which names files ``data/<uuid>/segment-....parquet``, relative to the root.
+A manifest is created only if there is none of that number yet, so that one of two concurrent saves fails. Files are never changed.
 """
 
 from __future__ import annotations
@@ -40,24 +41,24 @@ from sframe_spark.storage.manifest.segment_index import needs_sidecar
 from sframe_spark.storage.segments.writer import delivering
 
 DATA = "data"
-# The additional key of a version: when it was saved.
+# The key in the manifest of a version for the time at which it was saved.
 SAVED = "saved"
 MAX_VERSIONS = 10**18 - 1
-# The end of every manifest; file systems without atomic writes show unfinished ones.
+# All manifests end with these bytes. A manifest that does not is still being written, on a file system without atomic writes.
 _END = b"}\n"
 _TRIES, _SECONDS_BETWEEN = 5, 0.2
 
 
 @attrs.frozen
 class Version:
-    """One version of a frame.
+    """One version of a remote frame, whose manifest was listed but not read.
 
     Parameters
     ----------
     number
-        Its number, from 1.
+        The version number, counted from 1.
     file
-        Its manifest.
+        The manifest file.
     """
 
     number: int
@@ -66,16 +67,16 @@ class Version:
 
 @attrs.frozen
 class SavedVersion:
-    """What a version says of itself.
+    """One version of a remote frame, whose manifest was read.
 
     Parameters
     ----------
     number
-        Its number.
+        The version number, counted from 1.
     saved
-        When it was saved.
+        The time at which the version was saved.
     manifest
-        Its files.
+        The manifest.
     """
 
     number: int
@@ -84,7 +85,7 @@ class SavedVersion:
 
 
 def versions_at(root: str) -> list[Version]:
-    """Return the versions of a frame in order; empty where nothing is saved."""
+    """Return the versions of a frame in ascending order; an empty list if nothing is saved at the location."""
     found = []
     for file in listed(join(root, MANIFESTS)):
         if name := VERSION_FILE.fullmatch(file.uri.rpartition("/")[2]):
@@ -93,12 +94,12 @@ def versions_at(root: str) -> list[Version]:
 
 
 def saved_versions(root: str) -> list[Version]:
-    """Return the versions of a frame, at least one.
+    """Return the versions of a frame in ascending order, at least one.
 
     Raises
     ------
     NotSavedError
-        If there is none.
+        If nothing is saved at the location.
     """
     found = versions_at(root)
     if not found:
@@ -119,17 +120,17 @@ def manifest_place(root: str, number: int) -> str:
 
 
 def manifest_text(manifest: Manifest, saved: datetime.datetime, sidecar: dict[str, Any] | None = None) -> bytes:
-    """Return the text of a version's manifest, with a reference to its sidecar if it has one."""
+    """Return the content of the manifest file of a version; ``sidecar`` is the reference to its sidecar file, if it has one."""
     return manifest.to_json({SAVED: saved.isoformat(timespec="milliseconds")}, sidecar).encode()
 
 
 def read_version(root: str, version: Version) -> SavedVersion:
-    """Read a version.
+    """Read the manifest of a version.
 
     Raises
     ------
     StorageError
-        If it is damaged, or not one of a frame that was saved remotely.
+        If the manifest is damaged, or is not the manifest of a frame that was saved remotely.
     """
     uri = version.file.uri
     check_length(uri, version.file.size)
@@ -164,7 +165,7 @@ def _complete(root: str, version: Version, content: bytes) -> str:
 
 
 def _check(manifest: Manifest, number: int) -> None:
-    """Versions may name only files in the data directory that have checksums of all bytes."""
+    """Raise unless all files of a version are in the data directory, and the manifest has their sizes and checksums."""
     if manifest.elsewhere is not None or not manifest.has_key or manifest.names is None:
         raise damaged(manifest.directory, f"version {number} is not one that is saved so")
     for entry in manifest.segments:
@@ -173,14 +174,14 @@ def _check(manifest: Manifest, number: int) -> None:
 
 
 def load_remote(root: str, version: int | None = None) -> Manifest:
-    """Return the newest or a given version of a remote frame; no data file is read.
+    """Return the manifest of a version of a remote frame, of the newest one if ``version`` is None; no data file is read.
 
     Raises
     ------
     NotSavedError
-        If nothing is saved there.
+        If nothing is saved at the location.
     StorageError
-        If there is no such version, or its manifest is damaged.
+        If the frame does not have the version, or its manifest is damaged.
     """
     found = saved_versions(root)
     requested = [item for item in found if version is None or item.number == version]
@@ -195,12 +196,12 @@ def _numbers(found: list[Version]) -> str:
 
 
 def with_version_checksums(manifest: Manifest) -> Manifest:
-    """Return a manifest that came from a plan's text with the checksums of the version that names its files.
+    """Return a manifest of a deserialised plan, which has no checksums, with the checksums of the newest version that has all its files.
 
     Raises
     ------
     StorageError
-        If no version does.
+        If no version has all its files.
     """
     requested = {(entry.file, entry.size, entry.rows) for entry in manifest.segments}
     for version in reversed(saved_versions(manifest.directory)):
@@ -212,7 +213,7 @@ def with_version_checksums(manifest: Manifest) -> Manifest:
     raise StorageError(f"the plan reads files of {manifest.directory} that no version of it names: make the plan again")
 
 
-# Saving: data files under a new unique directory, then the manifest of the next version, created exclusively.
+# Saving: data files are written to a new directory with a unique name; then the manifest of the next version is created, if there is none yet.
 
 PROBE = "probe-"
 
@@ -224,13 +225,13 @@ class NewVersion:
     Parameters
     ----------
     root
-        The place of the frame.
+        The location of the frame.
     number
-        Its number.
+        The version number.
     data
-        The directory of its files, relative to the root.
+        The directory of the version's files, relative to the root.
     is_tried
-        Whether its manifest may have been written, so that its files may be in use.
+        Whether the manifest may have been written, so that the files of the version must not be removed.
     """
 
     root: str
@@ -240,18 +241,18 @@ class NewVersion:
 
     @property
     def directory(self) -> str:
-        """Where its files go."""
+        """The location of the directory to which the files of the version are written."""
         return join(self.root, self.data)
 
     def commit(self, made: Manifest, names: Sequence[str], kind: str) -> Manifest:
-        """Publish the files of this version as the newest one.
+        """Create the manifest of this version, which makes it the newest one, and return it.
 
         Raises
         ------
         ConcurrentSaveError
-            If somebody else has saved meanwhile.
+            If another save has created this version meanwhile.
         StorageError
-            If a file is not there as it was written.
+            If a file of the version is missing or has another size, or the manifest cannot be written.
         """
         segments = tuple(attrs.evolve(entry, file=f"{self.data}/{entry.file}") for entry in made.segments if entry.rows)
         complete = Manifest(made.types, segments, self.root, names=tuple(names), kind=kind, order=made.order)
@@ -262,11 +263,11 @@ class NewVersion:
         try:
             put = create(place, text)
         except StorageError as error:
-            # The response may have been lost, not the request.
+            # The manifest may have been written although there was no response.
             if not _holds(place, text):
                 raise StorageError(f"{error}; nobody knows whether it was saved: load it, or save it again") from None
             return complete
-        # A retried request meets the file that it has written itself.
+        # If a request is retried, the manifest that exists already may be the one that the first try has written.
         if not put and not _holds(place, text):
             self.is_tried = False
             raise ConcurrentSaveError(
@@ -275,7 +276,7 @@ class NewVersion:
         return complete
 
     def _upload_sidecar(self, made: Manifest) -> dict[str, Any] | None:
-        """Upload the sidecar of a manifest with many segments, and return the reference to it."""
+        """Upload the sidecar file of a manifest with many segments, and return the reference to it; None if no sidecar is needed."""
         if not needs_sidecar(made):
             return None
         with delivering(self.directory) as delivery:
@@ -285,7 +286,7 @@ class NewVersion:
         return {**said, "file": f"{self.data}/{said['file']}"}
 
     def _require_whole(self, made: Manifest) -> None:
-        """Make sure that the files exist with their sizes: a copied one may have been truncated, and a vacuum may remove files."""
+        """Raise if a file of the version is missing or has another size: a copy may have been cut short, or a vacuum may have removed it."""
         lengths = {file.uri: file.size for file in listed(self.directory)}
         for entry in made.segments:
             found = lengths.get(join(self.root, entry.file))
@@ -305,12 +306,14 @@ def _holds(place: str, text: bytes) -> bool:
 
 @contextlib.contextmanager
 def saving_version(root: str) -> Iterator[NewVersion]:
-    """Yield a new version of a remote frame; if the block raises, its files are removed and earlier versions stay.
+    """Yield a new version of a remote frame, which the ``with`` block writes and commits.
+
+    If the block raises, the files of the version are removed, unless its manifest may have been written. Earlier versions are not changed.
 
     Raises
     ------
     StorageError
-        If the file system cannot be written, or does not keep two savers apart.
+        If the file system cannot be written, or overwrites existing files when they are created, so that concurrent saves would not be noticed.
     """
     before = versions_at(root)
     _proved(_Proof(root, "/".join(root.split("/")[:3]), identity_of(root), os.getpid()))
@@ -330,7 +333,10 @@ def saving_version(root: str) -> Iterator[NewVersion]:
 
 @attrs.frozen
 class _Proof:
-    """A file system, in one process, whose exclusive creation is tested; the root is where the test is made."""
+    """The key under which the result of :func:`_proved` is cached: the file system with its options, and the process.
+
+    The root, which is not a part of the key, is the location at which the test file is created.
+    """
 
     root: str = attrs.field(eq=False)
     bucket: str
@@ -340,7 +346,7 @@ class _Proof:
 
 @functools.lru_cache(maxsize=64)
 def _proved(proof: _Proof) -> None:
-    """Make sure that a file system refuses to create an existing file; only success is cached."""
+    """Raise if a file system creates a file that exists already; the test is made once for each key, and again after a failure."""
     place = join(proof.root, MANIFESTS, f"{PROBE}{uuid.uuid4().hex}")
     if not creates_exclusively(proof.root) or not create(place, b"1"):
         raise _unfit(proof.root)
@@ -348,7 +354,7 @@ def _proved(proof: _Proof) -> None:
         if create(place, b"2") or read_range(place, 0, 2) != b"1":
             raise _unfit(proof.root)
     finally:
-        # Without permission to remove it stays, and is no version.
+        # Without permission to delete files the test file stays; its name is not that of a version.
         with contextlib.suppress(StorageError):
             remove(place)
 
@@ -362,20 +368,20 @@ def _unfit(root: str) -> StorageError:
 
 # Vacuum: removing old versions and the files of interrupted saves.
 
-# File names that only our writers create; anything else is somebody's.
+# Names of files that are created by saves. Files with other names are not removed.
 _OUR_FILES = re.compile(r"[0-9a-f]{32}/(?:segment-[0-9]{8,}-[0-9a-f]{32}\.parquet|_segments-[0-9a-f]{32}\.arrow)")
 
 
 @attrs.frozen
 class Removable:
-    """The removable versions and files of a frame.
+    """The versions and files of a frame that may be removed.
 
     Parameters
     ----------
     versions
-        Numbers of versions.
+        The numbers of the versions.
     files
-        Manifests first, so that no one opens a version whose files are gone.
+        The files: manifests first, since a version must not be opened after its data files were removed.
     """
 
     versions: tuple[int, ...]
@@ -383,23 +389,23 @@ class Removable:
 
 
 def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime | None = None) -> Removable:
-    """Return the versions that were superseded long enough ago, and files as old that no remaining version names.
+    """Return the versions whose next version is older than a limit, and the files older than the limit that no remaining version uses.
 
     Parameters
     ----------
     root
-        The place of the frame.
+        The location of the frame.
     older_than
-        How long a version may still be in use after the next one was saved, and how long a save may take.
+        The limit: how long a version may still be in use after the next one was saved, and how long a save may take.
     now
-        The time; None: that of this machine.
+        The current time; None for the clock of this machine.
 
     Raises
     ------
     StorageError
-        If a version that stays cannot be read: its files are not known, so none is removed.
+        If the manifest of a remaining version cannot be read, so that its files are not known.
     """
-    # Listed before the manifests are read: later files belong to later saves.
+    # Files are listed before the manifests are read, so that files of a save that ends meanwhile are not listed.
     files = listed(join(root, DATA), below=True)
     found = saved_versions(root)
     limit = (now or datetime.datetime.now(datetime.UTC)) - older_than
@@ -414,9 +420,9 @@ def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime 
 
 
 def _split(root: str, found: Sequence[Version], limit: datetime.datetime) -> tuple[list[Version], list[SavedVersion]]:
-    """The superseded versions before a time, and the others, read."""
+    """Return the versions whose next version is older than a time, and the manifests of all other versions."""
     old: list[Version] = []
-    # Oldest first, so that no version is removed before its predecessors.
+    # Versions are checked from the oldest on, so that no version is removed before older ones.
     while len(found) > 1 and is_old(found[1].file, limit):
         old.append(found[0])
         found = found[1:]
@@ -424,12 +430,12 @@ def _split(root: str, found: Sequence[Version], limit: datetime.datetime) -> tup
 
 
 def is_old(file: ListedFile, limit: datetime.datetime) -> bool:
-    """Return whether a file was written before a time; False where that is unknown."""
+    """Return whether a file was written at or before a time; False if the time at which it was written is unknown."""
     return file.written is not None and file.written <= limit
 
 
 def remove_all(found: Removable) -> None:
-    """Remove what may be removed, manifests before what they name."""
+    """Remove files that may be removed, manifests first."""
     for file in found.files:
         if file.uri.endswith(".json"):
             remove(file.uri)

@@ -1,1 +1,1 @@
-"""What a dataset consists of, as a value and as a text that is checked before it is believed."""
+"""The manifest of a dataset: its classes, its JSON file, its sidecar file, and the validation of what is read from these files."""

@@ -1,4 +1,4 @@
-"""The manifest of a dataset: column types, segments in row order, and what is known about each column."""
+"""The manifest of a dataset: the types of its columns, and its segment files in row order with their statistics and checksums."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_
 from sframe_spark.storage.manifest.validation import check
 from sframe_spark.types import ColumnType
 
-# Decoded columns, cached as long as their manifest lives.
+# A cache of decoded columns, which belongs to a manifest.
 
 
 @attrs.define(eq=False)
 class DecodedColumns:
-    """Decoded columns of a dataset of many short segments (:mod:`sframe_spark.storage.segments.row_group_decoder`).
+    """A cache of decoded columns of a dataset with many short segments (see :mod:`sframe_spark.storage.segments.row_group_decoder`).
 
     Parameters
     ----------
     edges
-        Row offsets of packs (runs of short segments) and the end; None before they were computed, empty where there are none.
+        The first row of each pack (a run of short segments) and of each long segment, followed by the number of rows. None before they were
+        computed; empty if the dataset has no packs.
     long_segments
-        First rows of the segments that are too long for a pack.
+        The first rows of the segments that are too long for a pack.
     arrays
-        Cached columns, by the first row of the pack and the column position. Threads may read and add concurrently.
+        The cached columns, by the first row of the pack and the position of the column. Threads may read and add entries concurrently.
     """
 
     edges: tuple[int, ...] | None = None
@@ -48,7 +49,7 @@ class DecodedColumns:
 
 # References to columns of other saved datasets.
 
-# Stands for the dataset itself among those referred to.
+# The dataset index of columns that are stored in the dataset itself.
 OWN = -1
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _LARGEST = (1 << 63) - 1
@@ -56,17 +57,17 @@ _LARGEST = (1 << 63) - 1
 
 @attrs.frozen
 class DatasetElsewhere:
-    """A range of rows of another saved dataset.
+    """A reference to a range of rows of another saved dataset.
 
     Parameters
     ----------
     directory
-        Its absolute local path.
+        The absolute local path of the dataset.
     digest
-        SHA-256 of its manifest file, in hexadecimal digits. The manifest has checksums of all rows, so no other rows can be substituted, and
-        whoever has not read the manifest cannot refer to it.
+        The SHA-256 of its manifest file, in hexadecimal digits. Since the manifest has checksums of all rows, the digest shows whether the dataset
+        was replaced; and a reference can be written only by a process that has read the manifest.
     start, stop
-        Which rows, the last one excluded.
+        The first row, and the row behind the last one.
     """
 
     directory: str
@@ -82,9 +83,9 @@ class Elsewhere:
     Parameters
     ----------
     names
-        Of all columns, in order.
+        The names of all columns of the frame, in order.
     columns
-        For each of them, the index of its dataset (``OWN``: the one with this manifest) and its position there.
+        For each column, the index of its dataset in ``datasets`` (``OWN`` for the dataset of this manifest), and its position in that dataset.
     datasets
         The other datasets.
 
@@ -101,7 +102,7 @@ class Elsewhere:
     datasets: tuple[DatasetElsewhere, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
+        """Return the columns and datasets as a JSON object."""
         return {
             "names": list(self.names),
             "columns": [list(place) for place in self.columns],
@@ -110,12 +111,12 @@ class Elsewhere:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Elsewhere:
-        """Return what :meth:`to_json` described.
+        """Return the object that :meth:`to_json` has converted to JSON.
 
         Raises
         ------
         ValueError
-            If a number is out of range, a path is not absolute, or names and columns do not go together.
+            If a name occurs twice, a number is out of range, a path is not absolute, a digest is invalid, or there is not one column for each name.
         """
         found = cls(
             tuple(value["names"]),
@@ -126,12 +127,17 @@ class Elsewhere:
         return found
 
     def check_own(self, width: int, rows: int) -> None:
-        """Check the dataset's own number of columns and rows against the references.
+        """Check that the dataset of this manifest has the columns that are referred to, and as many rows as the other datasets.
+
+        Parameters
+        ----------
+        width, rows
+            The number of columns and of rows in the dataset's own files.
 
         Raises
         ------
         ValueError
-            If it has another number of columns, or of rows.
+            If the number of columns or of rows is another one.
         """
         if sorted({position for dataset, position in self.columns if dataset == OWN}) != list(range(width)):
             raise ValueError(f"its files have {width} columns, and others are named")
@@ -140,7 +146,7 @@ class Elsewhere:
 
     @property
     def rows(self) -> int:
-        """Number of rows of each dataset."""
+        """The number of rows of the frame, which all datasets have."""
         return self.datasets[0].stop - self.datasets[0].start
 
 
@@ -173,44 +179,45 @@ SFRAME, SARRAY = "sframe", "sarray"
 
 @attrs.frozen
 class SegmentEntry:
-    """One file of a dataset: a range of its rows.
+    """One file of a dataset, which holds a range of the dataset's rows.
 
     Parameters
     ----------
     file
-        Path relative to the directory of the dataset.
+        The path of the file, relative to the directory of the dataset.
     number
-        Segment number: the upper bits of the hidden keys of its rows.
+        The segment number: the upper bits of the hidden row keys.
     rows
-        How many rows it has.
+        The number of rows.
     columns
-        Statistics of each column.
+        The statistics of each column; empty if there are none.
     checksum
-        Checksum of the whole file, ``crc32:`` and eight hexadecimal digits; None where the checksums of its parts cover all bytes.
+        The checksum of the whole file, ``crc32:`` and eight hexadecimal digits; None if the checksums of its parts cover all bytes.
     size
-        Length of the file in bytes; None when unknown.
+        The size of the file in bytes; None if unknown.
     first_position
-        Position of its first row inside the segment; not zero only where a writer split a segment into several files.
+        The position of the file's first row in the segment; it is not 0 only if a writer split a segment into several files.
     tail
-        Number of bytes after the last page, and their checksum; None when it was not computed.
+        The number of bytes after the last page, and their checksum; None if it was not computed.
     pages
-        Checksum of the page headers of each column and of the key; pages carry checksums of their own. None when not computed.
+        The checksum of the page headers of each column and of the key; None if they were not computed. The pages themselves have checksums
+        in their headers.
     seen
-        State of an external file when its statistics were taken; not stored in any text.
+        The state of an external file when its statistics were computed; not serialised.
     constants
-        Columns, by position, that have one value in all rows and are not in the file, such as partition columns.
+        Positions and values of the columns that have one value in all rows and are not in the file, such as partition columns.
     group_bytes
-        Size of its rows in memory if they are one row group; None otherwise or if unknown.
+        The size of the rows in memory if the file has a single row group; None otherwise, or if unknown.
     group_pages
-        Like ``pages``, for each row group, of remote files, so that one group can be checked by itself; None where ``pages`` suffices.
+        For remote files, the checksums in ``pages`` for each row group, so that a row group can be checked by itself; None for other files.
     whole
-        Checksum of all bytes of a short file, which is read at once; None where it was not computed.
+        The checksum of all bytes of a short file, which is read as a whole; None if it was not computed.
     """
 
     file: str
     number: int
     rows: int
-    # Statistics follow from the file, so they take no part in comparisons.
+    # Statistics and checksums follow from the content of the file, so entries are compared without them.
     columns: Sequence[ColumnStatistics] = attrs.field(default=(), eq=False)
     checksum: str | None = None
     size: int | None = None
@@ -224,7 +231,7 @@ class SegmentEntry:
     whole: int | None = attrs.field(default=None, eq=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Ten times faster than attrs' default; there may be a hundred thousand entries.
+        # This is ten times faster than the default of attrs. There may be a hundred thousand entries.
         return SegmentEntry, _of_entry(self)
 
     def to_json(self) -> dict[str, Any]:
@@ -239,7 +246,7 @@ class SegmentEntry:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> SegmentEntry:
-        """Return the entry that :meth:`to_json` described."""
+        """Return the entry that :meth:`to_json` has converted to JSON."""
         columns = tuple(ColumnStatistics.from_json(statistics) for statistics in value.get("columns", ()))
         return cls(
             file=value["file"],
@@ -266,32 +273,32 @@ _IN_FILES = tuple(name for name in _FIELDS if name not in ("seen", "constants", 
 
 @attrs.frozen(cache_hash=True)
 class Manifest:
-    """A dataset: the rows of its segments, one after the other.
+    """The description of a dataset, whose rows are the rows of its segments, one segment after the other.
 
     Parameters
     ----------
     types
-        Type of each column.
+        The type of each column.
     segments
-        Entries in row order.
+        The entries of the segment files, in row order.
     directory
-        Absolute local path or URI of the directory; not written into the file, so that a dataset can be moved.
+        The absolute local path or the URI of the directory. It is not stored in the manifest file, so that a dataset can be moved.
     names
-        Names of the columns of a saved frame; None for intermediate results.
+        The names of the columns of a saved frame; None for intermediate results.
     kind
         ``sframe`` or ``sarray``.
     has_key
-        Whether the files carry the hidden key column.
+        Whether the files have the hidden column with the row keys.
     column_names_in_files
-        What the columns are called inside the files; None for c0, c1 and so on.
+        The names of the columns in the files; None for c0, c1 and so on.
     order
-        What is known of the row order.
+        The known orderings and keys of the rows.
     elsewhere
-        References of a frame to columns of other datasets; None for all others. Not part of a plan's text.
+        The columns that a frame has in other datasets; None if it has all columns in its own files. Not part of a serialised plan.
     left_out
-        Rows before the first and after the last segment that a task does not know (see :meth:`between`). Not part of any text.
+        In a manifest for a task, the number of rows before the first segment and after the last one (see :meth:`between`). Not serialised as JSON.
     stored
-        The sidecar file with all segments; None where there is none. Not part of a plan's text.
+        The sidecar file with all segments; None if there is none. Not part of a serialised plan.
 
     Examples
     --------
@@ -301,7 +308,7 @@ class Manifest:
     (7, (0, 3), {0: 0, 2: 3})
     """
 
-    # The pickler of tasks inspects the values of an object unless it is marked; there may be a hundred thousand segments.
+    # With this mark, the pickler of tasks does not inspect the attributes, which may include a hundred thousand segments.
     travels_as_one: ClassVar[bool] = True
 
     types: tuple[ColumnType, ...]
@@ -323,28 +330,28 @@ class Manifest:
 
     @functools.cached_property
     def rows(self) -> int:
-        """Number of rows."""
+        """The number of rows."""
         return sum(entry.rows for entry in self.segments) + sum(self.left_out)
 
     @functools.cached_property
     def has_sizes(self) -> bool:
-        """Whether the size of each file is known."""
+        """Whether the sizes of all files are known."""
         return all(entry.size is not None for entry in self.segments)
 
     @functools.cached_property
     def decoded(self) -> DecodedColumns:
-        """The cache of decoded columns, which belongs to this very object and is not pickled."""
+        """The cache of decoded columns of this object, which is not pickled."""
         return DecodedColumns()
 
     @functools.cached_property
     def offsets(self) -> tuple[int, ...]:
-        """Row number of the first row of each segment."""
+        """The row number of the first row of each segment."""
         starts = itertools.accumulate((entry.rows for entry in self.segments), initial=self.left_out[0])
         return tuple(itertools.islice(starts, len(self.segments)))
 
     @functools.cached_property
     def offset_of_number(self) -> dict[int, int]:
-        """Dense row number of position 0 of each segment number: ``offset[_key >> 33] + (_key & mask)`` is the row."""
+        """The row number of position 0, by segment number: the row with a key has the number ``offset[_key >> 33] + (_key & mask)``."""
         found: dict[int, int] = {}
         for entry, offset in zip(self.segments, self.offsets, strict=True):
             found.setdefault(entry.number, offset - entry.first_position)
@@ -352,21 +359,21 @@ class Manifest:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Identifies the rows of this dataset, also among later ones in the same directory."""
-        # Our segments have unique names, so the first and the last suffice; plans compare sources often.
+        """A key that is equal only for datasets with the same rows, even if the dataset in the directory is replaced."""
+        # Segment files have unique names. Plans compare sources often, so only the first and the last name are compared.
         ends = self.segments[:1] + self.segments[-1:]
-        # Versions of a frame share a directory.
+        # Empty versions of a frame share a directory and have no segments, so their types are compared.
         types = self.types if not ends else None
         return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends), self.version, types)
 
     @functools.cached_property
     def watched(self) -> tuple[SegmentEntry, ...]:
-        """External files, which may be rewritten under the same names and must be checked for changes before facts about them are used."""
+        """The non-empty external files. They may be rewritten under the same names, so they are checked for changes before their statistics are used."""
         return tuple(entry for entry in self.segments if entry.seen is not None and entry.rows)
 
     @functools.cached_property
     def version(self) -> str | None:
-        """Identifies the contents of the watched files; None where there are none."""
+        """A hash of the names and states of the external files, which changes when one of them is rewritten; None if there are none."""
         if not self.watched:
             return None
         found = hashlib.blake2b(digest_size=16)
@@ -375,11 +382,13 @@ class Manifest:
         return found.hexdigest()
 
     def with_segments(self, segments: tuple[SegmentEntry, ...]) -> Manifest:
-        """Return a manifest of some of the segments, or of the same ones with more facts."""
+        """Return a copy of the manifest with other entries: some of its segments, or all of them with changed statistics or checksums."""
         return self._trusted("segments", segments)
 
     def between(self, start: int, stop: int, columns: Sequence[int] | None = None) -> Manifest:
-        """Return a manifest of the rows ``start`` to ``stop`` for a task: no other segments, no statistics, the same row numbers.
+        """Return a manifest for a task that reads a range of rows, without other segments and without statistics; row numbers stay the same.
+
+        If ``columns`` is given, the entries have only the checksums of these columns.
 
         Examples
         --------
@@ -397,12 +406,12 @@ class Manifest:
         return self.with_segments(segments)._trusted("left_out", left_out)
 
     def about(self, columns: Sequence[int]) -> Manifest:
-        """Return a manifest for a task that searches all rows by some columns, without facts about others."""
+        """Return a manifest for a task that searches all rows by some columns, without statistics and checksums of other columns."""
         facts = (SelectedValues.of(entry.columns, columns, UNKNOWN_STATISTICS) if len(entry.columns) else () for entry in self.segments)
         return self.with_segments(tuple(_trimmed(entry, known, columns) for entry, known in zip(self.segments, facts, strict=True)))
 
     def with_order(self, order: RecordedOrder) -> Manifest:
-        """Return the same rows with what is known of their order."""
+        """Return a copy of the manifest with other known orderings and keys."""
         return self._trusted("order", order)
 
     def _trusted(self, field: str, value: Any) -> Manifest:
@@ -411,27 +420,35 @@ class Manifest:
         for each in attrs.fields(Manifest):
             object.__setattr__(made, each.name, value if each.name == field else getattr(self, each.name))
         if field == "segments":
-            # The sidecar describes exactly the original segments.
+            # The sidecar file describes only the original segments.
             object.__setattr__(made, "stored", None)
         object.__setattr__(made, "_attrs_cached_hash", None)
         return made
 
     def follow_to(self, directory: str) -> None:
-        """Follow the same files into another directory; every source over this manifest follows."""
+        """Change the directory of this manifest after its files were moved there; all sources that use this object then read from there."""
         object.__setattr__(self, "directory", directory)
         if self.stored is not None:
             self.stored.directory = directory
-        # attrs caches the hash, of which the directory is a part.
+        # The hash that attrs has cached depends on the directory.
         object.__setattr__(self, "_attrs_cached_hash", None)
 
     def file_name(self, column: int) -> str:
-        """Return what a column is called inside the files."""
+        """Return the name of a column in the files."""
         if not 0 <= column < len(self.types):
             raise StorageError(f"{self.directory} has {len(self.types)} columns, none at position {column}")
         return file_column(column) if self.column_names_in_files is None else self.column_names_in_files[column]
 
     def to_json(self, more: Mapping[str, Any] | None = None, sidecar: Mapping[str, Any] | None = None) -> str:
-        """Return the text of the manifest file with additional keys; ``sidecar`` is the reference to the file with its segments."""
+        """Return the content of the manifest file.
+
+        Parameters
+        ----------
+        more
+            Additional keys and values.
+        sidecar
+            The reference to the sidecar file with the segments; None if the segments are stored in the manifest file.
+        """
         content = {
             "kind": self.kind,
             "names": self.names,
@@ -447,7 +464,13 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str, directory: str) -> Manifest:
-        """Return the manifest whose text is given; raises :class:`StorageError` when it is not one we can read."""
+        """Return the manifest in the content of a manifest file in a directory.
+
+        Raises
+        ------
+        StorageError
+            If the content is damaged, is not a manifest, or is of a newer format version.
+        """
         content = unsealed(text, directory)
         try:
             types = types_from_json(content["types"])
@@ -484,7 +507,7 @@ def _trimmed(entry: SegmentEntry, facts: Sequence[ColumnStatistics], columns: Se
 
 
 def _segments(content: Mapping[str, Any], stored: StoredSegments | None) -> tuple[SegmentEntry, ...]:
-    """The segments in a manifest's text or in its sidecar."""
+    """Return the entries that are stored in the content of a manifest file, or in its sidecar file."""
     if stored is None:
         return tuple(map(SegmentEntry.from_json, content["segments"]))
     return stored.remember(tuple(itertools.starmap(SegmentEntry, stored.entries())))

@@ -1,4 +1,4 @@
-"""The text of a manifest file: JSON that carries the checksum of its own content."""
+"""The JSON format of manifest files, which contain a checksum of their own content."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sframe_spark.process.memory import AvailableMemory, available_memory
 from sframe_spark.storage.filesystem.file_kind import FORMAT_NAME
 
 FORMAT_VERSION = 2
-# Version 3 refers to columns in other datasets, which readers of version 2 would ignore.
+# The version of frames with columns in other datasets. Programs that read only version 2 would ignore these columns.
 VERSION_WITH_REFERENCES = 3
-# Version 4 has its segments in a sidecar file.
+# The version of datasets with a sidecar file.
 VERSION_WITH_SIDECAR = 4
-# Version 1 had no checksum and another structure.
+# The first version with a checksum.
 FIRST_WITH_CHECKSUM = 2
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
@@ -26,14 +26,14 @@ _SEALED = re.compile(r'\{"format": "sframe_spark", "version": [0-9]{1,9}, "check
 
 
 def version_of_content(content: dict[str, Any]) -> int:
-    """Return the format version that a content requires."""
+    """Return the lowest format version that has all features that the content of a manifest uses."""
     if "beside" in content:
         return VERSION_WITH_SIDECAR
     return VERSION_WITH_REFERENCES if "elsewhere" in content else FORMAT_VERSION
 
 
 def sealed(content: dict[str, Any], version: int | None = None) -> str:
-    """Return the text of a manifest: its content with format, version and checksum.
+    """Return a manifest file as a string: the content with the format name, the format version and a checksum.
 
     Examples
     --------
@@ -48,12 +48,12 @@ def sealed(content: dict[str, Any], version: int | None = None) -> str:
 
 
 def unsealed(text: str, directory: str) -> dict[str, Any]:
-    """Return the content of the text of a manifest.
+    """Return the content of a manifest file after comparing its checksum; ``directory`` is for error messages.
 
     Raises
     ------
     StorageError
-        If it is damaged, no manifest, or one of a version that this package does not read.
+        If the file is damaged, is not a manifest, or is of a newer format version.
     """
     whole = parsed(text, directory)
     if not isinstance(whole, dict) or whole.get("format") != FORMAT_NAME:
@@ -73,18 +73,24 @@ def unsealed(text: str, directory: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise damaged(directory, "it has no content")
     if version != version_of_content(content):
-        # The checksum is that of the content alone.
+        # The checksum does not cover the version.
         raise damaged(directory, "its version is not that of its content")
     return content
 
 
 def is_sealed(text: str) -> bool:
-    """Return whether the text of a manifest carries a checksum of its content."""
+    """Return whether a manifest file contains a checksum of its content, which is not compared here."""
     return _SEALED.fullmatch(text) is not None
 
 
 def parsed(text: str, directory: str) -> Any:
-    """Return what a JSON text says, however deep or long it is."""
+    """Return the value of a JSON document.
+
+    Raises
+    ------
+    StorageError
+        If it is not valid JSON, contains NaN or an infinity, or is nested too deeply.
+    """
     try:
         return json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
@@ -92,7 +98,7 @@ def parsed(text: str, directory: str) -> Any:
 
 
 def damaged(directory: str, reason: str) -> StorageError:
-    """Return the error that says what is wrong with a manifest."""
+    """Return an error that says that the manifest of a directory is damaged, and why."""
     return StorageError(f"the manifest of {directory} is damaged: {reason}; restore it from a copy or save the frame again")
 
 
@@ -104,11 +110,11 @@ def _refused(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-# Conversions of values to JSON and back; values of another form are refused.
+# Conversions of values to JSON and back.
 
 
 def optional_tuple(items: Any) -> tuple[Any, ...] | None:
-    """Return the items of a JSON list as a tuple, None for null; a string is refused."""
+    """Return the items of a JSON list as a tuple, or None for null; raise TypeError for any other value."""
     if items is None:
         return None
     if not isinstance(items, list):
@@ -117,45 +123,45 @@ def optional_tuple(items: Any) -> tuple[Any, ...] | None:
 
 
 def tuple_of_list(items: Any) -> tuple[Any, ...]:
-    """Return the items of a JSON list; empty for null."""
+    """Return the items of a JSON list as a tuple, which is empty for null; raise TypeError for any other value."""
     return optional_tuple(items) or ()
 
 
 def flag_of(value: Any) -> bool:
-    """Return a JSON boolean; any other value is refused."""
+    """Return a JSON boolean; raise TypeError for any other value."""
     if not isinstance(value, bool):
         raise TypeError(f"{value!r:.80} is neither true nor false")
     return value
 
 
 def scalar_to_json(value: Any) -> Any:
-    """Return a scalar as JSON; JSON has no NaN and no infinities."""
+    """Return a scalar as a JSON value; NaN and infinities, which JSON does not have, become an object with a string."""
     return {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def scalar_from_json(value: Any) -> Any:
-    """Undo :func:`scalar_to_json`."""
+    """Return the scalar that :func:`scalar_to_json` has converted to JSON."""
     return float(str(value["float"])) if isinstance(value, dict) else value
 
 
-# Limits on the length of a manifest: its parsed form must fit into memory.
+# Limits of the size of a manifest file: the parsed JSON must fit into memory.
 
-# Memory per byte of text; measured: 5 for statistics, 24 for dicts with one short key.
+# Bytes of memory per byte of JSON. Measured: 5 for statistics, 24 for dicts with one short key.
 MEMORY_FOR_LENGTH = 28
-# Any machine has memory for this; the system is not asked.
+# For files up to this size, the available memory is not checked.
 SHORT = 16 << 20
-# Assumed where the system does not say.
+# The available memory that is assumed if the system does not report it.
 ASSUMED_MEMORY = AvailableMemory(8 << 30, "assumed, since the system does not tell")
 BLOCK_BYTES = 1 << 20
 
 
 def check_length(file: str, size: int) -> None:
-    """Refuse a manifest whose parsed form would not fit into memory.
+    """Raise if the parsed JSON of a manifest file of ``size`` bytes might not fit into the available memory.
 
     Raises
     ------
     StorageError
-        If it is so long.
+        If the file is too large.
     """
     if size <= SHORT:
         return
@@ -168,12 +174,12 @@ def check_length(file: str, size: int) -> None:
 
 
 def read_text(file: str, stream: BinaryIO, size: int) -> bytes:
-    """Read a text of at most ``size`` bytes; a NUL byte, as in a sparse file, ends reading at once.
+    """Read a text file of at most ``size`` bytes, and return its bytes.
 
     Raises
     ------
     StorageError
-        If it holds what no text holds, or has become longer meanwhile.
+        If the file has a NUL byte, at which reading stops, or is longer than ``size`` because it has grown meanwhile.
     """
     content = bytearray()
     while block := stream.read(min(BLOCK_BYTES, size + 1 - len(content))):

@@ -1,4 +1,4 @@
-"""Physical column types: their names in manifests, and conversion of file arrays to exactly these types."""
+"""Physical types of columns: their names in manifests, and conversions of arrays that are read from files to these types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sframe_spark.values.from_arrow import normalize
 
 KEY_NAME = "_key"
 KEY_TYPE = pa.int64()
-# A row key has 33 bits for the position and 30 for the segment number, as in Spark's monotonically_increasing_id.
+# The lower 33 bits of a row key are the position in the segment, the upper ones the segment number, as in Spark's monotonically_increasing_id.
 KEY_SHIFT = 33
 KEY_POSITION_MASK = (1 << KEY_SHIFT) - 1
 
@@ -32,7 +32,7 @@ PHYSICAL_TYPES: dict[str, pa.DataType] = {
 _KINDS: dict[str, frozenset[str]] = {
     "int64": frozenset({INT_KIND}),
     "float64": frozenset({FLOAT_KIND}),
-    # Lists and dicts of anything are stored as text.
+    # Lists and dicts whose items have no common type are stored as JSON strings.
     "string": frozenset({STR_KIND, LIST_KIND, DICT_KIND}),
     "timestamp": frozenset({DATETIME_KIND}),
     "zoned timestamp": frozenset({DATETIME_KIND}),
@@ -43,19 +43,19 @@ _NAMES = {physical: name for name, physical in PHYSICAL_TYPES.items()}
 
 
 def file_column(position: int) -> str:
-    """Return the name that the column at a position has inside our files.
+    """Return the name of the column at a position in segment files.
 
     Examples
     --------
     >>> file_column(3)
     'c3'
     """
-    # Interned, so that it is pickled once for all files.
+    # Equal strings are one object, so that the name is pickled only once for all files.
     return sys.intern(f"c{position}")
 
 
 def order_column(name: str, column_type: ColumnType) -> str:
-    """Return the Parquet column that a column is compared by: for datetimes with offsets, the instant.
+    """Return the name of the Parquet column whose values determine the order of a column; for zoned datetimes, it is the instant.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def type_to_json(column_type: ColumnType) -> dict[str, str]:
 
 
 def type_from_json(value: Any) -> ColumnType:
-    """Return the column type that :func:`type_to_json` described.
+    """Return the column type that :func:`type_to_json` has converted to JSON.
 
     Examples
     --------
@@ -104,16 +104,20 @@ def type_from_json(value: Any) -> ColumnType:
 
 
 def types_from_json(values: Sequence[Any]) -> tuple[ColumnType, ...]:
-    """Return the described types; equal types share one object, so that it is pickled once."""
+    """Return the column types of a list of JSON objects; equal types are one object, so that it is pickled only once."""
     shared: dict[ColumnType, ColumnType] = {}
     return tuple(shared.setdefault(kind, kind) for kind in map(type_from_json, values))
 
 
 def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
-    """Return the same values with exactly the Arrow type of a column type.
+    """Return an array with exactly the Arrow type of a column type, and the same values.
 
-    Other writers name list elements differently, forbid missing elements, or mark timestamps as UTC; none of that
-    changes a value.
+    Arrays that other programs have written may have other names of list elements, forbid nulls, be dictionary-encoded, or have timestamps in UTC.
+
+    Raises
+    ------
+    StorageError
+        If the values cannot be cast to the type.
     """
     physical = column_type.physical
     if array.type == physical:
@@ -127,7 +131,7 @@ def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Ar
 
 
 def is_stored_as(found: pa.DataType, physical: pa.DataType) -> bool:
-    """Return whether a type that our writers may produce only looks different from a physical type.
+    """Return whether an Arrow type stores the same values as a physical type: they differ at most in field names, dictionaries and time zones.
 
     Examples
     --------
@@ -144,12 +148,12 @@ def is_stored_as(found: pa.DataType, physical: pa.DataType) -> bool:
 
 
 def require_computed_as(found: pa.DataType, place: int, column_type: ColumnType) -> None:
-    """Refuse values that Spark computed for a column if their type is another one.
+    """Raise if the type of values that Spark computed is not the type of their column; ``place`` is the position of the column.
 
     Raises
     ------
     PlanInvariantError
-        If it has.
+        If the type is another one (see :func:`is_stored_as`).
     """
     if is_stored_as(found, column_type.physical):
         return
@@ -158,18 +162,20 @@ def require_computed_as(found: pa.DataType, place: int, column_type: ColumnType)
 
 
 def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return the values of an external file as values of a column; raises pyarrow's ``ArrowInvalid`` for malformed arrays.
+    """Return an array of an external file in the physical type of a column.
 
     Raises
     ------
     SchemaError
-        If text is not UTF-8.
+        If a string is not valid UTF-8.
+    pyarrow.ArrowInvalid
+        If the array is malformed.
     """
     if not pa.types.is_primitive(array.type):
         try:
             array.validate(full=True)
         except pa.ArrowInvalid as error:
-            # Programs without a string type store any bytes so.
+            # Programs without a type for byte strings store any bytes as strings.
             if "Invalid UTF8" not in str(error):
                 raise
             said = "its type in the file is text, but not all of it is UTF-8"
@@ -183,7 +189,7 @@ def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:
 
 
 def leaf_columns(name: str, physical: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
-    """Yield the path and the type of every Parquet column that a field is stored in.
+    """Yield the path and the type of each Parquet column in which a field of a name and physical type is stored.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Statistics of columns, and the recorded order and keys of rows."""
+"""Statistics of columns, and recorded orderings and keys of the rows of a dataset."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Scalar = int | float | str | None
 
 @attrs.frozen
 class ColumnStatistics:
-    """Proven facts about the values of one column, in row order; None and False flags mean nothing is known.
+    """Facts about the values of one column in row order, which are true for all rows.
 
-    Order is that of the engine: missing values first, then numbers (or texts, or instants) ascending, NaN last, with
-    -0.0 equal to 0.0. Datetimes are given as microseconds since 1970.
+    Values are ordered as the engine orders them: missing values first, then numbers, strings or instants ascending, then NaN; -0.0 equals 0.0.
+    Datetimes are given as microseconds since 1970.
 
     Parameters
     ----------
     ascending, descending, strictly_ascending, strictly_descending, constant
-        How each value compares to the one before it; None when it was not examined.
+        Whether all values compare in this way with the value before them; None if unknown.
     has_missing, has_nan
-        Whether any value is missing, or NaN; None when unknown.
+        Whether a value is missing, or NaN; None if unknown.
     edges_known, first, last
-        The first and the last value (None for missing), meaningful only if ``edges_known``.
+        The first and the last value, which are None for missing values; valid only if ``edges_known``.
     bounds_known, minimum, maximum
-        Bounds of the values that are neither missing nor NaN, meaningful only if ``bounds_known``; both None when there
-        are no such values.
+        The smallest and the largest of the values that are neither missing nor NaN, both None if there are none; valid only if
+        ``bounds_known``.
     """
 
     ascending: bool | None = None
@@ -56,7 +56,7 @@ class ColumnStatistics:
         >>> ColumnStatistics(has_missing=False, bounds_known=True, minimum=1, maximum=float("inf")).to_json()
         {'has_missing': False, 'bounds_known': True, 'minimum': 1, 'maximum': {'float': 'inf'}}
         """
-        # Not `attrs.asdict`, which takes longer than all the rest of it: there may be thousands of columns.
+        # There may be thousands of columns, for which `attrs.asdict` would be too slow.
         known: dict[str, Any] = {}
         for name, value in zip(_FACTS, _facts_of(self), strict=True):
             if value is not None and (value is not False or name not in ("edges_known", "bounds_known")):
@@ -65,7 +65,7 @@ class ColumnStatistics:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ColumnStatistics:
-        """Return the facts that :meth:`to_json` described; facts of a later version are left out."""
+        """Return the statistics that :meth:`to_json` has converted to JSON; unknown names, which later versions may write, are ignored."""
         known = {field.name for field in attrs.fields(cls)}
         return cls(**{name: scalar_from_json(fact) for name, fact in value.items() if name in known})
 
@@ -75,22 +75,23 @@ _facts_of = operator.attrgetter(*_FACTS)
 UNKNOWN_STATISTICS = ColumnStatistics()
 
 
-# The order and the keys of rows.
+# Recorded orderings and keys of rows.
 
 
 @attrs.frozen
 class RecordedOrder:
-    """Orderings and keys that were proved when the rows were computed, beyond statistics of single columns.
+    """Orderings and keys of the rows of a dataset that statistics of single columns do not show.
 
     Parameters
     ----------
     orderings
-        Lists of column and whether it ascends; the rows are in order of each, compared column by column. Missing values are the smallest.
+        Each ordering is a list of column positions and whether the column ascends. The rows are sorted by each of the orderings; missing values
+        are the smallest.
     keys
-        Lists of columns on which no two rows are equal.
+        Each key is a list of columns, in which no two rows have the same values.
     compared
-        Orderings that external files seem to have and that were compared with the rows, each with the number of its leading columns that hold.
-        Not part of any text.
+        Orderings that the metadata of external files suggest, and that were compared with the rows, each with the number of its leading columns by
+        which the rows are sorted. Not serialised.
 
     Examples
     --------
@@ -104,11 +105,20 @@ class RecordedOrder:
     compared: tuple[tuple[tuple[tuple[int, bool], ...], int], ...] = attrs.field(default=(), eq=False)
 
     def and_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> RecordedOrder:
-        """Return these facts with one more ordering."""
+        """Return a copy with one more ordering."""
         return self if ordering in self.orderings else attrs.evolve(self, orderings=(*self.orderings, ordering))
 
     def and_compared(self, ordering: tuple[tuple[int, bool], ...], verified_columns: int, key: int | None) -> RecordedOrder:
-        """Return these facts with the result of comparing rows: how many leading columns hold, and how many of them are a key.
+        """Return a copy with the result of comparing an ordering with the rows.
+
+        Parameters
+        ----------
+        ordering
+            The ordering.
+        verified_columns
+            The number of leading columns of the ordering by which the rows are sorted.
+        key
+            The number of leading columns of the ordering that are a key; None if they are not known to be one.
 
         Examples
         --------
@@ -120,12 +130,12 @@ class RecordedOrder:
         return attrs.evolve(known, keys=keys, compared=(*self.compared, (ordering, verified_columns)))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the facts as a JSON object."""
+        """Return the orderings and keys as a JSON object."""
         return {"orderings": self.orderings, "keys": self.keys}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RecordedOrder:
-        """Return the facts that :meth:`to_json` described."""
+        """Return the orderings and keys that :meth:`to_json` has converted to JSON."""
         orderings = tuple(tuple((column, flag_of(up)) for column, up in items) for items in value.get("orderings", ()))
         return cls(orderings, tuple(tuple(key) for key in value.get("keys", ())))
 
@@ -137,7 +147,9 @@ NO_RECORDED_ORDER = RecordedOrder()
 
 
 def projected_order(order: RecordedOrder, positions: Sequence[int]) -> RecordedOrder:
-    """Return a recorded order in terms of some columns; an ordering ends at the first column that is not among them.
+    """Return the orderings and keys that rows have when only some columns are kept, with the columns' new positions.
+
+    An ordering ends before its first column that is not kept; a key is kept if all its columns are.
 
     Examples
     --------
