@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons and logic of SArray, and the choice between two values row by row."""
+"""Members of SArray for arithmetic, comparisons and logic, and for choosing between two values in each row."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 LOGICAL = ("and_", "or_", "xor")
-# Python reads `sf["a"] > 1 & (sf["b"] < 3)` as a comparison with `1 & (...)`.
+# A frequent mistake: in Python, `sf["a"] > 1 & (sf["b"] < 3)` means `sf["a"] > (1 & (sf["b"] < 3))`.
 LOGIC_HINT = "& and | combine two SArrays: put each comparison in parentheses, as in (sf['a'] > 1) & (sf['b'] == 2), or use apply()"
 COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 
 class Arithmetic:
-    """Element-wise operators; the other operand is an SArray of the same length or one value for all rows.
+    """Mixin of SArray: operators that are applied to each row. The other operand is an SArray of the same length, or one value for all rows.
 
-    Arrays of numpy, Series of polars and Arrow arrays are columns too, paired by position; with a column of arrays one is a value. A Series of
-    pandas is a value, as in the reference: ``SArray(series)`` is a column.
+    A numpy array, Polars Series or Arrow array is treated as a column, whose rows are paired by position; but with a column of arrays it is one
+    value.
+    A pandas Series is treated as one value, as in the reference; ``SArray(series)`` makes a column of it.
     """
 
     _node: PlannerNode
@@ -41,7 +42,7 @@ class Arithmetic:
         if function == "xor":
             raise SchemaError("columns have no operator ^: use comparisons with & and |; of two masks, (a != b)")
         other = one_value(other)
-        # A Series of pandas would be paired by index.
+        # In pandas, a Series would be paired with other columns by its index.
         if is_column(other) and library_of(other) != "pandas" and self._node.schema[0].kind != ARRAY_KIND:
             other = ClassRegistry.array(other)
         if isinstance(other, Arithmetic):
@@ -155,12 +156,12 @@ class Arithmetic:
         return self._unary("invert")
 
     def abs(self) -> SArray:
-        """Absolute value of every row.
+        """Return the absolute values.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers or arrays.
+            If the values are neither numbers nor arrays.
 
         Examples
         --------
@@ -172,7 +173,7 @@ class Arithmetic:
 
     @staticmethod
     def where(condition: SArray, istrue: Any, isfalse: Any, dtype: Any = None) -> SArray:
-        """Row by row, the value of ``istrue`` where the condition is true, else that of ``isfalse``.
+        """Return a column with the value of ``istrue`` in rows where the condition is true, and of ``isfalse`` in the other rows.
 
         Parameters
         ----------
@@ -181,7 +182,7 @@ class Arithmetic:
         istrue, isfalse
             SArrays of the same length, or one value for all rows.
         dtype
-            Class of single values; that of the other SArray, or their own, when not given.
+            Class for single values; if not given, the class of the other SArray, or the values' own class.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Missing values, clipping and casting of SArray."""
+"""Members of SArray for missing values, clipping, type conversion, and tests for items or membership."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class PartOf:
-    """Function of a text: whether it is part of another.
+    """A function that returns whether a string is a substring of a given string.
 
     Parameters
     ----------
     whole
-        The text to search.
+        The string to search.
     """
 
     whole: str
 
     def __call__(self, value: Any) -> int:
-        """Return 1 for a part, else 0."""
+        """Return 1 if ``value`` is a substring of ``whole``, else 0; 0 for a missing value."""
         return int(value is not None and value in self.whole)
 
 
 class Cleaning:
-    """Missing values, clipping, casts and membership."""
+    """Mixin of SArray: missing values, clipping, type conversion, and tests for membership."""
 
     _node: PlannerNode
 
@@ -58,7 +58,7 @@ class Cleaning:
         return make_array(apply_function(name, self._node, parameters=parameters))
 
     def dropna(self) -> SArray:
-        """Rows that are not missing (NaN counts as missing).
+        """Return the rows that are neither missing nor NaN.
 
         Examples
         --------
@@ -70,12 +70,17 @@ class Cleaning:
 
     @call_example("sf['a'].fillna(0); by the value of another column SArray.where(sf['a'] == None, sf['b'], sf['a'])")
     def fillna(self, value: Any) -> SArray:
-        """Missing rows get ``value``; the type stays.
+        """Return the column with missing values replaced by ``value``; the class of the column does not change.
+
+        Parameters
+        ----------
+        value
+            The replacement for missing values; in a column of floats also for NaN.
 
         Raises
         ------
         RuntimeError
-            If the value does not convert to the column's type.
+            If ``value`` cannot be converted to the column's type.
 
         Examples
         --------
@@ -83,7 +88,7 @@ class Cleaning:
         >>> list(SArray([20, None, 19]).fillna(0))
         [20, 0, 19]
         """
-        # In columns of arrays and lists, a numpy array may be meant as one value.
+        # In columns of arrays and lists, a numpy array may be a single value.
         if self._node.schema[0].kind not in (ARRAY_KIND, LIST_KIND) and (isinstance(value, ClassRegistry.array) or is_column(value)):
             raise FillValueError("missing values are filled with one; with those of a column: SArray.where(sf['a'] == None, sf['b'], sf['a'])")
         with rounding_warnings():
@@ -91,12 +96,17 @@ class Cleaning:
 
     @call_example("sf['a'].clip(lower=0, upper=1)")
     def clip(self, lower: Any = float("nan"), upper: Any = float("nan")) -> SArray:
-        """Rows below ``lower`` become ``lower``, rows above ``upper`` become ``upper``.
+        """Return the numbers limited to a range: smaller ones become ``lower``, larger ones ``upper``.
+
+        Parameters
+        ----------
+        lower, upper
+            The bounds; NaN: no bound.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers or arrays, a bound is none, or the lower one is above the upper one.
+            If the values are neither numbers nor arrays, a bound is not a number, or ``lower`` is above ``upper``.
 
         Examples
         --------
@@ -109,12 +119,17 @@ class Cleaning:
         )
 
     def clip_lower(self, threshold: Any) -> SArray:
-        """Rows below the threshold become the threshold; ints become floats.
+        """Return the numbers as floats, with those below the threshold replaced by it.
+
+        Parameters
+        ----------
+        threshold
+            The smallest number of the result.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers or arrays, or the threshold is none.
+            If the values are neither numbers nor arrays, or the threshold is not a number.
 
         Examples
         --------
@@ -125,12 +140,17 @@ class Cleaning:
         return self.clip(threshold)
 
     def clip_upper(self, threshold: Any) -> SArray:
-        """Rows above the threshold become the threshold; ints become floats.
+        """Return the numbers as floats, with those above the threshold replaced by it.
+
+        Parameters
+        ----------
+        threshold
+            The largest number of the result.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers or arrays, or the threshold is none.
+            If the values are neither numbers nor arrays, or the threshold is not a number.
 
         Examples
         --------
@@ -142,20 +162,21 @@ class Cleaning:
 
     @call_example("sf['a'].astype(float, undefined_on_failure=True), which makes missing what fails")
     def astype(self, dtype: Any, undefined_on_failure: bool = False) -> SArray:
-        """Every row converted to another type.
+        """Return the values converted to another class.
 
         Parameters
         ----------
         dtype
-            The Python class of the result.
+            The class, such as ``float``.
         undefined_on_failure
-            Rows that do not convert become missing instead of raising.
+            Whether values that cannot be converted become missing; otherwise they raise an error.
 
         Raises
         ------
         RuntimeError
-            If values of the column's type never convert, or one of these does not: at once where the rows are in memory, otherwise when they are
-            computed.
+            If values of the column's class can never be converted to ``dtype``, or a value cannot; raised immediately if the rows are in memory,
+            else when
+            they are computed.
 
         Examples
         --------
@@ -167,19 +188,24 @@ class Cleaning:
         if undefined_on_failure or self._node.schema[0].kind != STR.kind or not is_at_hand(result._node):
             return result
         if isinstance(self._node.operator, MemorySource):
-            # Without planning, so that many small casts, some of which fail, are fast.
+            # Cast directly, without planning, so that many small casts are fast even if some fail.
             column, target = self._node.operator.read_all().columns[0], result._node.schema[0]
             return make_array(memory_source([cast_array(column, self._node.schema[0], target)], [target]))
         materialize(result._node)
         return result
 
     def is_in(self, other: Any) -> SArray:
-        """1 in rows whose value is among the values of ``other`` (a list or an SArray), or part of it (a str), else 0.
+        """Return a column with 1 where the value is among other values, else 0.
+
+        Parameters
+        ----------
+        other
+            A list or an SArray of values. If it is a string, the result is 1 where the value is a substring of it.
 
         Raises
         ------
         RuntimeError
-            If ``other`` is one value, or a str and the rows are none.
+            If ``other`` is a single value, or a string while the column does not hold strings.
 
         Examples
         --------
@@ -198,18 +224,23 @@ class Cleaning:
         return self._function("is_in", tuple(map(one_value, other)))
 
     def _is_one_of(self, keys: SArray) -> SArray:
-        """Return 1 in rows whose value is one of the keys, else 0; a NaN is a key."""
+        """Return a column with 1 where the value is one of the keys, else 0; NaN equals NaN here."""
         values = tuple(keys)
         require_comparable_values(self._node, values, "filter_by")
         return self._function("is_in", values, True)
 
     def contains(self, item: Any) -> SArray:
-        """1 in rows whose text contains ``item``, or whose list or dict has it as element or key.
+        """Return a column with 1 where a string contains ``item``, a list has it as an item, or a dict as a key; else 0.
+
+        Parameters
+        ----------
+        item
+            The substring, item or key to search for.
 
         Raises
         ------
         RuntimeError
-            If the values are no texts, lists or dicts, or a text is asked for anything but a text.
+            If the values are not strings, lists or dicts, or they are strings and ``item`` is not.
 
         Examples
         --------
@@ -222,7 +253,12 @@ class Cleaning:
         return self._function("contains", item)
 
     def hash(self, seed: int = 0) -> SArray:
-        """An int hash of every row, the same for equal values; of ints, floats, texts and arrays that of Turi Create.
+        """Return an int hash of each value. Equal values have equal hashes; those of ints, floats, strings and arrays are the same as in Turi Create.
+
+        Parameters
+        ----------
+        seed
+            32-bit int; different seeds give different hashes.
 
         Raises
         ------
@@ -241,12 +277,12 @@ class Cleaning:
         return self._function("hash", require_seed(seed))
 
     def item_length(self) -> SArray:
-        """Number of items in every row's list, dict or array.
+        """Return the number of items in each list, dict or array; missing where the value is missing.
 
         Raises
         ------
         TypeError
-            If the values are no lists, dicts or arrays.
+            If the values are not lists, dicts or arrays.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Members of SArray about date-times, and columns of evenly spaced times."""
+"""Members of SArray for date-times, and functions that make columns of evenly spaced times."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 def uniform_times(start: Any, stop: Any, every: Any) -> PlannerNode:
-    """Return a column of evenly spaced times, from ``start`` up to ``stop``, which is included if it is hit.
+    """Return a column of times from ``start`` to ``stop`` at a distance of ``every``; ``stop`` is included if it is one of these times.
 
     Raises
     ------
     SchemaError
-        If an argument is of a type that does not fit, or one date-time has an offset and the other none.
+        If an argument has an unsuitable type, or only one of two date-times has an offset from UTC.
     InvalidArgumentError
-        If ``stop`` is before ``start``, or ``every`` is not above zero.
+        If ``stop`` is before ``start``, or ``every`` is not positive.
     """
     (first, first_type), (last, last_type) = clock_bound(start, "start"), clock_bound(stop, "stop")
     if first_type.kind != last_type.kind and not (first_type.is_numeric and last_type.is_numeric):
@@ -61,7 +61,7 @@ def uniform_times(start: Any, stop: Any, every: Any) -> PlannerNode:
 
 
 def tick_count(first: Any, last: Any, every: Any) -> int:
-    """Return the number of ticks from the first to at most the last."""
+    """Return the number of times from ``first`` to at most ``last`` at a distance of ``every``."""
     count = math.floor((last - first) / every) if isinstance(first + last + every, float) else (last - first) // every
     while first + count * every > last:
         count -= 1
@@ -71,14 +71,14 @@ def tick_count(first: Any, last: Any, every: Any) -> int:
 
 
 def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:
-    """Return a bound of a clock as a number, and the type of its times.
+    """Return the start or stop of a clock as a number (microseconds for date-times), and its column type.
 
     Raises
     ------
     SchemaError
-        If it is neither a number nor a date-time.
+        If the value is neither a number nor a date-time.
     InvalidArgumentError
-        If it is not finite.
+        If the value is infinite or NaN, or does not fit 64 bits.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -97,30 +97,31 @@ def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:
 
 
 DEFAULT_PARTS = ("year", "month", "day", "hour", "minute", "second")
-# The reference treats this unknown name as the year, and programs use the column.
+# "tzone" is not a part of a date-time, but the reference returns the year for it, and programs use this column.
 _OTHER_NAMES = {"tzone": "year"}
 DEFAULT_FORMAT = "%Y-%m-%dT%H:%M:%S%ZP"
 
 
 class DateTimes:
-    """Date-times, row by row."""
+    """Mixin of SArray: formatting, parsing and splitting of date-times."""
 
     _node: PlannerNode
 
     def datetime_to_str(self, format: str = DEFAULT_FORMAT) -> SArray:
-        """Every date-time as a text of a format; missing ones stay missing.
+        """Return the date-times formatted as strings; missing where the value is missing.
 
         Parameters
         ----------
         format
-            Directives of C's ``strftime``. ``%f`` is the six digits of the microseconds, ``%F`` a dot and these, or nothing for a full second, ``%s``
-            seconds with their fraction, ``%q`` and ``%Q`` the offset from UTC as ``+0530`` and ``+05:30``, ``%ZP`` as ``GMT+05:30``, or nothing where
-            there is none.
+            A format with directives of C's ``strftime``. Further directives: ``%f`` is the microseconds in six digits; ``%F`` is a dot and these
+            digits, or
+            nothing if they are zero; ``%s`` is the seconds with their fraction; the offset from UTC is ``%q`` as ``+0530``, ``%Q`` as ``+05:30``, and
+            ``%ZP`` as ``GMT+05:30``, or nothing if there is none.
 
         Raises
         ------
         TypeError
-            If the values are no date-times, or the format is no text.
+            If the values are not date-times, or the format is not a string.
 
         Examples
         --------
@@ -132,21 +133,21 @@ class DateTimes:
         return make_array(apply_function("moment_text", self._node, parameters=(_format_text(format),)))
 
     def str_to_datetime(self, format: str = DEFAULT_FORMAT) -> SArray:
-        """Every text of a format as a date-time; missing and empty ones are missing.
+        """Return the date-times that strings contain; missing where a string is missing or empty.
 
         Parameters
         ----------
         format
-            Directives as those of :meth:`datetime_to_str`; ``"ISO"`` reads ``20240229T093000``. ``%f`` and ``%F`` read the dot of a fraction too:
-            ``%S%f``, not ``%S.%f``. Between directives any character stands for any other. A text may end before any directive, and whatever
-            follows the last one is ignored.
+            A format with the directives of :meth:`datetime_to_str`; ``"ISO"`` reads ``20240229T093000``. ``%f`` and ``%F`` also read the dot before a
+            fraction: ``%S%f``, not ``%S.%f``. A character between directives matches any character. A string may end before any directive, and text
+            after the last directive is ignored.
 
         Raises
         ------
         TypeError
-            If the values are no texts, or the format is none.
+            If the values are not strings, or the format is not a string.
         RuntimeError
-            If the format has a directive that cannot be read or, when its row is looked at, a text is not of the format.
+            If the format has a directive that cannot be read; or, when rows are computed, if a string does not match the format.
 
         Examples
         --------
@@ -157,25 +158,26 @@ class DateTimes:
         return make_array(apply_function("moment_of_text", self._node, parameters=(_format_text(format),)))
 
     def split_datetime(self, column_name_prefix: str | None = "X", limit: Sequence[str] | None = None, timezone: bool = False) -> SFrame:
-        """A frame of the parts of every date-time, as the clock on the wall shows them; of missing ones all parts are missing.
+        """Return a frame with one column for each part of the date-times, such as the year, in their own time zone; missing where the value is missing.
 
         Parameters
         ----------
         column_name_prefix
-            What names of columns begin with, and a dot; None: the names of the parts alone.
+            Beginning of the column names, before a dot; None: the names are those of the parts.
         limit
-            Parts, in the order of their columns: ``year``, ``month``, ``day``, ``hour``, ``minute``, ``second``, ``us`` (microseconds), ``weekday``
-            (Monday is 0), ``isoweekday`` (Monday is 1), ``tmweekday`` (Sunday is 0). The first six when not given. ``tzone`` is the year, as in the
-            reference; ``timezone=True`` gives the offset.
+            The parts, in the order of their columns: ``year``, ``month``, ``day``, ``hour``, ``minute``, ``second``, ``us`` (microseconds),
+            ``weekday``
+            (Monday is 0), ``isoweekday`` (Monday is 1), ``tmweekday`` (Sunday is 0). If not given, the first six. ``tzone`` gives the year, as in the
+            reference; use ``timezone=True`` for the offset.
         timezone
-            Whether to add hours east of UTC, missing where a date-time has no offset.
+            Whether to add a column with the offset from UTC in hours, positive in the east; missing for date-times without an offset.
 
         Raises
         ------
         TypeError
-            If the values are no date-times, or ``limit`` is no list of texts.
+            If the values are not date-times, or ``limit`` is not a list of strings.
         ValueError
-            If ``limit`` names no part, or one twice.
+            If ``limit`` contains an unknown part, or a part twice.
 
         Examples
         --------
@@ -199,14 +201,23 @@ class DateTimes:
 
     @classmethod
     def date_range(cls, start_time: datetime.datetime, end_time: datetime.datetime, freq: datetime.timedelta) -> SArray:
-        """Date-times at one distance: ``start_time`` and every so often after it, up to and including ``end_time`` if it is hit.
+        """Return a column of date-times at equal distances.
+
+        Parameters
+        ----------
+        start_time
+            The first date-time.
+        end_time
+            The end; included if it is one of the date-times.
+        freq
+            The distance between date-times.
 
         Raises
         ------
         TypeError
-            If an argument is of another class, or one date-time has an offset from UTC and the other none.
+            If an argument has another class, or only one of the date-times has an offset from UTC.
         ValueError
-            If ``end_time`` is before ``start_time``, or ``freq`` is not above zero.
+            If ``end_time`` is before ``start_time``, or ``freq`` is not positive.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Members of SArray that read and write files."""
+"""Members of SArray that read and write files, and the function ``load_sarray``."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
 
 
 class ColumnFiles:
-    """Reading and writing files."""
+    """Mixin of SArray: reading and writing files."""
 
     _node: PlannerNode
 
     def save(self, filename: str, format: str | None = None) -> None:
-        """Save as a directory that :class:`SArray` opens again, or as text, a value on each line, whole or not at all.
+        """Save as a directory that :class:`SArray` can load, or as a text file with one value per line. The target appears only when it is complete.
 
         Parameters
         ----------
         filename
-            The directory, or the file.
+            Path of the directory or the file.
         format
-            ``binary``, or ``text`` or ``csv``. When not given: text where the name ends in ``.txt``, ``.csv``, or ``.csv`` and ``.gz`` or
-            the like, else a directory.
+            ``binary`` (a directory), or ``text`` or ``csv`` (a text file). If not given, a text file for the extensions ``.txt`` and ``.csv`` (also
+            compressed, such as ``.csv.gz``), else a directory.
 
         Raises
         ------
         ValueError
-            If there is no such format.
+            If the format is unknown.
         OSError
-            If it cannot be written.
+            If the files cannot be written.
 
         Examples
         --------
@@ -54,12 +54,12 @@ class ColumnFiles:
         saved_frames.save_column(self._node, filename, format)
 
     def checkpoint(self, location: str) -> SArray:
-        """Save all values and go on with what was saved: everything built on this column reads it there; see :meth:`SFrame.checkpoint`.
+        """Save all values, and from now on read the saved values wherever this column is used; see :meth:`SFrame.checkpoint`.
 
         Parameters
         ----------
         location
-            The directory, or a URI below which the values become the newest version.
+            Path of a directory, or a URI where the values become the newest version.
 
         Returns
         -------
@@ -69,7 +69,7 @@ class ColumnFiles:
         Raises
         ------
         OSError
-            If it cannot be written, or somebody else saved to the same place meanwhile; the column stays what it was.
+            If the files cannot be written, or another program has saved to the same location in the meantime; then the column does not change.
 
         Examples
         --------
@@ -84,17 +84,17 @@ class ColumnFiles:
 
     @staticmethod
     def read_json(filename: str) -> SArray:
-        """A column of the elements of the array in a JSON file, which are of one type.
+        """Return the elements of the array in a JSON file as a column.
 
         Parameters
         ----------
         filename
-            Path or address of one file.
+            Path or URL of the file.
 
         Raises
         ------
         RuntimeError
-            If the file is no JSON array, or its elements have no common type.
+            If the file does not contain a JSON array, or its elements have no common type.
         OSError
             If there is no such file.
 
@@ -119,19 +119,19 @@ def load_sarray(
     encoding_errors: str = "strict",
     version: int | None = None,
 ) -> SArray:
-    """The column saved under a path, by this package or by Turi Create, or a text from each line of the text files there.
+    """Return the column that was saved at a path, by this package or by Turi Create, or the lines of text files as strings.
 
     Parameters
     ----------
     filename
-        The path: what ``save`` has written, here or with Turi Create, or a ``.sidx`` file of Turi Create's, of which the first column is taken.
+        Path of the saved column, of a ``.sidx`` file of Turi Create (of which the first column is loaded), or of text files.
     verify, references, encoding_errors, version
-        As of :func:`sframe_spark.load_sframe`.
+        As for :func:`sframe_spark.load_sframe`.
 
     Raises
     ------
     OSError
-        If nothing complete is saved there, it is damaged, or a frame of several columns.
+        If there is neither a complete saved column nor a text file, the column is damaged, or a frame with several columns is saved there.
 
     Examples
     --------

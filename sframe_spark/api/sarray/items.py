@@ -1,4 +1,4 @@
-"""Members of SArray about items of lists, arrays and dicts, and characters of texts."""
+"""Members of SArray for the items of lists, arrays and dicts, and the characters of strings."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SArray, SFrame
     from sframe_spark.planner.node import PlannerNode
 
-# More items than any value has.
+# A number larger than the count of items in any value.
 MAX_ITEMS = 2**40
-# Temporary name of the column in a frame of its own.
+# Name of the column while it is in a frame with no others.
 _ALONE = "SArray"
 
 
 class Items:
-    """Parts of lists, arrays, dicts and texts, row by row."""
+    """Mixin of SArray: parts of lists, arrays, dicts and strings."""
 
     _node: PlannerNode
 
     def dict_keys(self) -> SArray:
-        """The keys of every dict as a list, in their order; of a missing one, missing.
+        """Return the keys of each dict as a list, in their order; missing where the dict is missing.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts.
+            If the values are not dicts.
 
         Examples
         --------
@@ -51,12 +51,12 @@ class Items:
         return make_array(apply_function("dict_keys", self._node))
 
     def dict_values(self) -> SArray:
-        """The values of every dict as a list, in the order of their keys; of a missing one, missing.
+        """Return the values of each dict as a list, in the order of their keys; missing where the dict is missing.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts.
+            If the values are not dicts.
 
         Examples
         --------
@@ -67,17 +67,17 @@ class Items:
         return make_array(apply_function("dict_values", self._node))
 
     def dict_has_any_keys(self, keys: Any) -> SArray:
-        """1 in rows whose dict has one of the keys at least, else 0; of a missing one, missing.
+        """Return a column with 1 where a dict has at least one of the keys, else 0; missing where the dict is missing.
 
         Parameters
         ----------
         keys
-            A list or other collection of keys, or one key. They are of the class of the keys of the dicts: texts or numbers.
+            A list or other collection of keys, or one key; of the same class as the keys of the dicts.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts, or where rows are computed if a dict has keys of another class only.
+            If the values are not dicts; or, when rows are computed, if all keys of a dict are of another class.
 
         Examples
         --------
@@ -88,17 +88,17 @@ class Items:
         return make_array(apply_function("dict_has_keys", self._node, parameters=(_keys(keys), False)))
 
     def dict_has_all_keys(self, keys: Any) -> SArray:
-        """1 in rows whose dict has all of the keys, else 0; of a missing one, missing.
+        """Return a column with 1 where a dict has all of the keys, else 0; missing where the dict is missing.
 
         Parameters
         ----------
         keys
-            A list or other collection of keys, or one key. One of another class than those of a dict, as a text among numbers, is not in it.
+            A list or other collection of keys, or one key. A dict does not have a key of another class than its own keys.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts.
+            If the values are not dicts.
 
         Examples
         --------
@@ -109,19 +109,19 @@ class Items:
         return make_array(apply_function("dict_has_keys", self._node, parameters=(_keys(keys), True)))
 
     def dict_trim_by_keys(self, keys: Any, exclude: bool = True) -> SArray:
-        """Every dict without some keys or, if not ``exclude``, with them alone.
+        """Return each dict without the given keys, or with only these keys.
 
         Parameters
         ----------
         keys
-            A list or other collection of keys, or one key. They are of the class of the keys of the dicts: texts or numbers.
+            A list or other collection of keys, or one key; of the same class as the keys of the dicts.
         exclude
-            Whether the keys are left out, or kept.
+            Whether to remove the keys; otherwise all other keys are removed.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts, or where rows are computed if a dict has keys of another class only.
+            If the values are not dicts; or, when rows are computed, if all keys of a dict are of another class.
 
         Examples
         --------
@@ -132,19 +132,19 @@ class Items:
         return make_array(apply_function("dict_trim_keys", self._node, parameters=(_keys(keys), bool(exclude))))
 
     def dict_trim_by_values(self, lower: float | None = None, upper: float | None = None) -> SArray:
-        """Every dict without the numbers outside of some bounds; values that are no numbers stay.
+        """Return each dict without the numbers outside of a range; other values are kept.
 
         Parameters
         ----------
         lower, upper
-            The least and the largest number that stay; None: no bound.
+            The smallest and the largest number to keep; None: no bound.
 
         Raises
         ------
         TypeError
-            If a bound is no number.
+            If a bound is not a number.
         RuntimeError
-            If the values are no dicts, or the lower bound is above the upper one.
+            If the values are not dicts, or ``lower`` is above ``upper``.
 
         Examples
         --------
@@ -158,18 +158,23 @@ class Items:
         return make_array(apply_function("dict_trim_values", self._node, parameters=bounds))
 
     def vector_slice(self, start: int, end: int | None = None) -> SArray:
-        """Of every list or array the items from ``start`` up to, not including, ``end``; missing where there are fewer.
+        """Return the items at indices from ``start`` up to, not including, ``end`` of each list or array; missing where there are fewer items.
 
-        One item of an array, which is all there is without an ``end``, is a number; of a list it is a list.
+        Parameters
+        ----------
+        start
+            First index, from 0.
+        end
+            Index after the last; None: only the item at ``start``. A single item of an array is returned as a number, of a list as a list.
 
         Raises
         ------
         OverflowError
-            If a place is negative.
+            If an index is negative.
         RuntimeError
-            If ``end`` is not after ``start``, or the values are neither lists nor arrays.
+            If ``end`` is not above ``start``, or the values are neither lists nor arrays.
         TypeError
-            If a place is no number.
+            If an index is not a number.
 
         Examples
         --------
@@ -187,14 +192,19 @@ class Items:
         return make_array(apply_function("vector_slice", self._node, parameters=(first, last)))
 
     def element_slice(self, start: int | None = None, stop: int | None = None, step: int | None = None) -> SArray:
-        """Of every text, list or array what Python's ``value[start:stop:step]`` gives; texts by characters.
+        """Return the slice ``value[start:stop:step]`` of each string, list or array, as in Python; strings are sliced by characters.
+
+        Parameters
+        ----------
+        start, stop, step
+            The bounds and step of the slice; None as in Python.
 
         Raises
         ------
         TypeError
-            If the values have no slices.
+            If the values cannot be sliced.
         RuntimeError
-            If a bound is no whole number, or the step is zero.
+            If a bound or the step is not an int, or the step is zero.
 
         Examples
         --------
@@ -211,23 +221,23 @@ class Items:
         return make_array(apply_function("element_slice", self._node, parameters=bounds))
 
     def str_pad(self, width: int, side: str = "left", fill: str = " ") -> SArray:
-        """Every text with fill characters added until it has ``width`` characters; longer texts and missing ones stay as they are.
+        """Return strings padded with a character to at least ``width`` characters; longer strings and missing values do not change.
 
         Parameters
         ----------
         width
-            Number of characters that a text has at least.
+            Minimum number of characters.
         side
-            Where characters are added: ``"left"``, ``"right"`` or ``"both"``, as Python's ``rjust``, ``ljust`` and ``center`` do.
+            Where characters are added: ``"left"``, ``"right"`` or ``"both"``, as by Python's ``rjust``, ``ljust`` and ``center``.
         fill
-            The character that is added.
+            The character to add.
 
         Raises
         ------
         TypeError
-            If the values are no texts.
+            If the values are not strings.
         ValueError
-            If ``width`` is no int, ``side`` is none of the three, or ``fill`` is not one character.
+            If ``width`` is not an int, ``side`` is unknown, or ``fill`` is not one character.
 
         Examples
         --------
@@ -241,7 +251,7 @@ class Items:
         return make_array(apply_function("str_pad", self._node, parameters=(length, side, fill)))
 
     def stack(self, new_column_name: Any = None, drop_na: bool = False, new_column_type: Any = None) -> SFrame:
-        """A frame with one row for each item of the lists, arrays or dicts, in their order; see :meth:`SFrame.stack`.
+        """Return a frame with one row for each item of the lists, arrays or dicts, in their order; see :meth:`SFrame.stack`.
 
         Parameters
         ----------
@@ -251,9 +261,9 @@ class Items:
         Raises
         ------
         TypeError
-            If the values have no items, or names or classes are of other forms.
+            If the values are not lists, arrays or dicts, or names or classes are given in another form.
         ValueError
-            If there are not two classes for a dict.
+            If the values are dicts and not two classes are given.
 
         Examples
         --------
@@ -264,28 +274,29 @@ class Items:
         return make_frame(self._node, [_ALONE]).stack(_ALONE, new_column_name, drop_na, new_column_type)
 
     def unpack(self, column_name_prefix: str | None = "X", column_types: Any = None, na_value: Any = None, limit: Any = None) -> SFrame:
-        """A frame with a column for each place in the lists or arrays, or for each key of the dicts; rows stay as they are.
+        """Return a frame with one column for each index of the lists or arrays, or for each key of the dicts.
 
         Parameters
         ----------
         column_name_prefix
-            What names of columns begin with, before a dot and the place or key; None: these alone.
+            Beginning of the column names, before a dot and the index or key; None: the names are the indices or keys.
         column_types
-            Classes of the columns. Without them those of dicts hold all values of a key, in all rows; the first 100 rows decide how many
-            columns lists become, and their types.
+            Classes of the columns. If not given: for dicts, all rows are read, and each column can hold all values of its key; for lists, the first
+            100 rows
+            decide the number of columns and their types.
         na_value
             A value that becomes missing.
         limit
-            Places or keys that become columns; needed with ``column_types`` for dicts.
+            The indices or keys that become columns; required for dicts if ``column_types`` is given.
 
         Raises
         ------
         TypeError
-            If the values have no items, or an argument is of another form.
+            If the values are not lists, arrays or dicts, or an argument has another form.
         ValueError
-            If ``limit`` names something twice, or there is not one class for each.
+            If ``limit`` contains something twice, or has another number of items than ``column_types``.
         RuntimeError
-            If no row tells of columns or, when its row is looked at, a value is not of its column's class.
+            If no row has an item; or, when rows are computed, if a value is not of its column's class.
 
         Examples
         --------
@@ -307,7 +318,7 @@ class Items:
 
 
 def _keys(keys: Any) -> tuple[Any, ...]:
-    """Return the keys of a collection, or a single one, in the form in which dicts hold them."""
+    """Return one key or a collection of keys as a tuple, converted to the classes that dicts store."""
     several = isinstance(keys, Iterable) and not isinstance(keys, (str, bytes))
     found_keys = tuple(plain(key) for key in keys) if several else (plain(keys),)
     for key in found_keys:
@@ -333,7 +344,7 @@ def _place(name: str, value: Any) -> int:
 
 
 def _columns_of_dicts(node: PlannerNode, column_types: Any, limit: Any) -> list[tuple[Any, ColumnType]]:
-    """Return keys and the types of their columns; in the order of the keys if no types are requested."""
+    """Return pairs of a key and its column's type; sorted by key if no types are requested."""
     keys = None if limit is None else distinct_keys(limit)
     if column_types is not None:
         types = requested_types(column_types)
@@ -370,7 +381,7 @@ def _paired(keys: list[Any], types: list[ColumnType]) -> list[tuple[Any, ColumnT
 
 
 def _unpacked(node: PlannerNode, keys: list[Any], types: list[ColumnType], absent: Any) -> PlannerNode:
-    """Return the items of some keys as columns, extracted in one pass."""
+    """Return the items with the given keys or indices as columns; each value is parsed once for all columns."""
     source = node.schema[0]
     are_texts = item_type(source) is None
     steps = [Step("slots", (Register(0),), (tuple(keys),))]

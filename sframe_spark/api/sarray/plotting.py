@@ -1,4 +1,4 @@
-"""Charts of SArray, and pages of its rows."""
+"""Members of SArray that show charts of its values, and its rows page by page."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ if TYPE_CHECKING:
     from sframe_spark.api.class_registry import Plot
     from sframe_spark.planner.node import PlannerNode
 
-# As the reference engine says that nothing was given.
+# Default of labels and titles, with the same value as in the reference.
 LABEL_DEFAULT = "__TURI_DEFAULT_LABEL"
 
 
 class ColumnPlotting:
-    """Charts of a column; nothing is collected but counts."""
+    """Mixin of SArray: charts of a column. Only counts, not values, are collected in this process."""
 
     _node: PlannerNode
 
     @call_example("sf['a'].plot(title='Ages', xlabel='years')")
     def plot(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> Plot:
-        """A chart of how the values of all rows are distributed: a histogram of numbers and date-times, bars of texts.
+        """Return a chart of the distribution of all values: a histogram of numbers or date-times, or bars for strings.
 
-        Missing values, NaN and infinite numbers are counted next to it. The twelve most frequent texts have a bar each, all others one.
+        Missing values, NaN and infinite numbers are counted beside the chart. The twelve most frequent strings have a bar each; all others have one
+        bar.
 
         Parameters
         ----------
         title
-            Above the chart; None for nothing.
+            Title above the chart; None: no title.
         xlabel, ylabel
-            At the axes.
+            Labels of the axes.
 
         Raises
         ------
         RuntimeError
+            If the values are lists, dicts or arrays, or the column has no rows.
             If values are lists, dicts or arrays, or there is no row.
 
         Examples
@@ -48,19 +50,19 @@ class ColumnPlotting:
         return made
 
     def show(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> None:
-        """Show the chart of :meth:`plot`: in a notebook below the cell, elsewhere in a browser.
+        """Show the chart of :meth:`plot`: below the cell of a notebook, or else in a browser.
 
         Parameters
         ----------
         title, xlabel, ylabel
-            As of :meth:`plot`.
+            As for :meth:`plot`.
 
         Raises
         ------
         RuntimeError
-            As :meth:`plot`.
+            As for :meth:`plot`.
         ImportError
-            If vl-convert is not there: ``pip install sframe_spark[pictures]``.
+            If the library vl-convert is not installed: ``pip install sframe_spark[pictures]``.
 
         Examples
         --------
@@ -72,12 +74,12 @@ class ColumnPlotting:
         self.plot(title, xlabel, ylabel).show()
 
     def explore(self, title: str | None = None) -> None:
-        """Page through all rows: in a browser, or in a notebook through the first thousand.
+        """Show the rows page by page: all in a browser, or the first thousand in a notebook.
 
         Parameters
         ----------
         title
-            Above the rows.
+            Title above the rows.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Selects numbers of a column by rank without sorting, in a few passes that each narrow the candidates."""
+"""Finds the numbers with given ranks in a column without sorting it: in a few passes over the column, each of which narrows the possible range."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sframe_spark.types import FLOAT
 if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
-# Ranges with up to this many keys are read completely.
+# A range that contains at most this many numbers is read completely.
 MAX_KEYS = 1 << 17
 Keys = tuple[int, int]
 
 
 @attrs.frozen
 class KeyRange:
-    """An inclusive range of keys, how many numbers have smaller keys, and how many have one of these; None if not counted."""
+    """An inclusive range of keys, the count of numbers with smaller keys, and the count of numbers in the range (None: not counted yet)."""
 
     keys: Keys
     before: int = 0
@@ -32,18 +32,18 @@ class KeyRange:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the range has one key, or few enough to be read; in an uncounted range, NaN may follow."""
+        """Whether the range was counted, and has a single key or few enough numbers to be read."""
         return self.count is not None and (self.keys[0] == self.keys[1] or self.count <= MAX_KEYS)
 
 
 @attrs.define(eq=False)
 class Ranks:
-    """Ranks of the numbers of a column of ints or floats. Missing values have none; NaN is the largest number.
+    """Finds numbers by rank in a column of ints or floats. Missing values have no rank; NaN is larger than all other numbers.
 
     Parameters
     ----------
     node
-        The column, which holds a number.
+        The column, which must contain at least one number.
     """
 
     node: PlannerNode
@@ -52,11 +52,11 @@ class Ranks:
     _keys_read: dict[Keys, np.ndarray] = attrs.Factory(dict)
 
     def number_at(self, place: int) -> int | float:
-        """Return the number of a rank, counted from 0; there must be more numbers than that."""
+        """Return the number with a rank, counted from 0; the rank must be less than the count of numbers."""
         return self.numbers_at([place])[0]
 
     def numbers_at(self, places: list[int]) -> list[int | float]:
-        """Return the numbers of several ranks, selected together.
+        """Return the numbers with several ranks, which are found in the same passes.
 
         Examples
         --------
@@ -72,21 +72,21 @@ class Ranks:
         return [self._number(key_range, place) for key_range, place in zip(ranges, places, strict=True)]
 
     def _all(self) -> KeyRange:
-        """Return the range of all numbers except NaN, or of NaN if there is nothing else. Minimum and maximum are often known."""
+        """Return the range of all numbers except NaN, or of NaN if there are no others; minimum and maximum are often known without a pass."""
         if self._whole is None:
             low, high = reduce_values(self.node, [Aggregation("column_min", (0,)), Aggregation("column_max", (0,))])
             self._whole = KeyRange((key_of(low, self.node.schema[0]), key_of(high, self.node.schema[0])))
         return self._whole
 
     def _part(self, key_range: KeyRange, place: int) -> KeyRange:
-        """Return the part of a range that contains a rank; NaN comes last."""
-        # Counts of a part are relative to its range.
+        """Return the part of a range that contains a rank; NaN if no part does."""
+        # The parts of a range count smaller numbers from the start of the range.
         inside = (part for part in self._parts[key_range.keys] if part.count is not None and place - key_range.before < part.before + part.count)
         part = next(inside, KeyRange((key_of(math.nan, FLOAT),) * 2, count=0))
         return attrs.evolve(part, before=key_range.before + part.before)
 
     def _count(self, requested: Iterable[Keys]) -> None:
-        """Count the keys in each part of some ranges."""
+        """Divide each range into parts, and count the numbers in each part."""
         unknown = [keys for keys in dict.fromkeys(requested) if keys not in self._parts]
         if not unknown:
             return
@@ -99,7 +99,7 @@ class Ranks:
             ]
 
     def _read_keys(self, requested: Iterable[Keys]) -> None:
-        """Read the keys of small ranges."""
+        """Read all keys in ranges with few numbers."""
         unknown = [keys for keys in dict.fromkeys(requested) if keys[0] < keys[1] and keys not in self._keys_read]
         if unknown:
             key_lists = reduce_values(self.node, [Aggregation("keys_between", (0,), keys) for keys in unknown])

@@ -1,4 +1,4 @@
-"""Reductions of SArray: many rows to one value."""
+"""Members of SArray that compute one value from all rows, such as sums and means."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Reductions:
-    """Whole-column reductions; missing values are left out."""
+    """Mixin of SArray: aggregates of all rows; missing values are left out."""
 
     _node: PlannerNode
 
@@ -32,14 +32,14 @@ class Reductions:
 
     @call_example("sf['a'].sum(); numpy takes sf['a'].to_numpy()")
     def sum(self) -> Any:
-        """Sum of all rows; zero (of vectors: the empty vector) when there is no value. Ints wrap at 64 bits.
+        """Return the sum of all values; zero if there are none (for arrays, the empty array). Sums of ints wrap around at 64 bits.
 
-        Floats are added up exactly, and the sum is rounded once: it is the same whatever their order.
+        The sum of floats is computed exactly and rounded once, so it does not depend on their order.
 
         Raises
         ------
         RuntimeError
-            If vectors have different lengths.
+            If the values are arrays of different lengths.
 
         Examples
         --------
@@ -51,12 +51,12 @@ class Reductions:
 
     @call_example("sf['a'].mean(); numpy takes sf['a'].to_numpy()")
     def mean(self) -> Any:
-        """Mean of all rows; None when there is no value.
+        """Return the mean of all values; None if there are none.
 
         Raises
         ------
         RuntimeError
-            If vectors have different lengths.
+            If the values are arrays of different lengths.
 
         Examples
         --------
@@ -67,12 +67,12 @@ class Reductions:
         return self._total("mean")
 
     def _total(self, function: str) -> Any:
-        # In a group, vectors of different lengths have a missing total; in a column they are an error.
+        # Arrays of different lengths are an error here; in a group, their sum or mean would be missing.
         return self._reduce(f"column_vector_{function}" if self._node.schema[0].kind == "array" else function)
 
     @call_example("sf['a'].min(); numpy takes sf['a'].to_numpy()")
     def min(self) -> Any:
-        """Smallest value; None when there is no value.
+        """Return the smallest value; None if there are no values.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Reductions:
 
     @call_example("sf['a'].max(); numpy takes sf['a'].to_numpy()")
     def max(self) -> Any:
-        """Largest value; None when there is no value.
+        """Return the largest value; None if there are no values.
 
         Raises
         ------
@@ -106,19 +106,19 @@ class Reductions:
 
     @call_example("sf['a'].std(); numpy takes sf['a'].to_numpy()")
     def std(self, ddof: int = 0) -> Any:
-        """Standard deviation of all rows; None when there is no value.
+        """Return the standard deviation of all values; None if there are none.
 
         Parameters
         ----------
         ddof
-            What the number of values is reduced by before it divides: 0 for a whole population, 1 for a sample.
+            The sum of squares is divided by the number of values minus ``ddof``: 0 for a population, 1 for a sample.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers, or there are no more rows than ``ddof``.
+            If the values are not numbers, or there are not more values than ``ddof``.
         TypeError
-            If ``ddof`` is no number.
+            If ``ddof`` is not a number.
         ValueError
             If ``ddof`` is negative.
 
@@ -132,19 +132,19 @@ class Reductions:
 
     @call_example("sf['a'].var(); numpy takes sf['a'].to_numpy()")
     def var(self, ddof: int = 0) -> Any:
-        """Variance of all rows; None when there is no value.
+        """Return the variance of all values; None if there are none.
 
         Parameters
         ----------
         ddof
-            What the number of values is reduced by before it divides: 0 for a whole population, 1 for a sample.
+            The sum of squares is divided by the number of values minus ``ddof``: 0 for a population, 1 for a sample.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers, or there are no more rows than ``ddof``.
+            If the values are not numbers, or there are not more values than ``ddof``.
         TypeError
-            If ``ddof`` is no number.
+            If ``ddof`` is not a number.
         ValueError
             If ``ddof`` is negative.
 
@@ -163,12 +163,12 @@ class Reductions:
         return self._reduce(aggregate, count)
 
     def _reduce_function(self, function: str, aggregate: str) -> Any:
-        """Aggregate a scalar function of every row; missing results are left out."""
+        """Return an aggregate of the results of a scalar function for all rows; missing results are left out."""
         values = apply_function(function, self._node)
         return reduce_values(values, [Aggregation(aggregate, (0,))])[0]
 
     def any(self) -> bool:
-        """True when some value is true.
+        """Return whether at least one value is true (not zero, empty or missing).
 
         Raises
         ------
@@ -184,7 +184,7 @@ class Reductions:
         return self.nnz() > 0
 
     def all(self) -> bool:
-        """True when every value is true; a missing one is not.
+        """Return whether all values are true (not zero, empty or missing).
 
         Raises
         ------
@@ -200,7 +200,7 @@ class Reductions:
         return self.nnz() == len(self)
 
     def nnz(self) -> int:
-        """Number of values that are not zero, empty or missing.
+        """Return the number of values that are not zero, empty or missing.
 
         Raises
         ------
@@ -213,13 +213,13 @@ class Reductions:
         >>> SArray([0, 5, None, 7]).nnz(), SArray(["", "tea"]).nnz()
         (2, 1)
         """
-        # Date-times are neither true nor false, which matters only if there are any.
+        # A column of date-times is accepted if all are missing.
         if self._node.schema[0].kind == "datetime" and self.countna() == len(self):
             return 0
         return int(self._reduce_function("truth", "sum"))
 
     def countna(self) -> int:
-        """Number of missing values (NaN is a value).
+        """Return the number of missing values; NaN does not count as missing.
 
         Examples
         --------
@@ -230,22 +230,22 @@ class Reductions:
         return int(self._reduce("count_missing"))
 
     def __contains__(self, item: Any) -> bool:
-        """Return whether some row has that value."""
+        """Return whether at least one row has the given value."""
         literal, own = literal_of(item), self._node.schema[0]
         if literal.value is None:
             return self.countna() > 0
         if (literal.type.is_numeric and own.is_numeric) or (literal.type.kind == own.kind and own.kind in SORTABLE):
             return (make_array(self._node) == item).any()
-        # Lists and dicts are compared as Python does.
+        # Lists and dicts are compared by Python's ==.
         return any(row == literal.value for row in make_array(self._node)) if literal.type.kind == own.kind else False
 
     def argmax(self) -> Any:
-        """Row number of the largest value (of the last one if there are several); None when there is no row.
+        """Return the row number of the largest value, the last if there are several; None if there are no rows.
 
         Raises
         ------
         TypeError
-            If the values are no numbers, or all are missing.
+            If the values are not numbers, or all are missing.
 
         Examples
         --------
@@ -256,12 +256,12 @@ class Reductions:
         return self._extreme_row("argmax_row")
 
     def argmin(self) -> Any:
-        """Row number of the smallest value (of the last one if there are several); None when there is no row.
+        """Return the row number of the smallest value, the last if there are several; None if there are no rows.
 
         Raises
         ------
         TypeError
-            If the values are no numbers, or all are missing.
+            If the values are not numbers, or all are missing.
 
         Examples
         --------
@@ -283,14 +283,14 @@ class Reductions:
         return row
 
     def summary(self, background: bool = False, sub_sketch_keys: Any = None) -> Sketch:
-        """What the column holds, in a few numbers; see :class:`Sketch`.
+        """Return statistics of the column, such as quantiles and frequent items; see :class:`Sketch`.
 
         Parameters
         ----------
         background
-            Whether nothing is computed before it is requested.
+            Whether to compute the statistics only when one is requested; otherwise they are computed now.
         sub_sketch_keys
-            Keys of dicts, or places in arrays, to be summed up by themselves.
+            Keys of dicts, or indices in arrays, for which separate statistics are computed.
 
         Examples
         --------
@@ -303,12 +303,17 @@ class Reductions:
         return Sketch(make_array(self._node), background, sub_sketch_keys or ())
 
     def median(self, approximate: bool = False) -> Any:
-        """The middle one of the values that are neither missing nor NaN (the upper of two); ``approximate`` gives the same as a float.
+        """Return the median of the values that are neither missing nor NaN (the larger of two middle values); None if there are none.
+
+        Parameters
+        ----------
+        approximate
+            Whether to return the same number as a float; it is exact in both cases.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers.
+            If the values are not numbers.
 
         Examples
         --------
@@ -320,11 +325,11 @@ class Reductions:
         """
         if not self._node.schema[0].is_numeric:
             raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
-        # NaN counts as a value, but has no rank among numbers.
+        # NaN is left out here, although it counts as a value elsewhere.
         rows = row_count(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
         middle = Ranks(self._node).number_at(rows // 2) if rows else None
         return float(middle) if approximate and middle is not None else middle
 
     def __len__(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return row_count(self._node)

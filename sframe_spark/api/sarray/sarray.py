@@ -1,4 +1,4 @@
-"""SArray: an ordered, immutable, lazily computed column of one type."""
+"""SArray: a column of values of one type, whose rows have an order; it never changes, and is computed only when values are needed."""
 
 from __future__ import annotations
 
@@ -76,24 +76,24 @@ class SArray(
     Pickled,
     metaclass=HintedClass,
 ):
-    """An ordered column of values of one type, computed when its values are needed.
+    """A column of values of one type, whose rows have an order. It never changes, and is computed only when its values are needed.
 
     Parameters
     ----------
     data
-        Values (list, numpy array, pandas Series, range, iterable; Arrow array, whose memory is shared), or the path of a saved SArray or
-        of text files, plain or compressed, with a value on each line.
+        Values (a list, numpy array, pandas Series, range or other iterable, or an Arrow array, whose memory is not copied), or the path of a saved
+        SArray or of text files, which may be compressed, with one value per line.
     dtype
-        Class of the values; inferred when not given.
+        Class of the values; None: inferred.
     ignore_cast_failure
-        Values that do not fit ``dtype`` are left out instead of raising.
+        Whether values that cannot be converted to ``dtype`` become missing; otherwise they raise an error.
     verify
-        Whether to read every byte of the saved SArray at the path ``data`` and compare all its check sums before anything else.
+        For the path of a saved SArray: whether to read all its files first and compare their check sums.
 
     Raises
     ------
     TypeError
-        If the values have no common type, or do not fit ``dtype``.
+        If the values have no common type, or cannot be converted to ``dtype``.
 
     Examples
     --------
@@ -127,12 +127,23 @@ class SArray(
 
     @classmethod
     def from_const(cls, value: Any, size: int, dtype: Any = NoneType) -> SArray:
-        """An SArray of ``size`` rows that all hold ``value``.
+        """Return a column with the same value in each row.
+
+        Parameters
+        ----------
+        value
+            The value; may be None.
+        size
+            Number of rows.
+        dtype
+            Class of the column; inferred from the value if not given.
 
         Raises
         ------
         TypeError
-            If ``dtype`` is no class that a column holds, or the value is of none.
+            If a column cannot hold values of class ``dtype``, or the value.
+        AssertionError
+            If ``size`` is negative or not an int.
 
         Examples
         --------
@@ -152,14 +163,21 @@ class SArray(
 
     @classmethod
     def from_sequence(cls, start: int, stop: int | None = None) -> SArray:
-        """An SArray of consecutive ints: ``0..start``, or ``start..stop`` (the last is not included).
+        """Return a column of consecutive ints.
+
+        Parameters
+        ----------
+        start
+            The first int; if ``stop`` is not given, the number of ints, which begin at 0.
+        stop
+            The int after the last one.
 
         Raises
         ------
         TypeError
-            If a bound is no int.
+            If ``start`` or ``stop`` is not an int.
         ValueError
-            If the only bound is negative (the error is a RuntimeError too).
+            If only ``start`` is given and it is negative (the error is a RuntimeError too).
 
         Examples
         --------
@@ -177,7 +195,7 @@ class SArray(
         return SArray(_node=range_source(first, max(0, last - first)))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # Users' subclasses may have any attributes.
+        # Instances of users' subclasses may have any attributes.
         if not name.startswith("_") and type(self) is SArray:
             raise NoAttributeError(f"an SArray has no attribute {name!r} to assign to")
         super().__setattr__(name, value)
@@ -191,7 +209,7 @@ class SArray(
 
     @property
     def dtype(self) -> type:
-        """Class of the values; of rolling values that are all missing it is ``type(None)``, as in the reference.
+        """The class of the values; ``type(None)`` for rolling aggregates that are all missing, as in the reference.
 
         Examples
         --------
@@ -204,7 +222,7 @@ class SArray(
 
     @property
     def shape(self) -> tuple[int]:
-        """Number of rows, as a tuple of one.
+        """The number of rows, in a tuple.
 
         Examples
         --------
@@ -214,7 +232,7 @@ class SArray(
         return (len(self),)
 
     def __iter__(self) -> Iterator[Any]:
-        """Values in row order, read in batches."""
+        """Iterate over the values in row order; they are read in batches."""
         return (values[0] for values in iterate_tuples(self._node))
 
     @overload
@@ -222,7 +240,7 @@ class SArray(
     @overload
     def __getitem__(self, key: int | np.integer[Any]) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
-        """A value by row number, rows by slice, or rows where an SArray, or a boolean array of numpy, pandas or Arrow, of the same length is true."""
+        """Return a value by row number, the rows of a slice, or the rows in which a mask (an SArray or array of Booleans of equal length) is true."""
         if (known := self._known_row(key)) is not None:
             return known[0]
         key = one_value(key)
@@ -252,12 +270,17 @@ class SArray(
         return apply_function("truth", self._node)
 
     def head(self, n: int = 10) -> SArray:
-        """The first ``n`` rows.
+        """Return a column of the first ``n`` rows.
+
+        Parameters
+        ----------
+        n
+            Number of rows; all rows if there are fewer.
 
         Raises
         ------
         TypeError
-            If ``n`` is no number.
+            If ``n`` is not a number.
         ValueError
             If ``n`` is negative.
 
@@ -269,12 +292,17 @@ class SArray(
         return SArray(_node=slice_rows(self._node, 0, head_count(n)))
 
     def tail(self, n: int = 10) -> SArray:
-        """The last ``n`` rows.
+        """Return a column of the last ``n`` rows.
+
+        Parameters
+        ----------
+        n
+            Number of rows; all rows if there are fewer.
 
         Raises
         ------
         TypeError
-            If ``n`` is no number.
+            If ``n`` is not a number.
         ValueError
             If ``n`` is negative.
 
@@ -289,12 +317,17 @@ class SArray(
 
     @call_example("sf['a'].append(other)")
     def append(self, other: SArray) -> SArray:
-        """All rows of this SArray, then all rows of ``other``.
+        """Return the rows of this column followed by the rows of another column.
+
+        Parameters
+        ----------
+        other
+            A column of the same class.
 
         Raises
         ------
         RuntimeError
-            If the types differ.
+            If ``other`` is not an SArray, or both have rows and their classes differ.
 
         Examples
         --------
@@ -305,7 +338,7 @@ class SArray(
             raise UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}")
         nodes = [self._node, other._node]
         if nodes[0].schema[0].kind != nodes[1].schema[0].kind:
-            # A column without rows may have any type, which only counting may show.
+            # A column without rows is accepted whatever its type; whether there are rows may only be known after counting.
             filled = [node for node in nodes if row_count(node)]
             if len(filled) == 2:
                 raise UnsupportedOperationError(
@@ -317,22 +350,27 @@ class SArray(
 
     @call_example("sf['a'].apply(lambda value: value + 1, int)")
     def apply(self, fn: Callable[[Any], Any], dtype: Any = None, skip_na: bool = True) -> SArray:
-        """Every value through a Python function, called once per row.
+        """Return a column of the results of a Python function, which is called once for each value.
 
         Parameters
         ----------
         fn
-            Function of one value. Names that it uses mean what they mean now, whatever is assigned to them later, but for those that methods use.
+            Function that takes a value. Global variables that it uses keep their present values; later assignments to them have no effect, unless
+            methods
+            of objects use them.
         dtype
-            Class of the results; inferred from the first hundred rows when not given, to which later ones must fit. These decide too whether
-            date-times have an offset from UTC.
+            Class of the results. If not given, it is inferred from the results for the first hundred rows, and a later result that does not fit
+            raises an
+            error. For date-times these results also decide whether they have an offset from UTC.
         skip_na
-            Missing values stay missing and are not given to ``fn``.
+            Whether missing values stay missing; otherwise ``fn`` is called with None.
 
         Raises
         ------
         RuntimeError
-            If the function fails; the message shows its own traceback and the value.
+            If the function fails; the message shows the function's traceback and the value.
+        TypeError
+            If ``fn`` is not callable.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Members of SArray that choose, sort and count rows by value, and draw them at random."""
+"""Members of SArray that filter, sort, count or sample its rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Selection(Cleaning):
-    """Rows chosen, ordered and counted by their values, or drawn at random."""
+    """Mixin of SArray: filtering, sorting, counting and random sampling."""
 
     if TYPE_CHECKING:
 
@@ -38,23 +38,23 @@ class Selection(Cleaning):
         def dtype(self) -> type: ...
 
     def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
-        """Rows for which a Python function returns something true.
+        """Return the rows for which a Python function returns a true value.
 
         Parameters
         ----------
         fn
-            Function of one value.
+            Function that takes a value.
         skip_na
-            Missing values are left out and are not given to ``fn``.
+            Whether to leave out missing values without calling ``fn``; otherwise it is called with None.
         seed
-            Taken for programs that give one; nothing here is random.
+            Has no effect; accepted for compatibility with Turi Create.
 
         Raises
         ------
         TypeError
-            If ``fn`` is no function.
+            If ``fn`` is not callable.
         RuntimeError
-            If the function fails; the message shows its own traceback and the value.
+            If the function fails; the message shows the function's traceback and the value.
 
         Examples
         --------
@@ -66,12 +66,19 @@ class Selection(Cleaning):
         return make_array(filter_by_mask(self._node, mask))
 
     def filter_by(self, values: Any, exclude: bool = False) -> SArray:
-        """Rows whose value is (or, with ``exclude``, is not) among ``values``.
+        """Return the rows whose value is among the given values.
+
+        Parameters
+        ----------
+        values
+            A list, an SArray or another collection of values, or one value.
+        exclude
+            Whether to return the other rows instead.
 
         Raises
         ------
         TypeError
-            If the values are of another type than the rows, or dicts.
+            If the values are of another class than the column's, or the column holds dicts.
 
         Examples
         --------
@@ -91,12 +98,17 @@ class Selection(Cleaning):
 
     @call_example("sf['a'].sort(ascending=False)")
     def sort(self, ascending: bool = True) -> SArray:
-        """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places.
+        """Return the values sorted: missing values first, then NaN, then ascending. Equal values keep their order.
+
+        Parameters
+        ----------
+        ascending
+            Whether to sort in this order, or in the reverse.
 
         Raises
         ------
         TypeError
-            If the values have no order (the error is a RuntimeError too), or ``ascending`` is neither true nor false.
+            If the values have no order (the error is a RuntimeError too), or ``ascending`` is neither a Boolean nor a number.
 
         Examples
         --------
@@ -109,7 +121,14 @@ class Selection(Cleaning):
         return make_array(sort_rows(self._node, [(0, flag(ascending, "ascending"))]))
 
     def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
-        """1 in rows that hold one of the ``topk`` largest (``reverse``: smallest) values, else 0.
+        """Return a column with 1 in the ``topk`` rows with the largest values, and 0 in the other rows.
+
+        Parameters
+        ----------
+        topk
+            Number of rows to mark. Of equal values, only as many are marked as needed.
+        reverse
+            Whether to mark the rows with the smallest values instead.
 
         Raises
         ------
@@ -134,7 +153,7 @@ class Selection(Cleaning):
         return make_array(apply_function("is_in", numbers, parameters=(chosen,)))
 
     def unique(self) -> SArray:
-        """Each value once, ascending (missing first).
+        """Return each distinct value once, ascending; a missing value comes first.
 
         Raises
         ------
@@ -151,7 +170,7 @@ class Selection(Cleaning):
 
     @call_example("sf['a'].value_counts()")
     def value_counts(self) -> SFrame:
-        """A frame of the distinct values and how often each occurs, most frequent first.
+        """Return a frame with each distinct value and the number of its rows, most frequent first.
 
         Raises
         ------
@@ -167,7 +186,7 @@ class Selection(Cleaning):
         return make_frame(sort_rows(self._counted([Aggregation("count")]), [(1, False)]), ["value", "count"])
 
     def _counted(self, aggregations: list[Aggregation]) -> PlannerNode:
-        """Return the distinct values with aggregates of their rows."""
+        """Return a node with each distinct value and the aggregates of its rows."""
         self._require_no_dicts()
         return group_by(self._node, [0], aggregations)
 
@@ -179,21 +198,21 @@ class Selection(Cleaning):
 
     @call_example("sf['a'].sample(0.1, seed=1), a share of the rows; of n rows sf['a'].shuffle(seed=1).head(n)")
     def sample(self, fraction: float, seed: int | None = None, exact: bool = False) -> SArray:
-        """Rows drawn at random, in order.
+        """Return a random sample of the rows, in order.
 
         Parameters
         ----------
         fraction
-            Share of the rows, between 0 and 1: each is drawn with this probability.
+            Fraction of the rows, from 0 to 1. Each row is drawn with this probability.
         seed
-            An int of 32 bits that decides which rows are drawn; they are those that Turi Create draws.
+            32-bit int that determines which rows are drawn. Turi Create draws the same rows.
         exact
-            Whether just this share is drawn, cut down to a whole number of rows; that takes a sort.
+            Whether to draw exactly this fraction, rounded down to a whole number of rows. This takes more time, as rows are sorted.
 
         Raises
         ------
         TypeError
-            If an argument is no number.
+            If an argument is not a number.
         ValueError
             If ``fraction`` is not between 0 and 1.
         OverflowError
@@ -208,19 +227,19 @@ class Selection(Cleaning):
         return make_array(split(self._node, fraction, chosen_seed(seed), exact)[0])
 
     def random_split(self, fraction: float, seed: int | None = None) -> tuple[SArray, SArray]:
-        """Rows drawn at random, and those that are left, both in order.
+        """Return two columns: a random sample of the rows, and the other rows, both in order.
 
         Parameters
         ----------
         fraction
-            Share of the rows, between 0 and 1: each is in the first part with this probability.
+            Fraction of the rows, from 0 to 1. Each row is in the first column with this probability.
         seed
-            An int of 32 bits that decides which rows are drawn; they are those that Turi Create draws.
+            32-bit int that determines which rows are drawn. Turi Create draws the same rows.
 
         Raises
         ------
         TypeError
-            If an argument is no number.
+            If an argument is not a number.
         ValueError
             If ``fraction`` is not between 0 and 1.
         OverflowError
@@ -238,12 +257,12 @@ class Selection(Cleaning):
 
     @call_example("sf['a'].shuffle(seed=1)")
     def shuffle(self, *, seed: int | None = None) -> SArray:
-        """All rows in a random order.
+        """Return all rows in a random order.
 
         Parameters
         ----------
         seed
-            Decides the order.
+            32-bit int that determines the order; None: a random one.
 
         Examples
         --------
@@ -255,16 +274,23 @@ class Selection(Cleaning):
 
     @classmethod
     def random_integers(cls, size: int, seed: int | None = None) -> SArray:
-        """A column of ``size`` random ints of 64 bits; for a seed those that Turi Create draws.
+        """Return a column of random 64-bit ints.
+
+        Parameters
+        ----------
+        size
+            Number of rows.
+        seed
+            32-bit int that determines the ints, which are those of Turi Create; None: a random one.
 
         Raises
         ------
         TypeError
-            If the size is no whole number, or the seed no number.
+            If ``size`` is not an int, or ``seed`` is not a number.
         OverflowError
-            If the seed has more than 32 bits.
+            If ``seed`` has more than 32 bits.
         RuntimeError
-            If the size is negative.
+            If ``size`` is negative.
 
         Examples
         --------
