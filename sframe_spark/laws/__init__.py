@@ -1,4 +1,4 @@
-"""All laws in the order in which they are tried, the stages in which they run, and ``optimize()``."""
+"""The list of all laws in the order in which they are tried, the stages in which they run, and ``optimize``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("unite", "subplans that have become equal on the way are one node, computed once", also=("share",), back_to="narrow"),
 )
 
-# A stage tries its laws in this order: at each node the first that applies wins.
+# A stage tries its laws in this order: at each node the first law that applies wins.
 LAWS: tuple[Law, ...] = (
     normalization.append_of_appends,
     normalization.empty_append,
@@ -113,7 +113,7 @@ def builtin_laws() -> list[Law]:
 
 @lru_cache(maxsize=32)
 def builtin_optimizer(disabled: frozenset[str] = frozenset(), check: bool = True) -> Optimizer:
-    """The optimizer with the built-in laws and those of installed plug-ins."""
+    """Return the optimizer with the built-in laws and the laws of installed plug-ins."""
     load_operators()
     laws = (*builtin_laws(), *plugin_laws())
     require_sound_laws(laws)
@@ -121,12 +121,12 @@ def builtin_optimizer(disabled: frozenset[str] = frozenset(), check: bool = True
 
 
 def require_sound_laws(laws: Sequence[Law]) -> None:
-    """Refuse laws with the same name, and laws about operators that do not exist and so would never apply.
+    """Check that laws have different names, and that each operator that they name is registered (otherwise the law could never apply).
 
     Raises
     ------
     PlanInvariantError
-        If there is one.
+        If two laws have the same name, or a law names an unknown operator.
     """
     known, seen = registered_names(), set()
     for rule in laws:
@@ -140,5 +140,5 @@ def require_sound_laws(laws: Sequence[Law]) -> None:
 
 
 def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
-    """An equivalent plan after all laws that the configuration has not disabled; the graph itself is unchanged."""
+    """Return an equivalent plan after all laws that the configuration has not disabled; the given graph is unchanged."""
     return builtin_optimizer(config.disabled_laws, config.check != "off").optimize(node, until, trace)

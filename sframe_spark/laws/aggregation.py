@@ -1,4 +1,4 @@
-"""Laws that simplify aggregations: answers from recorded statistics, from single rows, from fewer rows."""
+"""Laws that compute aggregations from recorded statistics, from single rows, or from fewer rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sframe_spark.values.decode import decode
 
 @law("group_by(x, k, select_one) = sort(project(x, k and c), k) where no two rows are equal in k", stage="pushdown", on="group_by")
 def group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
-    """If the keys are distinct, every group is a single row: no exchange for duplicates is needed."""
+    """If the keys are distinct, every group is a single row: rows are only sorted, and no exchange by key is needed."""
     assert isinstance(node.operator, GroupBy)
     operator, child = node.operator, node.inputs[0]
     if not operator.keys or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
@@ -46,7 +46,7 @@ def group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
 
 @law("streaming_group_by(x, k, select_one) = project(x, k and c) where no two rows are equal in k", stage="pushdown", on="streaming_group_by")
 def streaming_group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
-    """If every group is a single row, the groups in row order are the rows."""
+    """If every group is a single row, the result is the input rows in their order."""
     assert isinstance(node.operator, StreamingGroupBy)
     operator, child = node.operator, node.inputs[0]
     if not operator.keys or operator.within or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
@@ -56,7 +56,7 @@ def streaming_group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
     return project(child, [*operator.keys, *(aggregation.positions[0] for aggregation in operator.aggregations)])
 
 
-# Aggregates that ignore missing values.
+# Aggregates that skip missing values.
 SKIPPING = frozenset(("sum", "mean", "min", "max", "var", "std", "column_min", "column_max"))
 
 
@@ -72,7 +72,7 @@ def first_of_first(node: PlannerNode) -> PlannerNode | None:
 
 @law("reduce(filter_rows(f(x), c is there), aggregates of c) = reduce(f(x), aggregates of c)", stage="pushdown", on="reduce", alone=2)
 def aggregates_skip_missing(node: PlannerNode) -> PlannerNode | None:
-    """A filter of missing values is unnecessary before aggregates that ignore them. (Not for floats: the mask drops NaN, which aggregates use.)"""
+    """A filter that drops missing values is unnecessary before aggregates that skip them (not for floats: the mask also drops NaN)."""
     operator, filtered = node.operator, node.inputs[0]
     assert isinstance(operator, Reduce)
     if not filtered.operator.filters or not isinstance(filtered.inputs[0].operator, GeneralizedTransform):
@@ -96,7 +96,7 @@ UNANSWERED = object()
 
 @law("reduce(x, count) = length of x", stage="pushdown", on="reduce")
 def count_is_length(node: PlannerNode) -> PlannerNode | None:
-    """A known number of rows need not be counted."""
+    """If the number of rows is known, rows need not be counted."""
     rows = node.inputs[0].length.rows
     assert isinstance(node.operator, Reduce)
     if rows is None or any(aggregation.function != "count" for aggregation in node.operator.aggregations):
@@ -106,7 +106,7 @@ def count_is_length(node: PlannerNode) -> PlannerNode | None:
 
 @law("reduce(segments, f) = f as recorded", stage="pushdown", on="reduce")
 def reduce_from_statistics(node: PlannerNode) -> PlannerNode | None:
-    """The manifest has counts, bounds and first values of segments."""
+    """The manifest records counts, bounds and first values of columns."""
     source = node.inputs[0].operator
     assert isinstance(node.operator, Reduce)
     if not isinstance(source, SegmentSource) or source.stop <= source.start:
@@ -118,7 +118,7 @@ def reduce_from_statistics(node: PlannerNode) -> PlannerNode | None:
 
 @law("row_number(source, n) = n, n + 1, ...", stage="pushdown", on="row_number")
 def row_number_of_source(node: PlannerNode) -> PlannerNode | None:
-    """If the number of rows is known, row numbers need no pass over the rows, and any range of them can be computed."""
+    """If the number of rows is known, row numbers become a source, so that any range of them is computed without reading rows."""
     rows, start = node.length.rows, node.operator_parameters["start"]
     if rows is None or not has_random_access(node.inputs[0]) or start + rows > INT_LIMITS[1]:
         return None
@@ -126,7 +126,7 @@ def row_number_of_source(node: PlannerNode) -> PlannerNode | None:
 
 
 def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, rows: int) -> Any:
-    """An aggregate's value (datetimes as microseconds) from statistics, or ``UNANSWERED``."""
+    """Return the value of an aggregate (datetimes as microseconds) if statistics determine it, otherwise ``UNANSWERED``."""
     if aggregation.function == "count":
         return rows
     if len(aggregation.positions) != 1:
@@ -135,7 +135,7 @@ def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, r
     if aggregation.function == "count_missing" and facts.has_missing is False:
         return 0
     if schema[aggregation.positions[0]].is_zoned:
-        # Statistics have instants without their offsets.
+        # Statistics record instants without their offsets.
         return UNANSWERED
     if aggregation.function == "select_one" and facts.edges_known:
         return facts.first
@@ -145,12 +145,12 @@ def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, r
 
 
 def one_row(values: Sequence[Any], schema: Schema) -> PlannerNode:
-    """A source of one row; datetimes are given as microseconds."""
+    """Return a source of one row; datetimes are given as microseconds."""
     return zip_columns(*[constant_source(one_value(v, t), t, 1) for v, t in zip(values, schema, strict=True)])
 
 
 def one_value(value: Any, column_type: ColumnType) -> Any:
-    """Convert a recorded value to a Python value."""
+    """Return a recorded value as a Python value."""
     if value is None or not pa.types.is_timestamp(column_type.physical):
         return value
     return decode(pa.array([value], pa.int64()).view(column_type.physical), column_type)[0]

@@ -1,4 +1,4 @@
-"""Laws that choose algorithms: streaming groups and searched joins for sorted rows, in-memory algorithms for few rows."""
+"""Laws that choose algorithms: streaming group-by and search for sorted rows, in-memory algorithms for few rows."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
-# A sorted input with at most so many rows stays in memory, so it may be searched in random order.
+# A sorted input with at most so many rows may be searched for keys in any order, because it fits into memory.
 MAX_RANDOM_ACCESS_ROWS = 1_000_000
-# Types for which counting runs of equal values counts distinct values.
+# Types whose distinct values can be counted by counting runs of equal values.
 RUN_COUNTABLE = (INT, FLOAT, STR, DATETIME)
 
 
 @law("group_by(x, k) = streaming_group_by(x, k) where x ascends by k", stage="pushdown", on="group_by")
 def group_by_of_sorted(node: PlannerNode) -> PlannerNode | None:
-    """Adjacent equal keys are grouped in one pass over ranges of rows, in the key order that a group-by has."""
+    """Adjacent rows with equal keys are grouped in one pass over ranges of rows; the groups are in key order, as the group-by requires."""
     assert isinstance(node.operator, GroupBy)
     operator, child = node.operator, node.inputs[0]
     if not operator.keys or not runs_as_kernels(child):
@@ -45,7 +45,7 @@ def group_by_of_sorted(node: PlannerNode) -> PlannerNode | None:
 
 @law("group_by(sort(x, k), k) = streaming_group_by(sort(x, k), k) where groups hold values in order", stage="pushdown", on="group_by")
 def group_by_of_sort(node: PlannerNode) -> PlannerNode | None:
-    """If a query would exchange every value to collect it in its group, use the sorted rows, in which groups are adjacent."""
+    """If a group-by query would shuffle all values to collect them in groups, it is cheaper to use the sorted rows, in which groups are adjacent."""
     assert isinstance(node.operator, GroupBy)
     operator, child = node.operator, node.inputs[0]
     if not operator.keys or not isinstance(child.operator, Sort) or runs_as_kernels(child):
@@ -60,7 +60,7 @@ def group_by_of_sort(node: PlannerNode) -> PlannerNode | None:
 
 @law("group_by(x, ()) = streaming_group_by(x, ()) where partial results are small", stage="pushdown", on="group_by")
 def group_by_of_all(node: PlannerNode) -> PlannerNode | None:
-    """One group of all rows is combined from partial results of row ranges, unless these contain the values themselves."""
+    """A single group of all rows is combined from partial results of row ranges, unless partial results contain the values themselves."""
     assert isinstance(node.operator, GroupBy)
     operator, child = node.operator, node.inputs[0]
     if operator.keys or not runs_as_kernels(child):
@@ -73,7 +73,10 @@ def group_by_of_all(node: PlannerNode) -> PlannerNode | None:
 
 @law("join(x, y, k) = sorted_join(x, y, k) where y ascends by k", stage="pushdown", on="join")
 def join_of_sorted(node: PlannerNode) -> PlannerNode | None:
-    """Matches are found by searching the sorted second input; if it is large, the first input must be sorted too, so that it is read in order."""
+    """Matches are found by searching the sorted second input.
+
+    Unless that is small, the first input must be sorted too, so that it is read in order.
+    """
     operator = node.operator
     assert isinstance(operator, Join)
     if operator.how not in SEARCHED or not is_in_search_order(operator, *node.inputs):
@@ -82,7 +85,7 @@ def join_of_sorted(node: PlannerNode) -> PlannerNode | None:
 
 
 def is_in_search_order(operator: Join, left: PlannerNode, right: PlannerNode) -> bool:
-    """Return whether matches can be searched in the second input without sorting it."""
+    """Return whether matches can be found by searching the second input as it is, without sorting it."""
     if not runs_as_kernels(right) or not can_be_searched(operator, left, right):
         return False
     a, b = operator.left_keys[0], operator.right_keys[0]
@@ -93,12 +96,12 @@ def is_in_search_order(operator: Join, left: PlannerNode, right: PlannerNode) ->
 
 
 def can_be_searched(operator: Join, left: PlannerNode, right: PlannerNode) -> bool:
-    """Return whether the keys allow a search and the left rows are computed without a query."""
+    """Return whether the keys allow a search, and the left rows are computed without a Spark query."""
     return operator.has_key_to_search(left, right) and runs_as_kernels(left)
 
 
 def for_adjacent_groups(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[Aggregation, ...]:
-    """Aggregates for groups of adjacent rows; if equal values are adjacent too, distinct values are counted as runs."""
+    """Return the aggregations for groups of adjacent rows. If equal values are adjacent too, distinct values are counted as runs."""
     known = properties_of(node).order
     return tuple(
         attrs.evolve(aggregation, function="count_runs")
@@ -111,31 +114,31 @@ def for_adjacent_groups(node: PlannerNode, keys: Sequence[int], aggregations: Se
 
 
 def one_value_per_group(node: PlannerNode, keys: Sequence[int]) -> bool:
-    """Return whether equal keys are identical values (unlike -0.0 and 0.0, or one instant at two offsets)."""
+    """Return whether equal keys are always identical values (unlike -0.0 and 0.0, or one instant at two offsets)."""
     bounds = properties_of(node).bounds
     return all(is_one_value(node.schema[key], bounds.get(key)) for key in keys)
 
 
 def is_one_value(column_type: ColumnType, bounds: ValueBounds | None) -> bool:
-    """Return whether equal values of a column are identical."""
+    """Return whether equal values of a column are always identical."""
     if column_type == FLOAT:
         return bounds is not None and (bounds[0] > 0 or bounds[1] < 0)
     return column_type in (INT, STR, DATETIME)
 
 
-# Laws for few rows, which are sorted and joined in memory: a query would cost more than the work.
+# Laws for few rows, which are sorted, grouped and joined in memory because starting a query would cost more.
 
 
 @law("sort(x, by) = suffix_sort(x, by) where x has few rows", stage="pushdown", on="sort")
 def sort_of_few(node: PlannerNode) -> PlannerNode | None:
-    """Few rows are sorted in memory, as one run of ties."""
+    """Few rows are sorted in memory. (A suffix sort with no sorted column treats all rows as ties.)"""
     assert isinstance(node.operator, Sort)
     return SuffixSort(node.operator.by, 0).make_planner_node(*node.inputs) if are_few(node.inputs[0], config.small_rows) else None
 
 
 @law("top_rows(x, by, n) = slice(sort(x, by), 0, n) where x has few rows", stage="pushdown", on="top_rows")
 def top_of_few(node: PlannerNode) -> PlannerNode | None:
-    """Few rows are sorted as a whole to find the first ones."""
+    """Few rows are sorted completely to find the first ones."""
     assert isinstance(node.operator, TopRows)
     child = node.inputs[0]
     return slice_rows(sort_rows(child, node.operator.by), 0, node.operator.rows) if are_few(child, config.small_rows) else None
@@ -143,7 +146,7 @@ def top_of_few(node: PlannerNode) -> PlannerNode | None:
 
 @law("group_by(x, k) = streaming_group_by(sort(x, k), k) where x has few rows", stage="pushdown", on="group_by")
 def group_by_of_few(node: PlannerNode) -> PlannerNode | None:
-    """Few rows are sorted so that equal keys are adjacent."""
+    """Few rows are sorted so that rows with equal keys are adjacent."""
     assert isinstance(node.operator, GroupBy)
     operator, child = node.operator, node.inputs[0]
     if not operator.keys or not are_few(child, config.small_rows) or not one_value_per_group(child, operator.keys):
@@ -154,7 +157,7 @@ def group_by_of_few(node: PlannerNode) -> PlannerNode | None:
 
 @law("join(x, y, k) = sorted_join(x, sort(y, k), k) where y has few rows", stage="pushdown", on="join")
 def join_with_few(node: PlannerNode) -> PlannerNode | None:
-    """Few rows are sorted so that they can be searched; a stable sort keeps the order of the matches of a row."""
+    """Few rows are sorted so that they can be searched. The sort is stable, so matches of a row keep their order."""
     operator = node.operator
     assert isinstance(operator, Join)
     left, right = node.inputs
@@ -165,19 +168,22 @@ def join_with_few(node: PlannerNode) -> PlannerNode | None:
 
 
 def are_few(node: PlannerNode, max_rows: int) -> bool:
-    """Return whether a node has at most ``max_rows`` rows, which fit the memory budget, and is computed without a Spark query."""
+    """Return whether a node has at most ``max_rows`` rows, is computed without a Spark query, and fits into the memory budget."""
     bound = node.length.at_most
     if bound is None or bound > min(max_rows, MAX_TIES) or not runs_as_kernels(node):
         return False
     return bound * row_bytes(sizes_of(node)[id(node)], 0) <= config.memory_budget
 
 
-# Further laws of joins.
+# More laws of joins.
 
 
 @law("join(x, y, k, right) = project(join(y, x, k, left)) where matches can be searched in x", stage="pushdown", on="join")
 def right_join(node: PlannerNode) -> PlannerNode | None:
-    """Both have the right rows in order, each with its matches in left order; searchable keys that are equal are identical."""
+    """Both joins yield right rows in order, each with its matches in left order.
+
+    Searchable keys that are equal are identical, so either key will do.
+    """
     operator = node.operator
     assert isinstance(operator, Join)
     left, right = node.inputs
@@ -194,7 +200,7 @@ def right_join(node: PlannerNode) -> PlannerNode | None:
 
 @law("join(x, y, k, left) = x where y has only k, and no two rows are equal in k", stage="pushdown", on=("join", "sorted_join", "hash_join"))
 def join_of_nothing_read(node: PlannerNode) -> PlannerNode | None:
-    """Each left row is kept exactly once, and no right column is read."""
+    """Each left row is kept exactly once, and the right input contributes no column."""
     operator = node.operator
     assert isinstance(operator, Join | SortedJoin)
     join = operator.as_join() if isinstance(operator, SortedJoin) else operator
@@ -206,7 +212,7 @@ def join_of_nothing_read(node: PlannerNode) -> PlannerNode | None:
 
 @law("join(x, y, k) = hash_join(x, y, k) where x and y have few rows and cannot be searched", stage="pushdown", on="join")
 def join_of_few(node: PlannerNode) -> PlannerNode | None:
-    """A hash join in memory handles any keys of few rows: missing on both sides, or with rows kept from both sides."""
+    """A hash join in memory works for any keys of few rows, also if keys are missing on both sides, or unmatched rows of both sides are kept."""
     operator = node.operator
     assert isinstance(operator, Join)
     left, right = node.inputs

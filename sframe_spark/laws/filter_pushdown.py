@@ -1,4 +1,4 @@
-"""Laws of filters: masks are merged, pushed down, and decided by what is known of the rows."""
+"""Laws that merge filters, push them down, and decide them by what is known about the rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sframe_spark.types import DATETIME, FLOAT_KIND, INT, STR
 
 @law("zip(filter(x, m), filter(y, m)) = filter(zip(x, y), m)", stage="fuse", on="zip")
 def equal_masks(node: PlannerNode) -> PlannerNode | None:
-    """Rows filtered by the same mask stay aligned, so they can be filtered once."""
+    """Inputs filtered by the same mask stay aligned, so they can be filtered together."""
     first = node.inputs[0]
     if len(node.inputs) < 2 or not all(isinstance(child.operator, Filter) for child in node.inputs):
         return None
@@ -39,18 +39,18 @@ def equal_masks(node: PlannerNode) -> PlannerNode | None:
 
 @law("filter(x, m) = filter_rows(zip(x, m))", stage="select", on="filter")
 def mask_as_column(node: PlannerNode) -> PlannerNode | None:
-    """A mask becomes a column of the rows that it filters."""
+    """The mask becomes the last column of the rows that it filters."""
     return FilterRows().make_planner_node(Zip().make_planner_node(*node.inputs))
 
 
 def mask_program(program: Program) -> Program:
-    """The part of a program that computes its last output."""
+    """Return the part of a program that computes its last output."""
     return program.pruned([len(program.outputs) - 1])
 
 
 @law("filter_rows(f(x), m(x)) = f(filter_rows(x, m(x)))", stage="pushdown", on="filter_rows", alone=True)
 def filter_below_rowwise(node: PlannerNode) -> PlannerNode | None:
-    """A user function is only called for rows that pass a mask that does not depend on it."""
+    """A user function is called only for rows that pass the mask, if the mask does not depend on the function."""
     child = node.inputs[0]
     if not isinstance(child.operator, GeneralizedTransform):
         return None
@@ -67,7 +67,7 @@ def filter_below_rowwise(node: PlannerNode) -> PlannerNode | None:
 
 @law("filter_rows(filter_rows(x, m), n) = filter_rows(x, m and n)", stage="pushdown", on="filter_rows", alone=True)
 def filters_merged(node: PlannerNode) -> PlannerNode | None:
-    """Two masks that are expressions become one, unless computing the second may fail for rows that the first drops."""
+    """Two masks become one, unless computing the second calls a user function or may fail for rows that the first drops."""
     outer = node.inputs[0]
     if not isinstance(outer.operator, GeneralizedTransform) or not isinstance(outer.inputs[0].operator, FilterRows):
         return None
@@ -81,23 +81,23 @@ def filters_merged(node: PlannerNode) -> PlannerNode | None:
     return FilterRows().make_planner_node(GeneralizedTransform(merged).make_planner_node(inner))
 
 
-# Filtering more inputs separately makes longer plans than it saves.
+# Filtering more inputs separately would cost more in planning than it saves.
 MAX_FILTERED_INPUTS = 32
-# For these types equal keys are identical values: a mask on a group's key holds for each row of the group.
+# Equal keys of these types are identical values, so a mask on the key of a group holds for each row of the group.
 IDENTICAL_IF_EQUAL = (INT, STR, DATETIME)
 FILTERABLE_NEEDS = (Need.ANY, Need.INHERITED, Need.ORDERED)
 
 
 @attrs.frozen
 class MaskedRows:
-    """A filter's input, separated into rows, computed values and the mask.
+    """The input of a filter, separated into rows, computed columns and mask.
 
     Parameters
     ----------
     rows
-        The rows before anything is computed.
+        The rows from which columns and mask are computed.
     values
-        The program of the filter's output columns.
+        The program that computes the output columns of the filter.
     mask
         A program whose only output is the mask.
     """
@@ -108,7 +108,7 @@ class MaskedRows:
 
     @classmethod
     def of(cls, node: PlannerNode) -> MaskedRows:
-        """Separate the input of a filter."""
+        """Return the input of a filter, separated."""
         child = node.inputs[0]
         is_computed = isinstance(child.operator, GeneralizedTransform)
         program = child.operator.computation if is_computed else identity_program(child.facts.width, range(child.facts.width))  # type: ignore[attr-defined]
@@ -116,7 +116,7 @@ class MaskedRows:
         return cls(child.inputs[0] if is_computed else child, values, mask)
 
     def filtered(self, rows: PlannerNode, positions: dict[int, int]) -> PlannerNode:
-        """Filter rows by the mask, which reads its column ``i`` at ``positions[i]``."""
+        """Return rows filtered by the mask; ``positions`` gives for each column that the mask reads its position in ``rows``."""
         width = rows.facts.width
         moved = self.mask.with_inputs(positions, width)
         outputs = (*[Register(column) for column in range(width)], *moved.outputs)
@@ -125,11 +125,11 @@ class MaskedRows:
 
 @law("filter_rows(f(g(x)), m(x)) = f(g(filter_rows(x, m(x)))) where g shows what m reads of x", stage="pushdown", on="filter_rows", alone=2)
 def filter_below(node: PlannerNode) -> PlannerNode | None:
-    """Rows that the filter drops are not sorted, grouped or joined."""
+    """Rows that the filter drops need not be sorted, grouped or joined."""
     masked = MaskedRows.of(node)
     above = masked.rows
     operator, read = above.operator, masked.mask.used_inputs()
-    # Below a sort the mask sees the same rows; below other operators it may see, and fail for, rows that are not there above.
+    # Below a sort the mask is computed for the same rows. Below other operators it may be computed, and fail, for rows that they drop.
     if not operator.filtered_slots or masked.mask.calls_python or (masked.mask.may_fail and not operator.reorders):
         return None
     origins = operator.column_origins([child.facts for child in above.inputs])
@@ -148,7 +148,7 @@ def filter_below(node: PlannerNode) -> PlannerNode | None:
 
 @law("filter_rows(f(append(x, y))) = append(filter_rows(f(x)), filter_rows(f(y)))", stage="pushdown", on="filter_rows", alone=2)
 def filter_across_append(node: PlannerNode) -> PlannerNode | None:
-    """Each input is filtered separately, so that recorded bounds of each can prune it."""
+    """Each input is filtered separately, so that the recorded bounds of each input can rule out rows."""
     child = node.inputs[0]
     above = child.inputs[0] if isinstance(child.operator, GeneralizedTransform) else child
     if not above.operator.unites_rows or len(above.inputs) > MAX_FILTERED_INPUTS or child.operator.user_functions(above.facts.width):
@@ -162,7 +162,7 @@ def filter_across_append(node: PlannerNode) -> PlannerNode | None:
 
 @law("filter_rows(f(x), m) = f(x) where m is true in every row", stage="pushdown", on="filter_rows")
 def filter_of_all(node: PlannerNode) -> PlannerNode | None:
-    """A test for missing values drops no row if the columns are known to have none."""
+    """A mask that tests for missing values drops no row if the columns are known to have none."""
     child = node.inputs[0]
     assert isinstance(node.operator, FilterRows)
     if not isinstance(child.operator, GeneralizedTransform):
@@ -177,7 +177,7 @@ def filter_of_all(node: PlannerNode) -> PlannerNode | None:
 
 
 def known_flags(program: Program, schema: Schema, rows: RelationProperties) -> dict[int, int]:
-    """Registers that are known to be 1 (or 0) in every row: tests for missing values, and combinations of them."""
+    """Return registers that are known to be 1 (or 0) in every row: tests for missing values, and combinations of such tests."""
     flags: dict[int, int] = {}
 
     def flag(operand: Operand) -> int | None:
@@ -201,12 +201,12 @@ def known_flags(program: Program, schema: Schema, rows: RelationProperties) -> d
 
 
 def is_never_missing(column: int, schema: Schema, rows: RelationProperties) -> bool:
-    """Return whether a column has no missing value; in floats NaN counts as missing, which only known bounds exclude."""
+    """Return whether a column is known to have no missing value. For floats, NaN counts as missing too, so known bounds are required."""
     return column in rows.bounds if schema[column].kind == FLOAT_KIND else rows.order.is_not_null(column)
 
 
 def never_true(program: Program, schema: Schema, rows: RelationProperties) -> bool:
-    """Return whether a program's last output, a mask, is 0 or missing in every row: by tests for missing values, or by bounds of numbers."""
+    """Return whether the last output of a program, a mask, is known to be 0 or missing in every row, from tests for missing values or bounds."""
     mask = program.outputs[-1]
     flags = known_flags(program, schema, rows)
     never: set[int] = set()
@@ -221,7 +221,7 @@ def never_true(program: Program, schema: Schema, rows: RelationProperties) -> bo
 
 
 def is_out_of_bounds(step: Step, bounds: Mapping[int, ValueBounds]) -> bool:
-    """Return whether a comparison of a column with a number is false for all values within the column's bounds."""
+    """Return whether comparing a column with a number is false for all values within the column's bounds."""
     if len(step.operands) != 2 or step.function not in ("less", "less_equal", "greater", "greater_equal", "equal"):
         return False
     column, literal = step.operands
@@ -244,7 +244,7 @@ READING = ("append", "asof_join", "filter_rows", "group_by", "join", "key_window
 
 @law("f(x) = nothing where f(x) has no rows", stage="pushdown", on=READING)
 def no_rows(node: PlannerNode) -> PlannerNode | None:
-    """An empty result needs no input."""
+    """A result without rows needs no input."""
     if node.length.at_most != 0 or not node.inputs:
         return None
     return memory_source([pa.array([], column_type.physical) for column_type in node.schema], node.schema, 0)
@@ -252,7 +252,7 @@ def no_rows(node: PlannerNode) -> PlannerNode | None:
 
 @law("filter_rows(f(x), m) = slice(f(x), 0, 0) where m is true in no row", stage="pushdown", on="filter_rows")
 def filter_of_none(node: PlannerNode) -> PlannerNode | None:
-    """A comparison that is false within known bounds drops all rows."""
+    """A mask that is known to be true in no row drops all rows."""
     child = node.inputs[0]
     if not isinstance(child.operator, GeneralizedTransform):
         return None
@@ -264,7 +264,7 @@ def filter_of_none(node: PlannerNode) -> PlannerNode | None:
 
 @law("join(x, y, k, left) = x beside missing values where y has no rows", stage="pushdown", on="join")
 def join_with_nothing(node: PlannerNode) -> PlannerNode | None:
-    """Unmatched rows of a left join get missing values; those of a full join too."""
+    """Without right rows a left or full join has only unmatched left rows, which get missing values in the right columns."""
     operator = node.operator
     assert isinstance(operator, Join)
     left, right = node.inputs

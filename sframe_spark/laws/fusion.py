@@ -1,4 +1,4 @@
-"""Fusion: each region of adjacent row-wise operators becomes one program over its leaves."""
+"""The law that fuses each region of adjacent row-wise operators into one program over the inputs of the region."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from sframe_spark.planner.node import PlannerNode
 
 @attrs.define
 class Region:
-    """The program of a row-wise region, under construction."""
+    """The program of a row-wise region while it is built."""
 
     operands: dict[int, Sequence[Operand]] = attrs.Factory(dict)
     steps: list[Step] = attrs.Factory(list)
     known: dict[Step, Register] = attrs.Factory(dict)
 
     def call(self, step: Step) -> Register:
-        """The register of a step; equal steps share one."""
+        """Return the register of a step, adding the step if it is new; equal steps share a register."""
         register = self.known.get(step)
         if register is None:
-            # Steps have negative registers until the number of input columns is known.
+            # Registers of steps are negative until the number of input columns is known.
             register = Register(-1 - len(self.steps))
             self.steps.append(step)
             self.known[step] = register
         return register
 
     def run(self, part: RegionProgram, read: Mapping[int, Operand]) -> None:
-        """Add the steps of a program whose input columns are the given operands."""
+        """Add the steps of a program; ``read`` gives the operand for each of its input columns."""
         registers = dict(read)
         for index, step in enumerate(part.program.steps):
             operands = tuple(registers[o.index] if isinstance(o, Register) else o for o in step.operands)
@@ -46,16 +46,16 @@ class Region:
 
 @attrs.frozen(eq=False)
 class RegionProgram:
-    """A program that becomes part of a region.
+    """A program in the graph that becomes part of a region.
 
     Parameters
     ----------
     number
-        Its index among all leaves and programs.
+        Index of the program among all leaves and programs.
     program
-        The computation.
+        The computation of the program.
     reads
-        For each input register that it reads, the global number of the column.
+        For each input register that the program reads, the global number of the column.
     """
 
     number: int
@@ -70,13 +70,13 @@ class NumberedColumns:
     Parameters
     ----------
     nodes
-        Leaves and programs, inputs before consumers.
+        Leaves and programs, inputs before consumers. (A leaf is a node whose columns a region reads.)
     starts
-        The global number of the first column of each.
+        Global number of the first column of each node in ``nodes``, followed by the number of all columns.
     parts
         The programs, by their index in ``nodes``.
     column_numbers
-        The global numbers of a node's columns, by its ``id``.
+        Global numbers of the columns of any node, by its ``id``.
     """
 
     nodes: list[PlannerNode] = attrs.Factory(list)
@@ -85,7 +85,7 @@ class NumberedColumns:
     column_numbers: dict[int, Sequence[int]] = attrs.Factory(dict)
 
     def add(self, node: PlannerNode) -> None:
-        """Number the columns of a node whose inputs are already numbered."""
+        """Give numbers to the columns of a node whose inputs have numbers already."""
         if node.operator.arranges_columns:
             self.column_numbers[id(node)] = self._arranged(node)
             return
@@ -117,7 +117,7 @@ class NumberedColumns:
         return RegionProgram(number, program, {register: column_numbers[slot][register - starts[slot]] for slot, register in slots})
 
     def owner(self, column: int) -> int:
-        """The index of the leaf or program that has a column."""
+        """Return the index in ``nodes`` of the leaf or program that a column belongs to."""
         return bisect_right(self.starts, column) - 1
 
 
@@ -127,9 +127,10 @@ def in_region(node: PlannerNode) -> bool:
 
 
 def programs(nodes: Sequence[PlannerNode]) -> tuple[set[int], set[int]]:
-    """``id`` of the nodes that become programs, and of those among them that other programs read instead of computing them again.
+    """Return the ``id`` of the nodes that become programs, and of those among them that other programs read as leaves.
 
-    A node becomes a program if a node that is not row-wise reads it, or if it calls a user function for several programs: so it is called once.
+    A node becomes a program if a node that is not row-wise reads it. A node that several programs read and that calls a user function becomes a
+    program too, so that the function is called once.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ def programs(nodes: Sequence[PlannerNode]) -> tuple[set[int], set[int]]:
         All nodes of a graph, inputs before consumers.
     """
     tops, boundaries = {id(nodes[-1])}, set()
-    # The programs that a node would be part of; two are enough to know that there are several.
+    # The programs that each node would be part of; at most two are recorded, enough to know that there are several.
     owners: dict[int, tuple[int, ...]] = {}
     for node in reversed(nodes):
         if not in_region(node):
@@ -159,11 +160,11 @@ class Fusion:
     Parameters
     ----------
     boundaries
-        ``id`` of row-wise nodes that other regions read as leaves.
+        ``id`` of row-wise nodes that other regions read as leaves, instead of computing them again.
     values
-        The rewritten node of each node, by its ``id``.
+        The rewritten form of each node, by the ``id`` of the node.
     columns
-        Column lineage, computed once for all regions, so that a long chain of wide nodes takes linear time.
+        The numbers of columns, shared by all regions so that a long chain of wide nodes takes linear time.
     """
 
     boundaries: set[int]
@@ -171,11 +172,11 @@ class Fusion:
     columns: NumberedColumns = attrs.Factory(NumberedColumns)
 
     def is_leaf(self, node: PlannerNode) -> bool:
-        """Return whether a node below the top of a region is a leaf of it."""
+        """Return whether a node below the top of a region is one of the region's leaves."""
         return not in_region(node) or id(node) in self.boundaries
 
     def is_canonical(self, node: PlannerNode) -> bool:
-        """Return whether a region is already a single operator over a leaf, or over a zip of leaves."""
+        """Return whether a region is already in its final form: a single operator over a leaf, or over a zip of leaves."""
         if isinstance(node.operator, Zip):
             return all(self.is_leaf(child) for child in node.inputs) and len({id(child) for child in node.inputs}) == len(node.inputs)
         child = node.inputs[0]
@@ -184,14 +185,14 @@ class Fusion:
         return self.is_leaf(child) or (isinstance(child.operator, Zip) and self.is_canonical(child))
 
     def rebuilt(self, node: PlannerNode) -> PlannerNode:
-        """The node over its rewritten inputs, including those of a zip below a program."""
+        """Return a node of final form over its rewritten inputs, also for a zip below the node."""
         for child in node.inputs:
             if id(child) not in self.values:
                 self.values[id(child)] = child.with_inputs([self.values[id(leaf)] for leaf in child.inputs])
         return node.with_inputs([self.values[id(child)] for child in node.inputs])
 
     def region(self, top: PlannerNode) -> list[PlannerNode]:
-        """Nodes of the region below ``top`` and its leaves, inputs before consumers."""
+        """Return the nodes of the region below ``top`` and its leaves, inputs before consumers."""
         nodes: list[PlannerNode] = []
         seen: set[int] = set()
         stack = [(top, False)]
@@ -207,7 +208,7 @@ class Fusion:
         return nodes
 
     def read_by(self, top: PlannerNode) -> tuple[list[int], list[int]]:
-        """Indices of the leaves and of the programs from which the columns of ``top`` are computed, in order of the traversal from there."""
+        """Return the indices of the leaves and of the programs from which the columns of ``top`` are computed, in the order of :meth:`region`."""
         columns = self.columns
         reached: set[int] = set()
         waiting = [*{columns.owner(column) for column in columns.column_numbers[id(top)]}]
@@ -227,17 +228,17 @@ class Fusion:
         return leaves, programs
 
     def ends_at(self, index: int, top: PlannerNode) -> bool:
-        """Return whether a leaf or program is a leaf of the region below ``top``."""
+        """Return whether a node in ``columns.nodes`` is a leaf of the region below ``top``."""
         node = self.columns.nodes[index]
         return node is not top and self.is_leaf(node)
 
     def is_chain(self, programs: Sequence[int]) -> bool:
-        """Return whether each program reads the one before, so that there is only one order."""
+        """Return whether each program reads the one before it, so that only one order is possible."""
         owner, parts = self.columns.owner, self.columns.parts
         return all(any(owner(column) == before for column in parts[after].reads.values()) for before, after in pairwise(programs))
 
     def fused(self, top: PlannerNode) -> PlannerNode:
-        """One program (or projection) over the leaves of the region below ``top`` that it needs."""
+        """Return one program (or projection) with the columns of ``top`` over the leaves that it needs."""
         leaves, programs = self.read_by(top)
         columns, region = self.columns, Region()
         first = dict(zip(leaves, accumulate((columns.nodes[leaf].facts.width for leaf in leaves), initial=0), strict=False))
@@ -255,7 +256,7 @@ class Fusion:
         return computed(assembled(region, [*map(operand, columns.column_numbers[id(top)])], rows.facts.width), rows)
 
     def first_leaf(self, top: PlannerNode) -> PlannerNode:
-        """The leaf that provides the rows of a region that reads no column."""
+        """Return the leaf that provides the rows for a region that reads no column."""
         node = top.inputs[0]
         while not self.is_leaf(node):
             node = node.inputs[0]
@@ -263,7 +264,7 @@ class Fusion:
 
 
 def assembled(region: Region, outputs: list[Operand], width: int) -> Program:
-    """Build the program of a region over the columns of its leaves."""
+    """Return the program of a region over the columns of its leaves."""
 
     def numbered(operand: Operand) -> Operand:
         return Register(width - 1 - operand.index) if isinstance(operand, Register) and operand.index < 0 else operand
@@ -273,7 +274,7 @@ def assembled(region: Region, outputs: list[Operand], width: int) -> Program:
 
 
 def computed(program: Program, rows: PlannerNode) -> PlannerNode:
-    """A node with a program's outputs: a projection of ``rows`` (or ``rows`` itself) if nothing is computed."""
+    """Return a node with the outputs of a program over ``rows``: a projection, or ``rows`` itself, if nothing is computed."""
     if not program.steps and all(isinstance(operand, Register) for operand in program.outputs):
         return project(rows, [operand.index for operand in program.outputs if isinstance(operand, Register)])
     return GeneralizedTransform(program).make_planner_node(rows)
@@ -281,16 +282,16 @@ def computed(program: Program, rows: PlannerNode) -> PlannerNode:
 
 @law("rowwise(rowwise(x), rowwise(x)) = generalized_transform(x)", stage="fuse", whole_graph=True)
 def fuse_rowwise(root: PlannerNode) -> PlannerNode | None:
-    """Adjacent row-wise operators over the same rows are one select: merged projections, zips of one source, stacked expressions.
+    """A region of row-wise operators becomes one select: projections and zips are merged, and expressions are combined.
 
-    A user function is called once for each row: a program with one that several others read is not merged into them.
+    A user function is called once per row: a program that calls one and that several programs read stays separate.
     """
     nodes = list(postorder([root]))
     if not any(map(in_region, nodes)):
         return None
     tops, boundaries = programs(nodes)
     fusion = Fusion(boundaries)
-    # Most graphs come here a second time, already fused: that is checked before columns are numbered.
+    # Most graphs reach this law again when they are already fused, which is checked before columns are numbered.
     if all(fusion.is_canonical(node) for node in nodes if id(node) in tops and in_region(node)):
         return None
     readers = Counter(id(child) for node in nodes for child in node.inputs)
@@ -300,7 +301,7 @@ def fuse_rowwise(root: PlannerNode) -> PlannerNode | None:
             fusion.values[id(node)] = node.with_inputs([fusion.values[id(child)] for child in node.inputs])
         elif id(node) in tops:
             fusion.values[id(node)] = fusion.rebuilt(node) if fusion.is_canonical(node) else fusion.fused(node)
-        # Column numbers are dropped after the last reader: a chain of wide nodes would need quadratic memory.
+        # Numbers of columns are dropped after the last reader, because a chain of wide nodes would otherwise take quadratic memory.
         readers.subtract(map(id, node.inputs))
         for child in node.inputs:
             if not readers[id(child)]:

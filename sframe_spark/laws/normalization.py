@@ -1,4 +1,4 @@
-"""Laws that bring plans to a normal form: flat appends and zips, the few operators that other laws know, shared equal subplans."""
+"""Laws that bring plans to a normal form: flat appends and zips, few kinds of operators, and one node for equal subplans."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from sframe_spark.planner.node import PlannerNode
 
 @law("append(append(x, y), z) = append(x, y, z)", stage="expand", on="append")
 def append_of_appends(node: PlannerNode) -> PlannerNode | None:
-    """Append is associative. A frame appended to itself stays nested: its flat inputs would double with every append."""
+    """Append is associative.
+
+    An input that occurs twice is not flattened: repeatedly appending a frame to itself would double the inputs each time.
+    """
     counts = Counter(id(child) for child in node.inputs)
     nested = [child.operator_type == "append" and counts[id(child)] == 1 for child in node.inputs]
     if not any(nested):
@@ -30,7 +33,7 @@ def append_of_appends(node: PlannerNode) -> PlannerNode | None:
 
 @law("append(x, nothing) = x", stage="expand", on="append")
 def empty_append(node: PlannerNode) -> PlannerNode | None:
-    """Inputs without rows add nothing."""
+    """Inputs without rows are dropped."""
     filled = [child for child in node.inputs if child.length.rows != 0]
     if len(filled) == len(node.inputs):
         return None
@@ -39,7 +42,7 @@ def empty_append(node: PlannerNode) -> PlannerNode | None:
 
 @law("append(source of a..b, source of b..c) = source of a..c", stage="pushdown", on="append")
 def append_of_neighbours(node: PlannerNode) -> PlannerNode | None:
-    """Adjacent ranges of one source are read together."""
+    """Adjacent row ranges of one source become one range."""
     merged: list[PlannerNode] = [node.inputs[0]]
     for child in node.inputs[1:]:
         last = merged[-1].operator
@@ -63,7 +66,7 @@ def _are_adjacent(first: object, second: object) -> bool:
     on=("transform", "binary_transform", "ternary_transform", "lambda_transform"),
 )
 def generalize(node: PlannerNode) -> PlannerNode | None:
-    """Every element-wise operator is a program over its zipped inputs."""
+    """Every element-wise operator becomes a program over its zipped inputs."""
     assert isinstance(node.operator, RowWise)
     rows = zip_columns(*node.inputs)
     return GeneralizedTransform(node.operator.program(rows.facts.width)).make_planner_node(rows)
@@ -71,7 +74,7 @@ def generalize(node: PlannerNode) -> PlannerNode | None:
 
 @law("arrange(x.., c) = project(zip(x..), c)", stage="expand", on="arrange")
 def arrangement(node: PlannerNode) -> PlannerNode | None:
-    """An arrangement of columns of several inputs is a projection of their zip."""
+    """Arranged columns of several inputs become a projection of the zipped inputs."""
     assert isinstance(node.operator, Arrange)
     rows = zip_columns(*node.inputs)
     return Project(node.operator.columns_of_zip([child.facts.width for child in node.inputs])).make_planner_node(rows)
@@ -85,7 +88,7 @@ def singleton_zip(node: PlannerNode) -> PlannerNode | None:
 
 @law("zip(zip(x, y), z) = zip(x, y, z)", stage="pushdown", on="zip")
 def zip_of_zips(node: PlannerNode) -> PlannerNode | None:
-    """Zip is associative. In this stage, after fusion: flattening a chain built column by column before it would take quadratic time."""
+    """Zip is associative. The law runs after fusion, because flattening a chain of zips built column by column would take quadratic time."""
     if not any(child.operator_type == "zip" for child in node.inputs):
         return None
     return zip_columns(*[part for child in node.inputs for part in (child.inputs if child.operator_type == "zip" else (child,))])
@@ -93,13 +96,13 @@ def zip_of_zips(node: PlannerNode) -> PlannerNode | None:
 
 @law("project(x, all) = x", stage="expand", on="project")
 def identity_projection(node: PlannerNode) -> PlannerNode | None:
-    """A projection on all columns in their order changes nothing."""
+    """A projection on all columns in their order is dropped."""
     return node.inputs[0] if shows_all(node.operator_parameters["positions"], node.inputs[0].facts.width) else None
 
 
 @law("f(x) and f(x) = one shared f(x)", stage="share", whole_graph=True)
 def share_equal_subplans(root: PlannerNode) -> PlannerNode | None:
-    """Equal deterministic operators over the same inputs are one node (equal sources among them)."""
+    """Equal deterministic operators over the same inputs (and equal sources) become one node."""
     if not root.inputs:
         return None
     canonical: dict[Any, PlannerNode] = {}

@@ -17,14 +17,14 @@ Positions = tuple[int, ...]
 
 @attrs.define
 class Narrowing:
-    """Removes columns that no reader of a node needs, consumers before inputs.
+    """Removes columns that no reader of a node needs, in one walk from the root to the sources and one back.
 
-    A node with several readers stays one node, with the columns that any of them needs: its rows are sorted, joined or grouped once.
+    A node with several readers stays one node with the columns that any reader needs, so that its rows are sorted, joined or grouped once.
 
     Parameters
     ----------
     nodes
-        All nodes, inputs before consumers.
+        All nodes of the graph, inputs before consumers.
     """
 
     nodes: Sequence[PlannerNode]
@@ -35,7 +35,7 @@ class Narrowing:
     positions: dict[int, dict[int, int]] = attrs.Factory(dict)
 
     def run(self) -> PlannerNode:
-        """The rewritten root, which keeps all its columns."""
+        """Return the rewritten root, which keeps all its columns."""
         self.find_required()
         for node in self.nodes:
             if id(node) in self.required:
@@ -43,7 +43,7 @@ class Narrowing:
         return self.values[id(self.nodes[-1])][0]
 
     def find_required(self) -> None:
-        """Find the required columns of each node, and of its inputs for these; a node that no one reads requires none."""
+        """Find the columns that readers require of each node, and the columns of its inputs that these need; nodes without readers are skipped."""
         root = self.nodes[-1]
         read: dict[int, set[int]] = {id(root): set(range(root.facts.width))}
         for node in reversed(self.nodes):
@@ -52,23 +52,23 @@ class Narrowing:
                 continue
             columns = node.operator.input_columns(outputs, [child.facts for child in node.inputs])
             self.required[id(node)] = outputs
-            # An operator that only counts rows requires the first column, which a frame without columns does not have.
+            # An operator that only counts rows asks for the first column, even of a frame without columns.
             widths = [child.facts.width for child in node.inputs]
             self.reads[id(node)] = [
                 tuple(sorted({position for position in positions if 0 <= position < width})) for positions, width in zip(columns, widths, strict=True)
             ]
             if node.inputs and not any(self.reads[id(node)]):
-                # A node without columns still has the rows of its first input.
+                # The number of rows must be preserved: a node without columns takes it from its first input.
                 self.reads[id(node)][0] = tuple(range(min(widths[0], 1)))
             for child, positions in zip(node.inputs, self.reads[id(node)], strict=True):
                 read.setdefault(id(child), set()).update(positions)
 
     def narrowed(self, node: PlannerNode) -> tuple[PlannerNode, Positions]:
-        """The rewritten node, and which of its columns it still has."""
+        """Return the rewritten node, and the columns of the original that it still has."""
         everything = all_columns(node.facts.width)
         below = [self.input_of(node, child, columns) for child, columns in zip(node.inputs, self.reads[id(node)], strict=True)]
         inputs, remaining = [child for child, _ in below], [columns for _, columns in below]
-        # Positions are distinct and ascending, so counting them is enough.
+        # Positions are distinct and ascending, so comparing numbers of columns is enough.
         whole = all(len(columns) == child.facts.width for columns, child in zip(remaining, node.inputs, strict=True))
         if not node.inputs or (whole and self.required[id(node)] == everything):
             return node.with_inputs(inputs), everything
@@ -83,7 +83,7 @@ class Narrowing:
         return (node.with_inputs(left) if same else operator.make_planner_node(*left)), tuple(columns)
 
     def input_of(self, node: PlannerNode, child: PlannerNode, columns: Positions) -> tuple[PlannerNode, Positions]:
-        """A rewritten input, and which columns of the original it has: the required ones, or all if more cost nothing."""
+        """Return a rewritten input, and the columns of the original that it has: the required ones, or more if that costs nothing."""
         if not columns and child.facts.width:
             return child, columns
         below, available = self.values[id(child)]
@@ -100,7 +100,7 @@ class Narrowing:
         return narrowed, columns
 
     def positions_in(self, child: PlannerNode, columns: Positions) -> list[int]:
-        """Positions of columns in the rewritten input; cached, as wide inputs may have many readers."""
+        """Return the positions of columns in the rewritten input. They are cached, because a wide input may have many readers."""
         available = self.values[id(child)][1]
         if len(available) == child.facts.width:
             return [*columns]
@@ -111,13 +111,13 @@ class Narrowing:
 
 @law("f(x) = f(columns of x that are read)", stage="narrow", whole_graph=True)
 def drop_unread_columns(root: PlannerNode) -> PlannerNode | None:
-    """Unused columns are not computed, sorted, joined, grouped or read from a source."""
+    """Columns that nobody reads are not computed, sorted, joined, grouped or read from a source."""
     return Narrowing(list(postorder([root]))).run() if root.inputs else None
 
 
 @law("project(source, c) = source of c", stage="pushdown", on="project")
 def project_into_source(node: PlannerNode) -> PlannerNode | None:
-    """A source reads only the projected columns."""
+    """A projection of a source becomes a source with fewer columns."""
     source = node.inputs[0].operator
     narrowed = source.with_columns(node.operator_parameters["positions"]) if isinstance(source, Source) else None
     return None if narrowed is None else narrowed.make_planner_node()
@@ -125,7 +125,7 @@ def project_into_source(node: PlannerNode) -> PlannerNode | None:
 
 @law("project(project(x, a), b) = project(x, b of a)", stage="pushdown", on="project")
 def merged_projections(node: PlannerNode) -> PlannerNode | None:
-    """A projection of a projection is one projection; a projection on all columns is none."""
+    """Two projections become one, and a projection on all columns in order is dropped."""
     child = node.inputs[0]
     positions = node.operator_parameters["positions"]
     if shows_all(positions, child.facts.width):

@@ -1,4 +1,4 @@
-"""Prunes rows before a filter: the ranges of column values for which a mask can be true, compared with recorded bounds of segments."""
+"""The law that skips stored rows before a filter: it compares the column values for which the mask can be true with recorded bounds."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType, type_of_class
 from sframe_spark.values.datetimes import to_microseconds
 from sframe_spark.values.value_model import plain_list
 
-# Sets of values of a column as disjoint closed ranges in ascending order; None as a limit: unbounded.
+# A set of column values as disjoint closed ranges in ascending order; None as a limit: unbounded.
 
 ValueRanges = tuple[Bounds, ...]
-# Ranges that contain the values of input columns, by position.
+# By position, ranges that contain the values of input columns.
 ColumnRanges = Mapping[int, ValueRanges]
 
 
@@ -58,7 +58,7 @@ def union(ranges: Iterable[Bounds]) -> ValueRanges:
 
 
 def intersection(first: ValueRanges, second: ValueRanges) -> ValueRanges:
-    """Return the intersection of two sets of ranges.
+    """Return the values that are in both of two sets.
 
     Examples
     --------
@@ -84,12 +84,12 @@ def _have_common_value(first: Bounds, second: Bounds) -> bool:
 
 
 def tighter(first: Any, second: Any, choose: Any) -> Any:
-    """Return the tighter of two limits; None is no limit."""
+    """Return the tighter of two limits; None stands for no limit."""
     return second if first is None else first if second is None else choose(first, second)
 
 
 def both(first: ColumnRanges, second: ColumnRanges) -> ColumnRanges:
-    """Return the ranges of columns where both masks are true.
+    """Return ranges of column values that contain all rows for which two masks are true.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def both(first: ColumnRanges, second: ColumnRanges) -> ColumnRanges:
 
 
 def either(*masks: ColumnRanges) -> ColumnRanges:
-    """Return the ranges of columns where at least one mask is true; columns that some mask does not restrict are left out.
+    """Return ranges of column values that contain all rows for which at least one mask is true; only columns that every mask restricts.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def either(*masks: ColumnRanges) -> ColumnRanges:
     return {column: ranges for column, ranges in joined.items() if ranges != ((None, None),)}
 
 
-# The search tries all limits at once, which takes long for very many.
+# The search handles all limits at once, which takes long if there are very many.
 MAX_PREIMAGE_RANGES = 1_000
 
 
@@ -126,24 +126,24 @@ def preimage(
     ranges_of: Callable[[ColumnType], ValueRanges | None],
     bounds_of: Callable[[int], Bounds | None],
 ) -> ColumnRanges:
-    """Return the one input column on which a register depends, and the ranges of its values for which the register's value is in required ranges.
+    """Return the input column on which a register depends, and the ranges of its values that give register values in required ranges.
 
-    The ranges are found by bisection with the steps themselves, so they are exact under any rounding.
+    The ranges are found by bisection, evaluating the steps themselves, so they are exact under any rounding.
 
     Parameters
     ----------
     program, register, schema
-        A register computed by steps of a program, and the types of the program's input columns.
+        A register that steps of a program compute, and the types of the program's input columns.
     ranges_of
-        Required ranges of the register's values, given its type; None if there are none.
+        Returns the required ranges of the register's values for its type; None if there are none.
     bounds_of
-        Bounds of an input column's values that are neither missing nor NaN; None if unknown.
+        Returns the smallest and largest value of an input column, apart from missing values and NaN; None if unknown.
 
     Returns
     -------
     Mapping
-        Empty if the register does not depend on exactly one column, if steps are not monotone within the column's bounds (ints may wrap
-        around), or if missing values or NaN have a result.
+        Empty if the register does not depend on exactly one column, if a step is not known to be monotone within the column's bounds (ints may
+        wrap around), or if the result for a missing value or NaN is a value.
 
     Examples
     --------
@@ -164,13 +164,13 @@ def preimage(
     try:
         searched = Chain(chain, schema[column]).preimage(required, bounds)
     except SFrameError:
-        # Steps that fail for some value say nothing about the others.
+        # A step fails for some value, so nothing follows for other values.
         return {}
     return {} if searched is None else {column: searched}
 
 
 def chain_below(program: Program, register: int) -> tuple[int, Program] | None:
-    """Return the only input column of a register, and the steps from it as a program that yields all intermediate results."""
+    """Return the only input column on which a register depends, and the steps as a program that outputs all intermediate results; None if several."""
     steps: list[Step] = []
     while register >= program.width:
         step = program.steps[register - program.width]
@@ -193,9 +193,9 @@ class Chain:
     Parameters
     ----------
     program
-        The steps; its outputs are the column and all intermediate results.
+        The steps as a program; its outputs are the column and all intermediate results.
     column_type
-        Type of the column.
+        Type of the column that the chain starts with.
     """
 
     program: Program
@@ -207,7 +207,7 @@ class Chain:
         return self.program.register_types((self.column_type,))
 
     def preimage(self, required: ValueRanges, bounds: Bounds) -> ValueRanges | None:
-        """Return the column's values within bounds whose result is in a required range; None if the result is not monotone there."""
+        """Return the ranges of column values within bounds whose result is in a required range; None if the chain is not monotone there."""
         ends = np.array(bounds, dtype=np.float64 if self.column_type == FLOAT else np.int64)
         rising = self._rises(ends)
         if rising is None:
@@ -225,7 +225,7 @@ class Chain:
         return union(zip(firsts, lasts, strict=True))
 
     def _rises(self, ends: Numbers) -> bool | None:
-        """Return whether the result rises (or falls) with the column between two ends; None if neither is proved."""
+        """Return True if the result rises with the column between two ends, False if it falls; None if neither is proved."""
         values = self._values(ends)
         strange = pa.array([None, float("nan")] if self.column_type == FLOAT else [None], values.type, from_pandas=False)
         results = self._results(pa.concat_arrays([values, strange]))
@@ -241,18 +241,18 @@ class Chain:
         return None if key_numbers(results[-1], self.types[-1])[1][2:].any() else rising
 
     def _first_ordinal(self, low: int, high: int, test: Callable[[Numbers], Numbers]) -> Any:
-        """For each limit, the first ordinal from ``low`` to ``high`` whose result passes a monotone test; ``high + 1`` if none does."""
+        """For each limit, return the first ordinal from ``low`` to ``high`` whose result passes a monotone test; ``high + 1`` if none passes."""
         numbers = self._last_numbers(np.array([low, high]))
         at_low, at_high = test(numbers[:1]), test(numbers[1:])
         below, above = np.full(len(at_low), low), np.full(len(at_low), high)
         while True:
-            # The distance of two ordinals may exceed 64 bits, so the mean is computed bitwise.
+            # The difference of two ordinals may exceed 64 bits, so the mean is computed bit by bit.
             middle = (below & above) + ((below ^ above) >> 1)
             if bool((middle == below).all()):
                 break
             passed = test(self._last_numbers(middle))
             below, above = np.where(passed, below, middle), np.where(passed, middle, above)
-        # The ordinal after the last may exceed 64 bits.
+        # The ordinal after the last one may exceed 64 bits, so Python ints are used.
         first = above.astype(object)
         first[at_low] = low
         first[~at_high] = high + 1
@@ -276,9 +276,9 @@ class Chain:
 
 
 def follows(step: Step, types: Sequence[ColumnType], ends: Sequence[Any]) -> bool | None:
-    """Return whether a step's result rises (or falls) with its only register, whose values are within two ends; None if neither is guaranteed.
+    """Return True if a step's result rises with its only register between two ends, False if it falls; None if neither is guaranteed.
 
-    Unlike the declared monotonicity of functions, this is only about values that are neither missing nor NaN, and ints that do not wrap around.
+    Unlike the monotonicity that functions declare, this holds only for values that are not missing or NaN, and for ints that do not wrap around.
 
     Examples
     --------
@@ -318,14 +318,14 @@ def follows(step: Step, types: Sequence[ColumnType], ends: Sequence[Any]) -> boo
 
 
 def fits(step: Step, constant: int, place: int, value: int) -> bool:
-    """Return whether the result of a step for an int and a constant fits in 64 bits."""
+    """Return whether the result of a step for an int and a constant fits into 64 bits."""
     difference = value - constant if place == 0 else constant - value
     exact = {"add": value + constant, "subtract": difference, "multiply": value * constant}.get(str(step.function))
     return exact is not None and INT_LIMITS[0] <= exact <= INT_LIMITS[1]
 
 
 def limits(required: ValueRanges, result_type: ColumnType) -> tuple[Numbers, Numbers]:
-    """Return lower and upper limits of ranges as numbers comparable with results; for ints, rounded into the ranges."""
+    """Return lower and upper limits of ranges as numbers that can be compared with results; for ints, fractional limits are rounded inwards."""
     if result_type == FLOAT:
         lows = [-np.inf if low is None else low for low, _ in required]
         highs = [np.inf if high is None else high for _, high in required]
@@ -337,7 +337,7 @@ def limits(required: ValueRanges, result_type: ColumnType) -> tuple[Numbers, Num
 
 
 def ordinals_of(numbers: Numbers) -> Numbers:
-    """Return the ordinals of numbers among all values of their type, as ints: adjacent numbers have adjacent ordinals.
+    """Return ints that number the values of a type in ascending order, so that adjacent floats get adjacent ints; ints are returned as they are.
 
     Examples
     --------
@@ -351,29 +351,29 @@ def ordinals_of(numbers: Numbers) -> Numbers:
 
 
 def floats_at(ordinals: Numbers) -> Numbers:
-    """Return the floats with given ordinals, the inverse of :func:`ordinals_of`."""
+    """Return the floats with the given ordinals; the inverse of :func:`ordinals_of`."""
     bits: Numbers = ordinals ^ ((ordinals >> 63) & INT_LIMITS[1])
     return bits.view(np.float64)
 
 
-# Checking longer lists of values against segments may cost more than it saves.
+# Comparing a longer list of values with segments may cost more than it saves.
 MAX_VALUES = 10_000
 
 BoundsOfColumn = Callable[[int], Bounds | None]
 
 
 def mask_ranges(program: Program, schema: Schema, bounds_of: BoundsOfColumn = lambda column: None) -> ColumnRanges:
-    """Ranges of input columns that contain all rows for which a program's last output is true.
+    """Return ranges of input columns that contain all rows for which a program's last output is true.
 
-    A comparison with a missing value is not true, so missing values may lie outside of the ranges.
+    A comparison with a missing value is never true, so missing values need not be in the ranges.
 
     Parameters
     ----------
     program, schema
         The program and the types of its input columns.
     bounds_of
-        Bounds of an input column's values that are neither missing nor NaN (datetimes in microseconds), or None. Only called where a
-        value computed from the column is compared.
+        Returns the smallest and largest value of an input column, apart from missing values and NaN (datetimes in microseconds), or None. It is
+        called only for columns from which a compared value is computed.
     """
     mask = program.outputs[-1]
     if not isinstance(mask, Register) or mask.index < program.width:
@@ -383,7 +383,7 @@ def mask_ranges(program: Program, schema: Schema, bounds_of: BoundsOfColumn = la
 
 @attrs.frozen(eq=False)
 class MaskRanges:
-    """Ranges implied by the registers of a program where they are true.
+    """Finds, step by step, ranges of column values that contain all rows where a register is true.
 
     Parameters
     ----------
@@ -397,7 +397,7 @@ class MaskRanges:
     _known_ranges: dict[int, ColumnRanges] = attrs.field(factory=dict, init=False)
 
     def of(self, mask: Register) -> ColumnRanges:
-        """Ranges where a register is true."""
+        """Return the ranges of column values for which a register can be true."""
         for number, step in enumerate(self.program.steps[: mask.index - self.program.width + 1]):
             ranges = self._of_step(step)
             if ranges:
@@ -422,7 +422,7 @@ class MaskRanges:
         return self._known_ranges.get(operand.index, {}) if isinstance(operand, Register) else {}
 
     def _where(self, register: int, ranges_of: Callable[[ColumnType], ValueRanges | None]) -> ColumnRanges:
-        """Ranges of the column behind a register for which the register's value is in some ranges, which depend on its type."""
+        """Return the ranges of the column on which a register depends, for which the register is in required ranges (given by type)."""
         if register < self.program.width:
             required = ranges_of(self.schema[register])
             return {} if required is None else {register: required}
@@ -430,7 +430,7 @@ class MaskRanges:
 
 
 def ranges_of_comparison(name: str, literal: Literal, column_type: ColumnType) -> ValueRanges | None:
-    """The range that a comparison with a constant implies, including the constant; None if they do not compare like recorded bounds.
+    """Return the range that a comparison with a constant implies, including the constant; None if values do not compare like recorded bounds.
 
     Examples
     --------
@@ -447,7 +447,7 @@ def ranges_of_comparison(name: str, literal: Literal, column_type: ColumnType) -
 
 
 def ranges_of_values(values: Any, column_type: ColumnType) -> ValueRanges | None:
-    """One range per value that ``is_in`` searches; None if one is missing, or does not compare like recorded bounds.
+    """Return one range per value that ``is_in`` searches for; None if a value is missing or does not compare like recorded bounds.
 
     Examples
     --------
@@ -467,17 +467,17 @@ def ranges_of_values(values: Any, column_type: ColumnType) -> ValueRanges | None
 
 
 def as_recorded(value: Any) -> Any:
-    """A value in the form of recorded statistics: datetimes as microseconds of their instants."""
+    """Return a value in the form of recorded statistics: a datetime as microseconds of its instant."""
     return to_microseconds(value)[0] if isinstance(value, datetime) else value
 
 
-# If there are more ranges of rows, the closest ones are merged.
+# Limit of the number of row ranges; beyond it the closest ones are merged.
 MAX_SEGMENT_RANGES = 64
 
 
 @law("filter_rows(f(x), m) = filter_rows(f(rows of x that may meet m), m)", stage="pushdown", on="filter_rows")
 def filter_by_recorded_bounds(node: PlannerNode) -> PlannerNode | None:
-    """Segments and row groups whose recorded bounds contradict the mask are not read."""
+    """Rows of segments and row groups whose recorded bounds exclude a true mask are not read."""
     child = node.inputs[0]
     if not isinstance(child.operator, GeneralizedTransform):
         return None
@@ -497,14 +497,14 @@ def filter_by_recorded_bounds(node: PlannerNode) -> PlannerNode | None:
 
 
 def required_ranges(transform: PlannerNode) -> ColumnRanges:
-    """Ranges of a transform's input columns for which its last output can be true."""
+    """Return ranges of a program node's input columns for which its last output can be true."""
     assert isinstance(transform.operator, GeneralizedTransform)
     below = transform.inputs[0]
     return mask_ranges(transform.operator.computation, below.schema, lambda column: bounds_of_column(below, column))
 
 
 def stored_column(node: PlannerNode, column: int) -> tuple[SegmentSource | SegmentParts, int] | None:
-    """The stored rows that a column comes from, and its position in the dataset; None if it is computed."""
+    """Return the source of stored rows that a column comes from, and the column's position in the dataset; None if the column is not stored."""
     while isinstance(node.operator, Zip):
         node, column = part_of_zip(node, column)
     source = node.operator
@@ -512,13 +512,13 @@ def stored_column(node: PlannerNode, column: int) -> tuple[SegmentSource | Segme
 
 
 def bounds_of_column(node: PlannerNode, column: int) -> Bounds | None:
-    """Recorded bounds of the stored column that a column comes from."""
+    """Return the recorded bounds of the stored column that a column comes from; None if there are none."""
     stored = stored_column(node, column)
     return None if stored is None else recorded_bounds(stored[0].manifest, stored[1])
 
 
 def rows_of_source(node: PlannerNode, column: int, required: ValueRanges) -> list[RowRange] | None:
-    """Ranges of a node's rows that may contain required values; None if the column is not stored."""
+    """Return the ranges of a node's rows that may contain required values of a column; None if the column is not stored."""
     stored = stored_column(node, column)
     if stored is None:
         return None
@@ -531,7 +531,7 @@ def rows_of_source(node: PlannerNode, column: int, required: ValueRanges) -> lis
 
 
 def merge_nearest(ranges: Sequence[RowRange], max_ranges: int) -> list[RowRange]:
-    """Merge ranges until there are at most ``max_ranges``: the smallest gaps are filled.
+    """Merge ranges, the closest first, until there are at most ``max_ranges``.
 
     Examples
     --------
@@ -546,7 +546,7 @@ def merge_nearest(ranges: Sequence[RowRange], max_ranges: int) -> list[RowRange]
 
 
 def rows_in(node: PlannerNode, ranges: Sequence[RowRange]) -> PlannerNode:
-    """Some ranges of a node's rows; ranges of stored rows are a single source, which keeps its recorded properties."""
+    """Return some ranges of a node's rows. For stored rows the result is a single source, which keeps its recorded properties."""
     if len(ranges) <= 1:
         return slice_rows(node, *(ranges[0] if ranges else (0, 0)))
     if isinstance(node.operator, Zip):
@@ -562,5 +562,5 @@ def rows_in(node: PlannerNode, ranges: Sequence[RowRange]) -> PlannerNode:
 
 
 def has_random_access(node: PlannerNode) -> bool:
-    """Return whether any rows of a node can be read without those before: sources, and zips of sources."""
+    """Return whether any rows of a node can be read without the rows before them: in sources, and zips of sources."""
     return node.operator.is_source or (isinstance(node.operator, Zip) and all(map(has_random_access, node.inputs)))

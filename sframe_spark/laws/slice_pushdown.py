@@ -1,4 +1,4 @@
-"""Laws of slices: fewer rows are read, computed and sorted."""
+"""Laws that push slices down, so that fewer rows are read, computed and sorted."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 
-# Up to so many first rows Spark finds in one task; for more, sorting all rows is faster.
+# Spark finds at most so many first rows in one task; for more, sorting all rows is faster.
 MAX_TOP_ROWS = 100_000
 
 
 def bounds(node: PlannerNode) -> tuple[int, int | None, int]:
-    """Start, stop and step of a slice."""
+    """Return start, stop and step of a slice."""
     rows = node.operator.row_range
     assert rows is not None
     return rows.start, rows.stop, rows.step
@@ -22,7 +22,7 @@ def bounds(node: PlannerNode) -> tuple[int, int | None, int]:
 
 @law("slice(slice(x, a), b) = slice(x, b of a)", stage="pushdown", on="slice")
 def slice_of_slice(node: PlannerNode) -> PlannerNode | None:
-    """A slice of a slice is a slice."""
+    """Two slices become one."""
     child = node.inputs[0]
     if child.operator.row_range is None:
         return None
@@ -38,7 +38,7 @@ def slice_of_slice(node: PlannerNode) -> PlannerNode | None:
 
 @law("slice(source) = source of those rows", stage="pushdown", on="slice")
 def slice_into_source(node: PlannerNode) -> PlannerNode | None:
-    """A source reads only the rows of the slice."""
+    """A slice of a source becomes a source with fewer rows."""
     source = node.inputs[0].operator
     start, stop, step = bounds(node)
     rows = node.inputs[0].length.rows
@@ -51,7 +51,7 @@ def slice_into_source(node: PlannerNode) -> PlannerNode | None:
 
 @law("slice(rowwise(x)) = rowwise(slice(x))", stage="pushdown", on="slice", alone=True)
 def slice_below_rowwise(node: PlannerNode) -> PlannerNode | None:
-    """Row-wise operators only compute the rows of the slice."""
+    """Row-wise operators compute only the rows of the slice."""
     child = node.inputs[0]
     if not child.operator.row_wise or not child.inputs:
         return None
@@ -60,7 +60,7 @@ def slice_below_rowwise(node: PlannerNode) -> PlannerNode | None:
 
 @law("slice(running(x), 0, n) = running(slice(x, 0, n))", stage="pushdown", on="slice", alone=True)
 def head_below_sequential(node: PlannerNode) -> PlannerNode | None:
-    """Running values of the first rows depend only on the first rows."""
+    """The first results of a running computation depend only on the first rows."""
     child = node.inputs[0]
     start, stop, step = bounds(node)
     if not isinstance(child.operator, SequentialOperator) or not child.operator.keeps_domain:
@@ -72,14 +72,14 @@ def head_below_sequential(node: PlannerNode) -> PlannerNode | None:
 
 @law("slice(append(x, y)) = append(slice(x), slice(y))", stage="pushdown", on="slice")
 def slice_across_append(node: PlannerNode) -> PlannerNode | None:
-    """Each input contributes its part of the rows; inputs outside the slice are dropped."""
+    """Each input is sliced to its part of the rows; inputs outside of the slice are dropped."""
     child = node.inputs[0]
     start, stop, step = bounds(node)
     lengths = [item.length.rows for item in child.inputs]
     if not child.operator.unites_rows or step != 1 or any(rows is None for rows in lengths):
         return None
     slices, before = [], 0
-    # Equal slices of one input are one node, so that a frame appended to itself stays one.
+    # Equal slices of one input become one node, so that a frame appended to itself is still computed once.
     sliced: dict[tuple[int, int, int], PlannerNode] = {}
     for item, rows in zip(child.inputs, lengths, strict=True):
         assert rows is not None
@@ -97,7 +97,7 @@ def slice_across_append(node: PlannerNode) -> PlannerNode | None:
 
 @law("slice(sort(x, by), 0, n) = top_rows(x, by, n)", stage="pushdown", on="slice", alone=True)
 def head_of_sort(node: PlannerNode) -> PlannerNode | None:
-    """The first rows of sorted rows need no full sort."""
+    """The first rows in an order need no complete sort."""
     child = node.inputs[0]
     start, stop, step = bounds(node)
     if not isinstance(child.operator, Sort) or stop is None or stop > MAX_TOP_ROWS or step != 1:
@@ -108,7 +108,7 @@ def head_of_sort(node: PlannerNode) -> PlannerNode | None:
 
 @law("slice(x, all) = x", stage="pushdown", on="slice")
 def slice_of_all(node: PlannerNode) -> PlannerNode | None:
-    """A slice of all rows is its input."""
+    """A slice of all rows is dropped."""
     start, stop, step = bounds(node)
     rows = node.inputs[0].length.rows
     whole = stop is None or (rows is not None and stop >= rows)
@@ -122,7 +122,7 @@ def slice_of_all(node: PlannerNode) -> PlannerNode | None:
     alone=True,
 )
 def last_rows_of_sort(node: PlannerNode) -> PlannerNode | None:
-    """The last rows in an order are the first rows in the opposite order; reversing the input reverses ties, too."""
+    """The last rows in an order are the first rows in the opposite order. The input is reversed too, so that ties keep their order."""
     assert isinstance(node.operator, SliceRows)
     child = node.inputs[0]
     rows, start = child.length.rows, node.operator.start

@@ -1,4 +1,4 @@
-"""Laws that avoid sorts: of rows that are already in order, up to ties or in reverse, and where nobody observes the order."""
+"""Laws that avoid sorts: of rows already in order (perhaps up to ties, or in reverse), and where the order is not observed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sframe_spark.types import DATETIME, INT
 
 @law("sort(x, by) = x where x is in that order", stage="pushdown", on="sort")
 def sort_of_sorted(node: PlannerNode) -> PlannerNode | None:
-    """Rows that are proved to be in order are not sorted."""
+    """Rows that are known to be in order are not sorted."""
     assert isinstance(node.operator, Sort)
     child = node.inputs[0]
     return child if is_in_order(child, node.operator.by) else None
@@ -36,7 +36,7 @@ def sort_of_sorted(node: PlannerNode) -> PlannerNode | None:
 
 @law("sort(x, by) = suffix_sort(x, by) where x is in the order of the first of by", stage="pushdown", on="sort")
 def sort_of_partly_sorted(node: PlannerNode) -> PlannerNode | None:
-    """Rows that are in order up to ties stay in their ranges: only ties are sorted, each run separately."""
+    """Rows that are in order up to ties are only sorted within each run of ties."""
     assert isinstance(node.operator, Sort)
     child, by = node.inputs[0], node.operator.by
     known = properties_of(child).order
@@ -50,7 +50,7 @@ def sort_of_partly_sorted(node: PlannerNode) -> PlannerNode | None:
 
 @law("top_rows(x, by, n) = slice(x, 0, n) where x is in that order", stage="pushdown", on="top_rows")
 def top_of_sorted(node: PlannerNode) -> PlannerNode | None:
-    """The top rows of sorted rows are their first rows."""
+    """The top rows of rows in order are their first rows."""
     assert isinstance(node.operator, TopRows)
     child = node.inputs[0]
     return slice_rows(child, 0, node.operator.rows) if is_in_order(child, node.operator.by) else None
@@ -58,7 +58,7 @@ def top_of_sorted(node: PlannerNode) -> PlannerNode | None:
 
 @law("sort(sort(x, a), b) = sort(x, b then a)", stage="pushdown", on="sort")
 def sort_of_sort(node: PlannerNode) -> PlannerNode | None:
-    """A stable sort keeps the earlier order among ties."""
+    """A stable sort keeps the order of the sort before it among ties, so both become one sort."""
     child = node.inputs[0]
     if not isinstance(child.operator, Sort) or not isinstance(node.operator, Sort):
         return None
@@ -69,7 +69,7 @@ def sort_of_sort(node: PlannerNode) -> PlannerNode | None:
 
 @law("sort(f(x), by columns of x) = f(sort(x))", stage="pushdown", on=("sort", "top_rows"), alone=True)
 def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
-    """A user function is called after sorting (and cutting) if the order does not depend on it."""
+    """A user function is called after sorting (and dropping rows), if the order does not depend on its result."""
     child = node.inputs[0]
     assert isinstance(node.operator, (Sort, TopRows))
     if not isinstance(child.operator, GeneralizedTransform) or not child.operator.computation.calls_python:
@@ -87,7 +87,7 @@ def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
 
 @law("f(reordered(x)) = f(x) where nobody observes the order", stage="order", whole_graph=True)
 def unobserved_order(root: PlannerNode) -> PlannerNode | None:
-    """A sort, or another operator that only reorders rows, is dropped if that order affects no result."""
+    """A sort, or another operator that only reorders rows, is dropped if no result depends on the order."""
     nodes = list(postorder([root]))
     if not any(node.operator.reorders for node in nodes):
         return None
@@ -105,7 +105,7 @@ def unobserved_order(root: PlannerNode) -> PlannerNode | None:
 
 @law("sort(x, by) = reverse(x) where x backwards is in that order and no rows tie", stage="pushdown", on="sort")
 def sort_of_reversed(node: PlannerNode) -> PlannerNode | None:
-    """Rows in the opposite order are read backwards."""
+    """Rows in the opposite order are read backwards instead of sorted."""
     assert isinstance(node.operator, Sort)
     child, by = node.inputs[0], node.operator.by
     if not runs_as_kernels(child) or not is_reversed(child, by):
@@ -115,7 +115,7 @@ def sort_of_reversed(node: PlannerNode) -> PlannerNode | None:
 
 @law("sort(x, by) = suffix_sort(reverse(x), by then row number) where x backwards is in the order of the first of by", stage="pushdown", on="sort")
 def sort_of_partly_reversed(node: PlannerNode) -> PlannerNode | None:
-    """Rows in the opposite order up to ties are read backwards, and ties are sorted; rows that tie in all columns keep their input order."""
+    """Rows in the opposite order up to ties are read backwards, and each run of ties is sorted. Rows equal in all sort columns keep their order."""
     assert isinstance(node.operator, Sort)
     child = node.inputs[0]
     if not runs_as_kernels(child) or is_reversed(child, node.operator.by):
@@ -125,7 +125,7 @@ def sort_of_partly_reversed(node: PlannerNode) -> PlannerNode | None:
 
 @law("top_rows(x, by, n) = slice(sort(x, by), 0, n) where x backwards is in the order of by", stage="pushdown", on="top_rows")
 def top_of_reversed(node: PlannerNode) -> PlannerNode | None:
-    """The top rows of rows in the opposite order are the last ones; only these are read if the number of rows is known."""
+    """The top rows of rows in the opposite order are the last ones. The number of rows must be known, so that only the last ones are read."""
     assert isinstance(node.operator, TopRows)
     child, by = node.inputs[0], node.operator.by
     if child.length.rows is None or not runs_as_kernels(child):
@@ -138,7 +138,7 @@ def top_of_reversed(node: PlannerNode) -> PlannerNode | None:
 
 @law("group_by(x, k) = sort(streaming_group_by(x, k), k) where equal keys are neighbours", stage="pushdown", on="group_by")
 def group_by_of_neighbours(node: PlannerNode) -> PlannerNode | None:
-    """If equal keys are adjacent, though not in key order, rows are grouped in place, and only the groups are sorted if the order is observed."""
+    """If rows with equal keys are adjacent but not in key order, they are grouped in one pass, and then only the groups are sorted."""
     assert isinstance(node.operator, GroupBy)
     operator, child = node.operator, node.inputs[0]
     if not operator.keys or not runs_as_kernels(child) or not one_value_per_group(child, operator.keys):
@@ -171,19 +171,19 @@ def slice_below_reverse(node: PlannerNode) -> PlannerNode | None:
 
 
 def is_reversed(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> bool:
-    """Return whether a node's rows, read backwards, are in an order without ties."""
+    """Return whether a node's rows, read backwards, are in an order in which no rows tie."""
     known = properties_of(node).order
     return known.reverse().satisfies(requirement(by)) and known.has_key([position for position, _ in by])
 
 
 def sorted_backwards(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode | None:
-    """A node's rows read backwards, with ties sorted; None if all rows would tie."""
+    """Return a node's rows read backwards with each run of ties sorted; None if that is no known order, or all rows would tie."""
     known = properties_of(node).order
     sorted_prefix = known.reverse().satisfied_length(requirement(by))
     if not sorted_prefix or known.satisfied_length(requirement(by)) or all(known.is_constant(position) for position, _ in by[:sorted_prefix]):
         return None
     rows, width = node.length.rows, node.facts.width
-    # If the number of rows is known, row numbers need no pass over them.
+    # If the number of rows is known, row numbers are computed without reading rows.
     numbers = row_number(node) if rows is None else range_source(0, rows)
     backwards = reverse(zip_columns(node, numbers))
     ordered = SuffixSort((*by, (width, True)), sorted_prefix).make_planner_node(backwards)
@@ -192,19 +192,19 @@ def sorted_backwards(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> Plann
 
 @law("assume_order(x, by) = x where x is in that order", stage="pushdown", on="assume_order")
 def promise_of_known(node: PlannerNode) -> PlannerNode | None:
-    """An assumption that is proved is unnecessary."""
+    """An assumption of an order that is proved is dropped."""
     assert isinstance(node.operator, AssumeOrder)
     child = node.inputs[0]
     return child if is_in_order(child, node.operator.by) else None
 
 
-# Not floats: -0.0 and 0.0 tie and are different values.
+# Floats are left out: -0.0 and 0.0 tie although they are different values.
 ORDERED = (INT, DATETIME)
 
 
 @law("cumulative(x, max) = x where x ascends", stage="pushdown", on="cumulative")
 def maximum_of_ascending(node: PlannerNode) -> PlannerNode | None:
-    """Each value is the largest so far; missing values come first, where the result is missing too."""
+    """In ascending order each value is the largest so far. Missing values come first, and the result for them is missing too."""
     child = node.inputs[0]
     assert isinstance(node.operator, Cumulative)
     return child if node.operator.kind == "max" and child.schema[0] in ORDERED and is_in_order(child, [(0, True)]) else None
@@ -212,7 +212,7 @@ def maximum_of_ascending(node: PlannerNode) -> PlannerNode | None:
 
 @law("cumulative(x, min) = x where x descends and is never missing", stage="pushdown", on="cumulative")
 def minimum_of_descending(node: PlannerNode) -> PlannerNode | None:
-    """Each value is the smallest so far; missing values, which come last, would get the value before them."""
+    """In descending order each value is the smallest so far. Missing values come last and would get the value before them, so there must be none."""
     child = node.inputs[0]
     assert isinstance(node.operator, Cumulative)
     if node.operator.kind != "min" or child.schema[0] not in ORDERED or not is_in_order(child, [(0, False)]):
@@ -222,7 +222,7 @@ def minimum_of_descending(node: PlannerNode) -> PlannerNode | None:
 
 @law("shift(shift(x, a), b) = shift(x, a + b) where both move values one way", stage="pushdown", on="shift")
 def shift_of_shift(node: PlannerNode) -> PlannerNode | None:
-    """Two shifts in one direction with the same fill value are one. In opposite directions, values shifted out would come back."""
+    """Two shifts in one direction with the same fill value become one. In opposite directions they cannot: values shifted out do not come back."""
     child = node.inputs[0]
     if not isinstance(node.operator, Shift) or not isinstance(child.operator, Shift):
         return None

@@ -383,7 +383,7 @@ class Operator(Traits):
         return [range(facts.width) for facts in inputs]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]] | None:
-        """The operator over inputs with only some of their columns, and the output columns that it still yields, ascending.
+        """Return the operator over inputs that lack some columns, and the output columns that it still yields, ascending; None if impossible.
 
         Parameters
         ----------
@@ -450,12 +450,12 @@ class Operator(Traits):
 
     @property
     def operator_parameters(self) -> dict[str, Any]:
-        """Portable parameters: those that survive a JSON round trip."""
+        """Parameters that can be written as JSON."""
         return {f.name: getattr(self, f.name) for f in attrs.fields(type(self)) if f.metadata.get("portable", True)}
 
     @property
     def any_operator_parameters(self) -> dict[str, Any]:
-        """Parameters that cannot leave the process as JSON: functions, tables in memory, live DataFrames."""
+        """Parameters that cannot be written as JSON: functions, tables in memory, live DataFrames."""
         return {f.name: getattr(self, f.name) for f in attrs.fields(type(self)) if not f.metadata.get("portable", True)}
 
 

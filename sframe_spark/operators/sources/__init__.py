@@ -1,1 +1,1 @@
-"""Source operators: segments on disk, tables in memory, ranges, users' DataFrames."""
+"""Source operators: stored segments, tables in memory, generated rows, and users' DataFrames."""

@@ -37,7 +37,7 @@ class RangeSource(Source):
     step: int = 1
 
     def as_read(self) -> RangeSource:
-        """Refuse numbers beyond 64 bits."""
+        """Check that the numbers fit into 64 bits."""
         last = self.start + self.step * max(self.rows - 1, 0)
         if self.rows < 0 or not -(2**63) <= last < 2**63:
             raise InvalidArgumentError(f"the plan's text has a range of {self.rows} numbers up to {last}, which 64 bits do not hold")
@@ -55,14 +55,14 @@ class RangeSource(Source):
         return Chunk.of([pa.array(numbers)])
 
     def statistics(self) -> Sequence[ColumnStatistics]:
-        """Order and bounds follow from the numbers."""
+        """Return the statistics of the numbers, which are known without computing them."""
         return (range_statistics(self),)
 
     def rows_between(self, start: int, stop: int) -> RangeSource:
         return RangeSource(self.start + self.step * start, stop - start, self.step)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """``spark.range`` with the row number as key."""
+        """Return the numbers from ``spark.range``, with the row number as key."""
         from pyspark.sql import functions as F
 
         df = context.spark.range(self.rows).select((F.col("id") * self.step + self.start).alias("c0"), F.col("id").alias("k0"))
@@ -72,7 +72,7 @@ class RangeSource(Source):
 @register
 @attrs.frozen
 class ConstantSource(Source):
-    """One column that holds one value in every row."""
+    """One column with the same value in every row."""
 
     name: ClassVar[str] = "constant_source"
     is_in_memory: ClassVar[bool] = True
@@ -80,7 +80,7 @@ class ConstantSource(Source):
     rows: int = attrs.field(validator=at_least(0))
 
     def as_read(self) -> ConstantSource:
-        """Refuse a negative number of rows."""
+        """Check that the number of rows is not negative."""
         check_range(0, self.rows, self.rows)
         return self
 
@@ -94,18 +94,18 @@ class ConstantSource(Source):
         return Chunk.of([constant_array(self.literal, max(0, min(stop, self.rows) - start))])
 
     def statistics(self) -> Sequence[ColumnStatistics]:
-        """A constant column is in every order."""
+        """Return statistics that say that the column is constant, and so in every order."""
         return (ColumnStatistics(ascending=True, descending=True, constant=True),)
 
     def rows_between(self, start: int, stop: int) -> ConstantSource:
         return ConstantSource(self.literal, stop - start)
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """The size of the value, times the rows."""
+        """Return the size of the value times the number of rows."""
         return (float(constant_array(self.literal, 1).nbytes * max(0, stop - start)),)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A literal over ``spark.range``."""
+        """Return the value as a literal over ``spark.range``."""
         from pyspark.sql import functions as F
 
         value = literal_column(self.literal.value, self.literal.type)
@@ -117,10 +117,10 @@ class ConstantSource(Source):
 
 
 def range_source(start: int, rows: int, step: int = 1) -> PlannerNode:
-    """A node of consecutive integers."""
+    """Return a source node of ints that start at ``start`` and differ by ``step``."""
     return RangeSource(start, rows, step).make_planner_node()
 
 
 def constant_source(value: Any, column_type: ColumnType, rows: int) -> PlannerNode:
-    """A node that repeats one value."""
+    """Return a source node that repeats one value."""
     return ConstantSource(Literal(value, column_type), rows).make_planner_node()

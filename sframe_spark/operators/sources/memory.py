@@ -1,4 +1,4 @@
-"""The source over Arrow arrays in the memory of this process."""
+"""The source of rows held as Arrow arrays in the memory of this process."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, ColumnSt
 from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
 
-# Lowered tables up to this size are cached, with their rows in the JVM.
+# Relations of tables up to this size are cached for reuse; their rows stay in the JVM.
 MAX_CACHED_ROWS = 20_000
 MAX_CACHED_BYTES = 4 << 20
-# Key under which a table's data remembers a dataset of its columns.
+# Key under which a table remembers a dataset with its columns.
 STORED = "stored columns"
 
 
 @register
 @attrs.frozen(cache_hash=True)
 class MemorySource(Source):
-    """Rows of Arrow arrays in memory: some of their columns, a range of their rows."""
+    """Rows held as Arrow arrays in memory: some columns and a range of rows of a table."""
 
     name: ClassVar[str] = "memory_source"
     is_in_memory: ClassVar[bool] = True
     data: Chunk | ChunkedRows = attrs.field(metadata={"portable": False}, eq=id)
-    # Not hashed: each column of a wide table may be a source, which would hash the types of all columns.
+    # Left out of the hash: each column of a wide table may be a source, and would hash the types of all columns.
     types: Schema = attrs.field(hash=False)
     positions: tuple[int, ...] = attrs.field(validator=column_positions)
     start: int = attrs.field(validator=at_least(0))
@@ -48,7 +48,7 @@ class MemorySource(Source):
 
     @classmethod
     def of(cls, data: Chunk | ChunkedRows, types: Schema, order: RecordedOrder = NO_RECORDED_ORDER) -> MemorySource:
-        """A source of all rows and columns of a chunk, or of several."""
+        """Return a source of all rows and columns of a table."""
         return cls(data, tuple(types), tuple(range(len(types))), 0, data.rows, order)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -58,25 +58,25 @@ class MemorySource(Source):
         return Length.exactly(self.stop - self.start)
 
     def read(self, start: int, stop: int) -> Chunk:
-        """A slice of the arrays, copied only if it spans several chunks."""
+        """Return rows as slices of the arrays, which are copied only if the rows span several chunks."""
         return self.data.between(self.start + start, min(self.start + stop, self.stop), self.positions)
 
     def read_batches(self, threads: int = 0) -> Iterator[Chunk]:
-        """All rows, in the chunks in which they lie in memory."""
+        """Return all rows in the chunks in which they are held."""
         return self.data.chunks_between(self.start, self.stop, self.positions)
 
     @property
     def held(self) -> Chunk | ChunkedRows:
-        """All rows, in the chunks in which they lie in memory."""
+        """All rows, in the chunks in which they are held."""
         parts = tuple(self.read_batches())
         return ChunkedRows(parts) if len(parts) > 1 else self.read_all()
 
     def batch_end(self, start: int, stop: int) -> int:
-        """The end of a chunk, so that no batch spans several and is copied."""
+        """Return the end of a chunk, so that batches do not span several chunks, which would be copied."""
         return self.data.end_of_chunk(self.start + start, self.start + stop) - self.start
 
     def statistics(self) -> Sequence[ColumnStatistics]:
-        """Computed from the rows, once."""
+        """Return statistics of the columns, computed from the rows once."""
         return memory_statistics(self)
 
     @property
@@ -85,7 +85,7 @@ class MemorySource(Source):
 
     @property
     def recorded(self) -> RecordedOrder:
-        """The order known when the source was made, and proved since."""
+        """The order that was known when the source was made."""
         return self.order
 
     def rows_between(self, start: int, stop: int) -> MemorySource:
@@ -95,7 +95,7 @@ class MemorySource(Source):
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """Exact sizes of the arrays."""
+        """Return the exact sizes of the arrays."""
         first, last = self.start + start, min(self.start + stop, self.stop)
         return tuple(
             float(self.data.column(position, first, last).nbytes) if (size := fixed_size(self.types[position])) is None else size * (last - first)
@@ -103,7 +103,7 @@ class MemorySource(Source):
         )
 
     def as_read(self) -> MemorySource:
-        """Refuse columns and rows that the table does not have."""
+        """Check that the table has the columns and rows."""
         types = self.data.types
         if types != [column_type.physical for column_type in self.types] or not all(0 <= position < len(types) for position in self.positions):
             raise InvalidArgumentError(f"the plan's text names columns that its rows do not have: {list(self.positions)!r:.200} of {len(types)}")
@@ -112,24 +112,24 @@ class MemorySource(Source):
 
     @property
     def stored(self) -> tuple[tuple[int, ...], SegmentSource] | None:
-        """A dataset of all rows of the table, with the positions of its columns in the table, if one was written."""
+        """A dataset with the rows of the table, and the positions of its columns in the table; None if none was written."""
         found: tuple[tuple[int, ...], SegmentSource] | None = self.data.remembered.get(STORED)
         return found
 
     def store(self, positions: tuple[int, ...], segments: SegmentSource) -> None:
-        """Remember a dataset of the table's rows, for all sources of the table."""
+        """Remember a dataset with the table's rows, for all sources of the table."""
         self.data.remembered[STORED] = positions, segments
 
     def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> MemorySource:
-        """The same rows, known to be in one more order of the table's columns."""
+        """Return a source of the same rows, which are known to be in one more order of the table's columns."""
         return attrs.evolve(self, order=self.order.and_ordering(ordering))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A local relation with the row number as key."""
+        """Return a Spark relation of the rows with the row number as key."""
         rows = self.stop - self.start
         if rows > MAX_CACHED_ROWS or row_bytes(self.sizes_between(0, rows), 0) > MAX_CACHED_BYTES:
             return self._local_relation(context)
-        # The key refers to the data, so no other table can get its identity while the relation is cached.
+        # The key holds a reference to the data, so no other table can get its ``id`` while the relation is cached.
         key = ("memory", self.data, self.positions, self.start, self.stop)
         return context.open_source(key, lambda: self._local_relation(context))
 
@@ -147,12 +147,12 @@ class MemorySource(Source):
 
 
 def table_ddl(schema: Schema) -> str:
-    """DDL of columns ``c0..cn``, each with a trailing comma."""
+    """Return the Spark DDL of columns ``c0``, ``c1`` and so on, each followed by a comma."""
     return "".join(f"{name} {spark_type(column_type)}, " for name, column_type in zip(column_names(len(schema)), schema, strict=True))
 
 
 def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:
-    """A node over Arrow arrays of the physical types of ``types``."""
+    """Return a source node with Arrow arrays, which must have the physical types of ``types``."""
     count = len(columns[0]) if columns else rows
     if count is None:
         raise PlanInvariantError("a table without columns has as many rows as it is told, and it was told none")
@@ -161,7 +161,7 @@ def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows
 
 
 def memory_source_of_parts(columns: Sequence[Sequence[pa.Array]], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:
-    """A node over columns of one or more arrays each; a column becomes one array if it fits."""
+    """Return a source node with columns of one or more arrays each; the arrays of a column become one if it is not too large."""
     if all(len(parts) == 1 or sum(part.nbytes for part in parts) <= MAX_BYTES_OF_ARRAY for parts in columns):
         return memory_source([in_one_array(parts) for parts in columns], types, rows)
     return MemorySource.of(aligned(columns, tuple(types)), tuple(types)).make_planner_node()

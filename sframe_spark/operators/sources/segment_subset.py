@@ -1,4 +1,4 @@
-"""The source over several row ranges of a dataset; rows between them are not read."""
+"""The source of several row ranges of a dataset; rows between the ranges are not read."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from sframe_spark.storage.segments.row_sizes import MAX_GROUPS, spread
 @register
 @attrs.frozen
 class SegmentParts(Source):
-    """Rows of a dataset of Parquet segments: some of its columns, several ranges of its rows, in order.
+    """Rows of a dataset of Parquet segments: some columns and several row ranges.
 
     Parameters
     ----------
     manifest, positions, handle
         As in :class:`SegmentSource`.
     ranges
-        Row ranges of the dataset, ascending, none of them empty or adjacent to another.
+        Row ranges of the dataset, ascending; none is empty or adjacent to another.
     """
 
     name: ClassVar[str] = "segment_parts"
@@ -47,11 +47,11 @@ class SegmentParts(Source):
 
     @property
     def whole(self) -> SegmentSource:
-        """The source from the first row to the last, including the gaps."""
+        """The source of all rows from the first to the last range, including the gaps."""
         return SegmentSource(self.manifest, self.positions, self.ranges[0][0], self.ranges[-1][1], self.handle)
 
     def as_read(self) -> SegmentParts:
-        """As :meth:`SegmentSource.as_read`; also refuse ranges out of order."""
+        """As :meth:`SegmentSource.as_read`; also check that ranges are not empty and in order."""
         bounds = [bound for pair in self.ranges for bound in pair]
         if not bounds or any(len(pair) != 2 for pair in self.ranges) or any(low >= high for low, high in itertools.pairwise(bounds)):
             raise InvalidArgumentError(f"the plan's text reads the rows {list(self.ranges)!r:.200}, which are not ascending")
@@ -64,11 +64,11 @@ class SegmentParts(Source):
         return Length.exactly(sum(last - first for first, last in self.ranges))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Properties of the whole range, which hold for any subset of its rows."""
+        """Return the properties of all rows from the first to the last range, which hold for any subset of them."""
         return self.whole.infer_properties(inputs, facts)
 
     def rows_of_dataset(self, start: int, stop: int) -> Iterator[RowRange]:
-        """The row ranges of the dataset that are rows ``start..stop`` of this source."""
+        """Yield the row ranges of the dataset that are rows ``start`` to ``stop`` of this source."""
         before = 0
         for first, last in self.ranges:
             low, high = max(start - before, 0), min(stop - before, last - first)
@@ -77,21 +77,21 @@ class SegmentParts(Source):
             before += last - first
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows from the segments that hold them; no other segment is opened."""
+        """Return rows; only the segments that hold them are opened."""
         return self.read_by(Reader(self.whole), start, stop)
 
     def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
-        """A reader that decodes each row group once for sequential reads, and nothing ahead, which might lie in a gap."""
+        """Return a reader that decodes each row group once in sequential reads. It decodes nothing ahead, which might be in a gap."""
         return PartsReader(self)
 
     def read_by(self, whole: Reader, start: int, stop: int) -> Chunk:
-        """Rows ``start..stop``, by a reader of :attr:`whole`."""
+        """Return rows ``start`` to ``stop``, read with a reader of :attr:`whole`."""
         origin = self.ranges[0][0]
         parts = [whole.read(first - origin, last - origin) for first, last in self.rows_of_dataset(start, stop)]
         return concatenate(parts or [whole.read(0, 0)], self.infer_type(()))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """Sizes of all ranges; of many ranges, an evenly spread sample is extrapolated."""
+        """Return the sizes of rows; for many ranges they are extrapolated from an evenly spread sample."""
         origin = self.ranges[0][0]
         ranges = list(self.rows_of_dataset(start, stop))
         chosen = spread(ranges, MAX_GROUPS)
@@ -107,7 +107,7 @@ class SegmentParts(Source):
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A Parquet scan of the segments that hold some of the rows, filtered by stored key."""
+        """Return a Parquet scan of the segments that hold some of the rows, filtered by stored key."""
         from pyspark.sql import functions as F
 
         relation = scan_segments(self.scanned(), context)
@@ -120,7 +120,7 @@ class SegmentParts(Source):
         return attrs.evolve(relation, df=relation.df.where(in_range).withColumn(str(relation.position), position))
 
     def scanned(self) -> SegmentSource:
-        """What Spark scans: all rows of the segments that hold some of these."""
+        """Return the source that Spark scans: all rows of the segments that hold some of the rows."""
         files = {entry.file for first, last in self.ranges for entry, _, _ in intersecting(self.manifest, first, last)}
         opened = self.manifest.with_segments(tuple(entry for entry in self.manifest.segments if entry.file in files))
         return SegmentSource(opened, self.positions, 0, opened.rows, self.handle)
@@ -131,7 +131,7 @@ class SegmentParts(Source):
 
 
 class PartsReader(Reader):
-    """Reads the ranges through a reader of the whole."""
+    """Reads the ranges of a :class:`SegmentParts` with a reader of :attr:`SegmentParts.whole`."""
 
     def __init__(self, source: SegmentParts) -> None:
         super().__init__(source)
@@ -144,12 +144,12 @@ class PartsReader(Reader):
         self._whole.close()
 
 
-# The sources of rows that a manifest describes.
+# The sources whose rows a manifest describes.
 STORED_ROWS = (SegmentSource, SegmentParts)
 
 
 def scanned(operator: SegmentSource | SegmentParts) -> SegmentSource:
-    """What Spark scans to read the rows of a stored source."""
+    """Return the source that Spark scans to read the rows of a stored source."""
     return operator.scanned() if isinstance(operator, SegmentParts) else operator
 
 
@@ -159,7 +159,7 @@ def lacks_key(operator: Operator) -> bool:
 
 
 def parts_of(source: SegmentSource, ranges: Sequence[RowRange]) -> Source:
-    """Return the source of some row ranges of a dataset: a :class:`SegmentSource` where at most one range remains."""
+    """Return a source of some row ranges of a dataset: a :class:`SegmentSource` if at most one range remains after adjacent ranges are joined."""
     merged = tuple(joined(ranges))
     if len(merged) > 1:
         return SegmentParts(source.manifest, source.positions, merged, source.handle)

@@ -1,4 +1,4 @@
-"""The base of sources, which provide rows by index, and the source over stored segments."""
+"""The base classes of sources and readers, which provide rows by index, and the source of stored segments."""
 
 from __future__ import annotations
 
@@ -28,49 +28,49 @@ from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, ColumnSt
 from sframe_spark.storage.segments.reader import last_group_start
 from sframe_spark.storage.segments.row_group_decoder import Cursor, DecodedPart, last_pack_start, packed_rows
 
-# Interleaved sequential scans of one source that a plan may have, each with a decoder of its own.
+# At most so many interleaved sequential scans of one source in a plan have a decoder of their own.
 MAX_SCANS = 4
 
 
 class Reader:
-    """Reads row ranges of a source, for one plan.
+    """Reads row ranges of a source during one run of a plan.
 
     Parameters
     ----------
     source
-        The source.
+        The source to read.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
+        """Return rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
         return self.source.read(start, stop)
 
     def bytes_between(self, start: int, stop: int) -> float:
-        """Estimated bytes in memory of rows that are to be read next."""
+        """Return the estimated bytes in memory of rows that will be read next."""
         return self.source.bytes_between(start, stop)
 
     def close(self) -> None:
-        """Release decoded rows: nothing more is read soon."""
+        """Release decoded rows, because nothing more will be read soon."""
 
 
 class SegmentReader(Reader):
-    """Reads stored rows; in a sequential scan, from its second range on, each row group is decoded once.
+    """Reads stored rows. In a sequential scan, from its second range on, each row group is decoded once.
 
-    There may be several scans at once at some distance, for instance of a column and of the same column shifted.
+    Several scans may be interleaved at a distance, for instance of a column and of the same column shifted.
 
     Parameters
     ----------
     source
-        The source.
+        The source to read.
     threads
         Number of threads that decode ahead.
     max_bytes
-        Larger row groups are decoded in steps.
+        Row groups larger than this are decoded in steps.
     coded
-        Output columns of strings that may come dictionary-encoded.
+        Output columns of strings that may be returned dictionary-encoded.
     """
 
     def __init__(self, source: SegmentSource, threads: int, max_bytes: int, coded: Iterable[int] = ()) -> None:
@@ -78,11 +78,11 @@ class SegmentReader(Reader):
         self._stored = source
         self._threads, self._max_bytes = threads, max_bytes
         self._coded = frozenset(source.positions[place] for place in coded)
-        # The last range and the cursor of each scan; the most recently used scan comes last.
+        # For each scan the latest range (start and stop) and its cursor; the most recently used scan comes last.
         self._scans: list[tuple[int, int, Cursor]] = []
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows of the source, decoded before or now."""
+        """Return rows of the source, from those decoded before if possible."""
         first, last = self._stored.start + start, min(self._stored.start + stop, self._stored.stop)
         if not self._stored.positions or first >= last:
             return self._stored.read(start, stop)
@@ -91,7 +91,7 @@ class SegmentReader(Reader):
             return packed
         candidates = [scan for scan in self._scans if follows(scan[:2], first, last) or scan[2].can_go_on(first)]
         if not candidates:
-            # A single range is not a scan yet: it is read directly.
+            # The first range of a possible scan is read directly.
             cursor = self._cursor(len(self._scans)) if len(self._scans) < MAX_SCANS else self._scans.pop(0)[2]
             cursor.close()
             self._scans.append((first, last, cursor))
@@ -102,14 +102,17 @@ class SegmentReader(Reader):
         return self._stored.chunk_of(self._columns(scan[2].read(first, last)), first, last)
 
     def _cursor(self, number: int) -> Cursor:
-        """A cursor for the scan of this number; later ones decode less at a time, so that all together decode about twice as much as the first."""
+        """Return a cursor for the scan with this number.
+
+        Later scans decode less at a time, so that all together decode about twice as much as the first.
+        """
         stored, threads = self._stored, 0 if number else self._threads
         return Cursor(
             stored.manifest, stored.positions, stored.stop, partial(size_between, stored), self._max_bytes / (number + 1), threads, self._coded
         )
 
     def read_batches(self) -> Iterator[Chunk]:
-        """All rows, in batches as they are decoded."""
+        """Yield all rows, in batches as they are decoded."""
         first, stop = self._stored.start, self._stored.stop
         if first == stop or not self._stored.positions:
             yield self._stored.read_all()
@@ -138,7 +141,7 @@ class SegmentReader(Reader):
 
 
 def alike(parts: Sequence[pa.Array]) -> Sequence[pa.Array]:
-    """Parts of a string column, decoded unless all of them are dictionary-encoded.
+    """Return the arrays of a string column, all decoded unless all are dictionary-encoded.
 
     Examples
     --------
@@ -152,7 +155,7 @@ def alike(parts: Sequence[pa.Array]) -> Sequence[pa.Array]:
 
 
 def follows(before: tuple[int, int], first: int, last: int) -> bool:
-    """Return whether a range continues another: it follows it, overlaps its end, or comes after a gap no longer than itself.
+    """Return whether one range continues another: it starts at or before the other's end, or after a gap no longer than itself.
 
     Examples
     --------
@@ -163,22 +166,22 @@ def follows(before: tuple[int, int], first: int, last: int) -> bool:
 
 
 def size_between(source: SegmentSource, first: int, last: int) -> float | None:
-    """Estimated bytes in memory of rows ``first..last`` of a dataset, in the columns of a source; None if unknown."""
+    """Return the estimated bytes in memory of rows ``first`` to ``last`` of a dataset, in the columns of a source; None if unknown."""
     sizes = source.sizes_between(first - source.start, last - source.start)
     return None if None in sizes else row_bytes(sizes, 0)
 
 
-# Bytes decoded at a time when all rows are read: an array holds 2 GiB of strings.
+# Bytes decoded at a time when all rows are read; far below 2 GiB, the most strings that an array can hold.
 MAX_CHUNK_BYTES = 256 << 20
 Saved = TypeVar("Saved")
 
 
 class Watched(Protocol):
-    """External files that rows are read from, which are checked for changes."""
+    """External files from which rows are read, and which are checked for changes."""
 
     @property
     def identity(self) -> Hashable:
-        """Identifies the files."""
+        """A value that identifies the files."""
 
     def require_unchanged(self) -> None:
         """Raise an error if a file has changed."""
@@ -186,7 +189,7 @@ class Watched(Protocol):
 
 @attrs.frozen
 class Source(Operator):
-    """An operator without inputs that provides rows by index."""
+    """Base class of operators without inputs that provide rows by index."""
 
     arity: ClassVar[int | None] = 0
     deterministic: ClassVar[bool] = True
@@ -196,25 +199,25 @@ class Source(Operator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """A scan needs no shuffle and no sort."""
+        """No cost: a scan needs no shuffle and no sort."""
         return NO_WORK
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source.
+        """Return rows ``start`` (inclusive) to ``stop`` (exclusive) of the source.
 
         Raises
         ------
         PlanInvariantError
-            If the source does not define it.
+            If the source does not define this method.
         """
         raise PlanInvariantError(f"source {self.name!r} cannot be read by row range")
 
     def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
-        """A reader for one plan; ``threads`` decode ahead, and string columns ``coded`` may come dictionary-encoded."""
+        """Return a reader for one run of a plan; ``threads`` decode ahead, and the string columns ``coded`` may be returned dictionary-encoded."""
         return Reader(self)
 
     def read_batches(self, threads: int = 0) -> Iterator[Chunk]:
-        """All rows in order, in batches for a consumer that keeps them but does not need each column as one array."""
+        """Yield all rows in order, in batches, for a consumer that keeps them and does not need each column as one array."""
         yield self.read_all()
 
     @property
@@ -223,11 +226,11 @@ class Source(Operator):
         return self.infer_length(()).known_rows
 
     def read_all(self) -> Chunk:
-        """All rows of the source."""
+        """Return all rows of the source."""
         return self.read(0, self.row_count)
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """The mean size of the rows, from :meth:`sizes_between`."""
+        """Return the mean sizes of the columns, from :meth:`sizes_between`."""
         fixed = tuple(map(fixed_size, schema))
         rows = self.row_count
         if None not in fixed or not rows:
@@ -235,23 +238,26 @@ class Source(Operator):
         return tuple(None if size is None else size / rows for size in self.sizes_between(0, rows))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """Estimated bytes in memory of rows ``start..stop``, column by column."""
+        """Return the estimated bytes in memory of rows ``start`` to ``stop``, column by column; None for a column if unknown."""
         return tuple(None if size is None else size * (stop - start) for size in map(fixed_size, self.infer_type(())))
 
     def bytes_between(self, start: int, stop: int) -> float:
-        """Estimated bytes in memory of rows ``start..stop``."""
+        """Return the estimated bytes in memory of rows ``start`` to ``stop``, without columns of unknown size."""
         return row_bytes(self.sizes_between(start, stop), 0)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """From the recorded order and the statistics of the columns."""
+        """Return properties that follow from the recorded order and the statistics of the columns."""
         return source_properties(self)
 
     def statistics(self) -> Sequence[ColumnStatistics]:
-        """Statistics of each column; empty if nothing is known of any."""
+        """Return statistics of each column; empty if nothing is known about any column."""
         return ()
 
     def saved_by(self, save: Callable[[Source], Saved]) -> Saved:
-        """Call ``save`` with this source; a source that learns its types while decoding passes one with these types."""
+        """Call ``save`` with a source.
+
+        The stored column behind each output column; empty if unknown.
+        """
         return save(self)
 
     @property
@@ -261,45 +267,45 @@ class Source(Operator):
 
     @property
     def stored_names(self) -> Sequence[str]:
-        """Names of all stored columns, of external formats that have them."""
+        """Names of all stored columns in an external format that has names; empty if there are none."""
         return ()
 
     @property
     def recorded(self) -> RecordedOrder:
-        """The recorded order of the stored rows, in terms of all stored columns."""
+        """The recorded order of the stored rows, in positions of the stored columns."""
         return NO_RECORDED_ORDER
 
     @property
     def watched(self) -> Watched | None:
-        """External files that may change while in use; None if there are none, or if checksums in a manifest cover them."""
+        """External files that may change while they are used; None if there are none, or if a manifest has their checksums."""
         return None
 
     @property
     def shared_file(self) -> str | None:
-        """A file that Spark's processes must be able to read, if the rows are in files that no manifest lists."""
+        """A file that Spark's processes must be able to read, if the rows are in a file that no manifest lists; otherwise None."""
         return None
 
     def write_segments(self, directory: str) -> list[SegmentEntry]:
-        """Write all rows as segments into a directory, with threads of this process, and return their entries; only for sources that ``decodes``."""
+        """Write all rows as segments into a directory, using threads of this process, and return their entries; for sources with ``decodes`` only."""
         raise PlanInvariantError(f"source {self.name!r} does not write its rows")
 
     def batch_end(self, start: int, stop: int) -> int:
-        """Where to end a batch of rows: ``stop``, or the last row before it where a new unit of storage starts."""
+        """Return where to end a batch of rows: ``stop``, or the last row before it at which a new unit of storage starts."""
         return stop
 
     def rows_between(self, start: int, stop: int) -> Source | None:
-        """The source of only these rows, or None if the source does not support it."""
+        """Return a source of only these rows; None if the source does not support that."""
         return None
 
     def with_columns(self, positions: Sequence[int]) -> Source | None:
-        """The source of only these columns, or None if the source does not support it."""
+        """Return a source of only these columns; None if the source does not support that."""
         return None
 
 
 @register
 @attrs.frozen(cache_hash=True)
 class SegmentSource(Source):
-    """Rows of a dataset of Parquet segments: some of its columns, a range of its rows."""
+    """Rows of a dataset of Parquet segments: some columns and one range of rows."""
 
     name: ClassVar[str] = "segment_source"
     manifest: Manifest = attrs.field(eq=lambda manifest: manifest.identity)
@@ -310,7 +316,7 @@ class SegmentSource(Source):
 
     @classmethod
     def of(cls, manifest: Manifest, handle: Any = None) -> SegmentSource:
-        """A source of all rows and columns; ``handle`` keeps a temporary dataset alive."""
+        """Return a source of all rows and columns; ``handle`` keeps a temporary dataset from being deleted."""
         return cls(manifest, tuple(range(len(manifest.types))), 0, manifest.rows, handle)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -320,7 +326,7 @@ class SegmentSource(Source):
         return Length.exactly(self.stop - self.start)
 
     def read(self, start: int, stop: int) -> Chunk:
-        """Rows from the segments that hold them; no other segment is opened."""
+        """Return rows; only the segments that hold them are opened."""
         from sframe_spark.storage.segments.reader import read_rows
 
         first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
@@ -328,25 +334,25 @@ class SegmentSource(Source):
         return self.chunk_of(read_rows(self.manifest, self.positions, first, last).columns, first, last) if packed is None else packed
 
     def packed(self, first: int, last: int) -> Chunk | None:
-        """Rows ``first`` to ``last`` of a dataset of many short segments, which are cached in memory; None for other datasets."""
+        """Return rows ``first`` to ``last`` from memory, if the dataset has many short segments, which are cached; None for other datasets."""
         found = packed_rows(self.manifest, self.positions, first, last) if self.positions and first < last else None
         return None if found is None else self.chunk_of(found, first, last)
 
     def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
-        """A reader that decodes each row group once in sequential scans."""
+        """Return a reader that decodes each row group once in sequential scans."""
         return SegmentReader(self, threads, batch_bytes(), coded)
 
     def read_batches(self, threads: int = 0) -> Iterator[Chunk]:
-        """All rows as they are decoded, a row group at a time, or less of very large ones."""
+        """Yield all rows as they are decoded, one row group at a time, or a part of a very large one."""
         return SegmentReader(self, threads, MAX_CHUNK_BYTES).read_batches()
 
     def chunk_of(self, columns: Sequence[pa.ChunkedArray], first: int, last: int) -> Chunk:
-        """A chunk of columns that were read as rows ``first`` to ``last`` of the dataset.
+        """Return a chunk of columns that were read as rows ``first`` to ``last`` of the dataset.
 
         Raises
         ------
         PlanInvariantError
-            If they have another number of rows.
+            If a column has a different number of rows.
         """
         for column in columns:
             if len(column) != last - first:
@@ -354,7 +360,7 @@ class SegmentSource(Source):
         return Chunk(tuple(map(combine, columns)), last - first)
 
     def statistics(self) -> Sequence[ColumnStatistics]:
-        """What was recorded when the rows were written."""
+        """Return the statistics that were recorded when the rows were written."""
         return segment_statistics(self)
 
     @property
@@ -363,11 +369,11 @@ class SegmentSource(Source):
 
     @property
     def recorded(self) -> RecordedOrder:
-        """The order recorded in the manifest."""
+        """The order that the manifest records."""
         return self.manifest.order
 
     def batch_end(self, start: int, stop: int) -> int:
-        """The start of a row group, or of a pack of short segments: a batch that ended within one would have the rest decoded again."""
+        """Return the last start of a row group, or of a pack of short segments, so that no part of it has to be decoded twice."""
         first, last = self.start + start, self.start + stop
         found = last_pack_start(self.manifest, first, last)
         return (last_group_start(self.manifest, first, last) if found is None else found) - self.start
@@ -379,11 +385,11 @@ class SegmentSource(Source):
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
     def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> SegmentSource:
-        """The same rows, known to be in one more order of the dataset's columns."""
+        """Return a source of the same rows, which are known to be in one more order of the dataset's columns."""
         return attrs.evolve(self, manifest=self.manifest.with_order(self.manifest.order.and_ordering(ordering)))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """Sizes by type for fixed-width columns; otherwise from footers, and from a sample of rows where encodings shorten them."""
+        """Return sizes by type for fixed-width columns; for others from footers, and from a sample of rows if the encoding shortens values."""
         from sframe_spark.storage.segments.row_sizes import column_bytes
 
         known = list(super().sizes_between(start, stop))
@@ -396,7 +402,7 @@ class SegmentSource(Source):
         return tuple(known)
 
     def as_read(self) -> SegmentSource:
-        """Refuse files outside the directory or of a wrong length; drop what the text claims about the order of rows."""
+        """Check that the files are in the directory and have the recorded lengths, and drop what the plan claims about the order of rows."""
         from sframe_spark.storage.datasets.load import with_saved_checksums, with_seen
         from sframe_spark.storage.datasets.versioned_datasets import with_version_checksums
         from sframe_spark.storage.external.parquet import with_remote_states
@@ -419,7 +425,7 @@ class SegmentSource(Source):
         return attrs.evolve(self, manifest=with_seen(with_saved_checksums(unordered), states))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A Parquet scan of the segments in range; the stored key gives order and row number."""
+        """Return a Parquet scan of the segments in range, with order and row number from the stored key."""
         from sframe_spark.operators.sources.spark_scan import scan_segments
 
         return scan_segments(self, context)
@@ -429,7 +435,7 @@ class SegmentSource(Source):
 
 
 def source_of(node: PlannerNode) -> Source:
-    """The source of a leaf node.
+    """Return the source of a leaf node.
 
     Raises
     ------
@@ -442,17 +448,17 @@ def source_of(node: PlannerNode) -> Source:
 
 
 def check_range(start: int, stop: int, rows: int) -> None:
-    """Check a row range that a plan's text names.
+    """Check a row range that a plan in JSON names.
 
     Raises
     ------
     InvalidArgumentError
-        If the source does not have these rows.
+        If the range does not lie within the ``rows`` rows of the source.
     """
     if not 0 <= start <= stop <= rows:
         raise InvalidArgumentError(f"the plan's text names the rows {start}..{stop} of a source of {rows}")
 
 
 def segment_source(manifest: Manifest, handle: Any = None) -> PlannerNode:
-    """A node over all rows of a dataset."""
+    """Return a source node with all rows of a dataset."""
     return SegmentSource.of(manifest, handle).make_planner_node()

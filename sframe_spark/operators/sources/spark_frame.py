@@ -1,4 +1,4 @@
-"""The source over a user's Spark DataFrame."""
+"""The source of rows in a user's Spark DataFrame."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 def nothing() -> None:
-    """Return None: there is no DataFrame of the user's."""
+    """Return None: no DataFrame of the user's is available."""
 
 
 @register
 @attrs.frozen
 class SparkSource(Operator):
-    """Rows of a user's Spark DataFrame, which have no order of their own: the first action that needs rows materializes the node.
+    """Rows of a user's Spark DataFrame. They have no order: the first action that needs rows materializes the node, which fixes an order.
 
     Parameters
     ----------
     df
-        The columns in the engine's physical types.
+        The DataFrame, with columns in the engine's physical types.
     types
-        Their types.
+        Column types.
     given
-        Returns the user's own DataFrame while it is alive and usable, else None.
+        Returns the user's own DataFrame while it is alive and usable, otherwise None.
     is_given
-        Whether that already has the engine's types, so that ``df`` only names its columns by position.
+        Whether the user's DataFrame already has the engine's types, so that ``df`` differs from it only in column names.
     names
         The user's names of the columns, by which messages identify the DataFrame.
     """
@@ -56,11 +56,11 @@ class SparkSource(Operator):
         return self.types
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Sizes of variable-width columns are unknown."""
+        """Return sizes by type; sizes of variable-width columns are unknown."""
         return tuple(map(fixed_size, schema))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """The DataFrame itself, without a key, in the engine's session: what is computed from it follows the engine's settings, not the user's."""
+        """Return the DataFrame in the engine's session, without a key. What is computed from it follows the engine's settings, not the user's."""
         require_frame_open(self.df.sparkSession)
         df = self.df if is_remote(context.spark) or is_remote(self.df.sparkSession) else in_session(self.df, context.spark)
         return Relation(df, self.types)

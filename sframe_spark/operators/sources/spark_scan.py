@@ -1,4 +1,4 @@
-"""Lowering of segments to a Spark Parquet scan, whose row order comes from the stored key."""
+"""Lowering of stored segments to a Spark Parquet scan, with the row order defined by the stored key."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ if TYPE_CHECKING:
     from sframe_spark.operators.sources.source import SegmentSource
 
 
-# Remote segments for which the session's Hadoop has no file system: Python tasks read them, and Spark gets the rows with their stored keys.
+# Remote segments for which Spark's Hadoop has no file system are read by Python tasks, which pass rows with their stored keys to Spark.
 
 LOG = logging.getLogger("sframe_spark")
-# Hadoop's names of URI schemes, where they differ.
+# Hadoop's names of URI schemes that it names differently.
 SPARK_SCHEMES = {"s3": "s3a"}
 
 
 @attrs.frozen
 class SegmentTasks:
-    """The payload of tasks that read segments.
+    """The payload of tasks that read segments for Spark.
 
     Parameters
     ----------
     manifest, positions
-        What is read; the manifest comes without column statistics.
+        The dataset and the columns to read; the manifest is sent without column statistics.
     ranges
         The row range of the dataset that each task reads.
     names
-        Names of the columns and of the key.
+        Names of the columns, followed by the name of the key.
     batch_rows
-        Maximum rows per batch.
+        Maximum number of rows per batch.
     transport
-        How errors come back.
+        Packs errors that tasks send back.
     options
         Options of remote file systems.
     """
@@ -69,7 +69,7 @@ class SegmentTasks:
     options: Mapping[str, Mapping[str, Any]] = attrs.field(repr=False)
 
     def batches(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the tasks with these numbers."""
+        """Yield the rows of the ranges with these numbers."""
         acknowledge_at_once()
         for batch in numbers:
             for number in batch.column(0).to_pylist():
@@ -79,7 +79,7 @@ class SegmentTasks:
                     yield pa.RecordBatch.from_arrays(columns, names=list(self.names))
 
     def _next(self, rows: Iterator[list[pa.Array]]) -> list[pa.Array] | None:
-        # Not around a yield: the consumer of the rows has options of its own.
+        # The options must not be set during a yield, because the consumer of the rows has options of its own.
         with config.using(storage_options=self.options):
             try:
                 return next(rows, None)
@@ -90,7 +90,7 @@ class SegmentTasks:
 def read_by_tasks(
     manifest: Manifest, positions: Sequence[int], ranges: Sequence[tuple[int, int]], names: Sequence[str], ddl: str, spark: SparkSession
 ) -> DataFrame:
-    """A DataFrame of row ranges of a dataset with their stored keys, read by Python tasks."""
+    """Return a DataFrame of row ranges of a dataset with their stored keys, read by Python tasks."""
     scheme = manifest.directory.partition(":")[0]
     LOG.info(
         "this Spark has no file system for %s://, or not the one that was given, so tasks in Python read the rows of %s for it: slower",
@@ -103,14 +103,14 @@ def read_by_tasks(
 
 
 def spark_uri(location: str, spark: SparkSession) -> str | None:
-    """Return Spark's URI of a remote location; None if its Hadoop has no file system for it, so that Python tasks have to read it.
+    """Return Spark's URI of a remote location; None if the location is not remote, or if Python tasks have to read it.
 
     Parameters
     ----------
     location
         The location as this package names it.
     spark
-        The session.
+        The Spark session.
     """
     if not is_remote_location(location) or is_remote(spark) or has_user_file_system(location):
         return None
@@ -120,7 +120,7 @@ def spark_uri(location: str, spark: SparkSession) -> str | None:
 
 
 def ranges_of_segments(chosen: Sequence[tuple[int, SegmentEntry]], start: int, stop: int) -> list[tuple[int, int]]:
-    """Return the row range of each segment within ``start..stop``, one per task.
+    """Return the part of each segment's row range that lies within ``start`` to ``stop``, one per task.
 
     Examples
     --------
@@ -130,9 +130,9 @@ def ranges_of_segments(chosen: Sequence[tuple[int, SegmentEntry]], start: int, s
     return [(max(offset, start), min(offset + entry.rows, stop)) for offset, entry in chosen]
 
 
-# Marks scans of frames, as opposed to a user's own reads of the same files: Spark has no option of this name.
+# Marks scans of frames, to tell them from a user's own reads of the same files. Spark has no option of this name.
 FRAME_SCAN = {"sframe_spark.rows": "of a frame"}
-# Spark verifies the checksums of pages.
+# Makes Spark verify the checksums of Parquet pages.
 CHECKED = {"parquet.page.verify-checksum.enabled": "true"}
 # Options that Spark would otherwise take from the session in which a query runs, which may be the user's.
 EXACT = {
@@ -147,9 +147,9 @@ KEY_MASK = (1 << KEY_BITS) - 1
 
 
 def scan_segments(source: SegmentSource, context: LoweringContext) -> Relation:
-    """A scan of the segments that intersect the row range, filtered by key where the range cuts a segment.
+    """Return a scan of the segments that hold rows of the source, filtered by stored key if the row range starts or ends within a segment.
 
-    An open scan is reused as long as its files have not changed since they were checked and the scan was opened.
+    An open scan is reused as long as its files have not changed since the scan was opened.
     """
     chosen = segments_in_range(source)
     files = tuple(scanned_file(source.manifest.directory, entry) for _, entry in chosen)
@@ -158,12 +158,12 @@ def scan_segments(source: SegmentSource, context: LoweringContext) -> Relation:
 
 
 def scanned_file(directory: str, entry: SegmentEntry) -> Hashable:
-    """What a scan depends on in a segment: the present state of its file, and its manifest entry.
+    """Return what a scan depends on in a segment: the current state of its file, and its manifest entry.
 
     Raises
     ------
     StorageError
-        If the file is missing, has another length or is not a file.
+        If the file is missing, has a different length or is not a regular file.
     """
     file = as_it_is(directory, entry)
     if file is None:
@@ -172,7 +172,7 @@ def scanned_file(directory: str, entry: SegmentEntry) -> Hashable:
 
 
 def segments_in_range(source: SegmentSource) -> list[tuple[int, SegmentEntry]]:
-    """The segments that hold rows of the source, each with the index of its first row in the dataset; empty segments may have no file."""
+    """Return the segments that hold rows of the source, each with the index of its first row in the dataset. Segments without rows are left out."""
     return [
         (offset, entry)
         for offset, entry in zip(source.manifest.offsets, source.manifest.segments, strict=True)
@@ -181,13 +181,13 @@ def segments_in_range(source: SegmentSource) -> list[tuple[int, SegmentEntry]]:
 
 
 def page_checks(source: SegmentSource) -> list[PageCheck]:
-    """The page checks to run before Spark reads the rows of a source."""
+    """Return the page checks to run before Spark reads the rows of a source."""
     manifest, places = source.manifest, checksum_positions(source.manifest, source.positions, with_key=True)
     return [PageCheck(manifest.directory, entry, FileChecksums(places, entry.pages)) for _, entry in segments_in_range(source)]
 
 
 def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], context: LoweringContext) -> Relation:
-    """Open a scan: Spark lists the files and plans their columns."""
+    """Return a new scan: Spark lists the files and plans the columns."""
     from pyspark.sql import functions as F
 
     manifest = source.manifest
@@ -206,7 +206,7 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
         read = read_by_tasks(manifest, list(places.values()), ranges, list(places), ddl, context.spark)
         return _relation(read, names, schema, F.col("_key"), dense_position(source, F.col("_key")), not_missing)
     for check in page_checks(source):
-        # Spark trusts footers and page headers.
+        # Spark verifies pages only, and trusts footers and page headers.
         check.run_if_due()
     paths = [as_named(join(directory, entry.file)) for _, entry in chosen]
     df = context.spark.read.options(**FRAME_SCAN, **CHECKED, **EXACT).schema(ddl).parquet(*paths)
@@ -220,13 +220,13 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
 
 
 def read_by_spark(source: SegmentSource, spark: SparkSession) -> str | None:
-    """Return Spark's URI of a dataset's directory; None if Python tasks have to read it."""
+    """Return the path or URI by which Spark reads a dataset's directory; None if Python tasks have to read it."""
     directory = source.manifest.directory
     return spark_uri(directory, spark) if is_remote_location(directory) else spark_path(directory)
 
 
 def columns_without_missing(source: SegmentSource, segments: Sequence[SegmentEntry]) -> frozenset[int]:
-    """Output columns in which no segment has a missing value, as recorded when the segments were written."""
+    """Return the output columns in which no segment has a missing value, as recorded when the segments were written."""
     stored = source.manifest.stored
     if stored is not None:
         return frozenset(place for place, position in enumerate(source.positions) if stored.summary[position].has_missing is False)
@@ -238,7 +238,7 @@ def columns_without_missing(source: SegmentSource, segments: Sequence[SegmentEnt
 
 
 def dense_position(source: SegmentSource, key: Column) -> Column:
-    """The row index within the source, from the stored key and the offset of each segment."""
+    """Return the row index within the source, computed from the stored key and the offset of each segment."""
     from pyspark.sql import functions as F
 
     base_of = source.manifest.offset_of_number

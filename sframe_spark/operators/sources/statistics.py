@@ -1,4 +1,4 @@
-"""Statistics and order properties of sources, known without reading a row, or from one pass over rows in memory."""
+"""Statistics and order properties of sources: recorded ones, and those computed in one pass over rows in memory."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from sframe_spark.operators.sources.memory import MemorySource
     from sframe_spark.operators.sources.source import SegmentSource, Source
 
-# Rows in memory are scanned for statistics up to so many cells at a time: 10 ns per float or string, 1 ns per int.
+# Statistics are computed only if at most so many cells must be scanned, at about 10 ns per float or string and 1 ns per int.
 MAX_CELLS_SCANNED = 20_000_000
-# Row ranges of a table whose statistics are cached; the least recently used are evicted.
+# Statistics of so many row ranges of a table are cached; the least recently used are evicted.
 MAX_PARTS = 16
-# Orderings recorded in a manifest at most, for very wide frames.
+# At most so many orderings are recorded in a manifest, which matters for very wide frames.
 MAX_RECORDED = 64
 
 Statistics = tuple[ColumnStatistics, ...]
 
 
 def source_statistics(source: Source) -> Statistics:
-    """Statistics of each column of a source: recorded when segments were written, computed once for tables in memory."""
+    """Return statistics of each column of a source: recorded when segments were written, or computed once for a table in memory."""
     return tuple(source.statistics()) or (UNKNOWN_STATISTICS,) * len(source.infer_type(()))
 
 
 def segment_statistics(source: SegmentSource) -> Statistics:
-    """Merged statistics of the segments in range; weakened to what holds for any subset where the range cuts a segment."""
+    """Return the merged statistics of the segments in range. If the range cuts a segment, only what holds for any subset of rows is kept."""
     if source.manifest.stored is not None:
-        # The summary of all segments will do: the statistics of many segments are not loaded for a subset.
+        # For a subset the summary of all segments is used, so that the statistics of many segments need not be loaded.
         summary = [source.manifest.stored.summary[position] for position in source.positions]
         return tuple(summary if (source.start, source.stop) == (0, source.manifest.rows) else map(of_some_rows, summary))
     chosen = [(offset, entry) for offset, entry in segments_in_range(source) if entry.rows]
@@ -48,7 +48,7 @@ def segment_statistics(source: SegmentSource) -> Statistics:
 
 
 def memory_statistics(source: MemorySource) -> Statistics:
-    """Statistics of arrays in memory, computed once per column, or recorded when it was written for Spark."""
+    """Return statistics of arrays in memory, computed once per column, or recorded when the column was written for Spark."""
     data = source.data
     if source.start != 0 or source.stop != data.rows:
         return part_statistics(source)
@@ -57,7 +57,7 @@ def memory_statistics(source: MemorySource) -> Statistics:
 
 
 def known_statistics(source: MemorySource) -> dict[int, ColumnStatistics]:
-    """Statistics of whole columns of a source's table."""
+    """Return statistics of whole columns of a source's table, by position; columns that are too long to scan are left out."""
     data = source.data
     known: dict[int, ColumnStatistics] = data.remembered.setdefault("statistics", {})
     if source.stored is not None and not known.keys() >= set(source.positions):
@@ -70,7 +70,7 @@ def known_statistics(source: MemorySource) -> dict[int, ColumnStatistics]:
 
 
 def part_statistics(source: MemorySource) -> Statistics:
-    """Statistics of a row range of a table: its own if it is small enough to scan, else what holds for any subset of all rows."""
+    """Return statistics of a row range: computed if it is small enough to scan, otherwise what holds for any subset of the table."""
     data, rows = source.data, source.stop - source.start
     parts: dict[tuple[int, int], dict[int, ColumnStatistics]] = data.remembered.setdefault("statistics of parts", {})
     known = parts.pop((source.start, source.stop), {})
@@ -86,7 +86,7 @@ def part_statistics(source: MemorySource) -> Statistics:
 
 
 def range_statistics(source: RangeSource) -> ColumnStatistics:
-    """Order and bounds of consecutive integers."""
+    """Return the statistics of an arithmetic progression."""
     if not source.rows:
         return UNKNOWN_STATISTICS
     last = source.start + source.step * (source.rows - 1)
@@ -108,7 +108,7 @@ def range_statistics(source: RangeSource) -> ColumnStatistics:
 
 
 def source_properties(source: Source) -> RelationProperties:
-    """Order, constants, keys and bounds of a source's rows, from its statistics and its recorded order."""
+    """Return order, constants, keys and bounds of a source's rows, from its statistics and its recorded order."""
     statistics = source_statistics(source)
     recorded = projected_order(source.recorded, source.exposed)
     facts = dict(enumerate(statistics))
@@ -132,7 +132,7 @@ def source_properties(source: Source) -> RelationProperties:
 
 
 def equal_columns(source: Source) -> list[list[int]]:
-    """Groups of output columns that are the same stored column."""
+    """Return groups of output columns that are copies of the same stored column."""
     places: dict[int, list[int]] = {}
     for place, position in enumerate(source.exposed):
         places.setdefault(position, []).append(place)
@@ -140,9 +140,9 @@ def equal_columns(source: Source) -> list[list[int]]:
 
 
 def recorded_order(node: PlannerNode) -> RecordedOrder:
-    """Orderings and keys proved of a node's rows, for the manifest of its result: files that Spark writes record none."""
+    """Return the orderings and keys that are proved for a node's rows, to be recorded in a manifest; files that Spark writes record none."""
     if node.length.at_most is not None and node.length.at_most <= 1:
-        # One row is in every order, which its columns' statistics record.
+        # A single row is in every order, which the statistics of its columns record.
         return NO_RECORDED_ORDER
     known = properties_of(node).order
     orderings = [prefix for items in known.orderings if (prefix := recordable_part(items))]
@@ -152,7 +152,7 @@ def recorded_order(node: PlannerNode) -> RecordedOrder:
 
 
 def recordable_part(items: Ordering) -> tuple[tuple[int, bool], ...]:
-    """The longest prefix of an ordering over output columns in which missing values are the smallest."""
+    """Return the longest prefix of an ordering by output columns in which missing values are the smallest."""
     prefix: list[tuple[int, bool]] = []
     for item in items:
         smallest = "nulls_first" if item.direction == "asc" else "nulls_last"
