@@ -1,1 +1,1 @@
-"""What a plan is, why, and whether it did what was said of it: diagnostics that decide nothing."""
+"""Explaining plans: what a plan does, why, and whether a run matched what the planner claimed. Nothing here changes how a plan runs."""

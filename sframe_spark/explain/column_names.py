@@ -1,4 +1,4 @@
-"""Users' names for the columns of a plan's nodes, which only have positions."""
+"""Users' names for the columns of plan nodes, which the planner knows only by position."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Names = tuple[str | None, ...]
 
 @attrs.define(eq=False)
 class ColumnNames:
-    """Known names of columns, by node.
+    """The known names of columns, by node.
 
     Parameters
     ----------
@@ -41,16 +41,16 @@ class ColumnNames:
 
     @classmethod
     def of_plan(cls, plan: PlannerNode, top: Sequence[str], trace: Trace | None = None, logical: PlannerNode | None = None) -> ColumnNames:
-        """Find names: first downwards from the columns of the result, then from names given to intermediate frames, then upwards from saved frames.
+        """Return the names of columns: found from the result downwards, then from names given to intermediate frames, then from saved frames upwards.
 
         Parameters
         ----------
         plan
             The optimized plan.
         top
-            Names of its columns.
+            The names of the plan's columns.
         trace
-            The optimizer's trace: replaced nodes get names too.
+            The optimizer's trace, so that nodes that were replaced get names, too.
         logical
             The plan before optimization.
         """
@@ -59,7 +59,7 @@ class ColumnNames:
         initial = [] if logical is None else [logical]
         for node in [plan, *initial]:
             names._propagate_down(node, tuple(top))
-        # A law changes no column of the node that it rewrites.
+        # A law does not change the columns of the node that it rewrites.
         for firing in reversed(firings):
             names._propagate_down(firing.before, names.known.get(id(firing.after), ()))
         everything = [*(node for firing in firings for node in (firing.before, firing.after)), *initial, plan]
@@ -70,12 +70,12 @@ class ColumnNames:
         return names
 
     def add(self, root: PlannerNode, top: Names) -> None:
-        """Add another plan, with names of its columns as far as they are known."""
+        """Add the nodes of another plan, with the names of its columns as far as they are known."""
         self._propagate_down(root, top)
         self._propagate_up([root])
 
     def name(self, node: PlannerNode, position: int) -> str:
-        """The name of a node's column, or a description of it if it has none."""
+        """Return the name of a node's column, or a description of the column if it has none."""
         name = self.known_name(node, position)
         return f"column {position} of the {node.operator_type}" if name is None else name
 
@@ -84,15 +84,15 @@ class ColumnNames:
         return self.known_name(node, position) is not None
 
     def order(self, node: PlannerNode, by: Iterable[tuple[int, bool]]) -> str:
-        """An order of a node's rows, pairs of column position and whether it ascends, in words."""
+        """Return an order of a node's rows in words; ``by`` has pairs of a column position and whether it ascends."""
         return ", ".join(self.name(node, position) + ("" if up else " (descending)") for position, up in by)
 
     def listed(self, node: PlannerNode, positions: Iterable[int]) -> str:
-        """Names of some columns of a node, as a list in words."""
+        """Return the names of some columns of a node, separated by commas."""
         return ", ".join(self.name(node, position) for position in positions)
 
     def _propagate_down(self, root: PlannerNode, names: Names) -> None:
-        """Add names to a node and to the columns below from which its columns come; names known before stay."""
+        """Add names to the columns of a node, and to the columns below that they come from; known names are not replaced."""
         pending: list[tuple[PlannerNode, Names]] = [(root, names)]
         while pending:
             node, offered = pending.pop()
@@ -100,8 +100,8 @@ class ColumnNames:
                 pending.extend(reversed(list(zip(node.inputs, self._names_below(node), strict=True))))
 
     def _propagate_user_names(self, roots: Iterable[PlannerNode]) -> None:
-        """Add the names that users gave to intermediate nodes, and propagate them down; names from above stay."""
-        # In this order every node comes after all its readers, so one pass is enough; names that are not new have already been propagated.
+        """Add the names that users gave to intermediate nodes, and those of the columns below; names that came from the result are not replaced."""
+        # In this order, every node comes after all its readers, so one pass is enough. Names that are not new have been propagated before.
         changed: set[int] = set()
         for node in reversed(list(postorder(roots))):
             if self._learn(node, tuple(node.names or ())) or id(node) in changed:
@@ -110,7 +110,7 @@ class ColumnNames:
                         changed.add(id(child))
 
     def _names_below(self, node: PlannerNode) -> list[Names]:
-        """Names of each input's columns, as far as they follow from those of a node."""
+        """Return names for each input's columns, as far as they follow from the names of a node."""
         below: list[list[str | None]] = [[None] * child.facts.width for child in node.inputs]
         for origins, name in zip(origins_of(node), self.known[id(node)], strict=True):
             for slot, position in origins if name is not None else ():
@@ -136,7 +136,7 @@ class ColumnNames:
                 self._learn(child, tuple(name if column == position else None for column in range(child.facts.width)))
 
     def _names_of_datasets(self, nodes: Iterable[PlannerNode]) -> dict[tuple[Hashable, int], str]:
-        """Names of stored columns: those under which a result has them, else those saved with them."""
+        """Return the names of stored columns: the name that a source's column has in the plan, else the one that was saved with it."""
         names: dict[tuple[Hashable, int], str] = {}
         sources = [node for node in nodes if node.operator.is_source]
         for node in sources:
@@ -155,19 +155,19 @@ class ColumnNames:
         return names
 
     def _names_of_keys(self, node: PlannerNode) -> Iterator[tuple[tuple[int, int], str]]:
-        """Names of keys that are not in the result, after the keys with which they are matched."""
+        """Yield names for join keys without a name, made of the names of the keys that they are matched with."""
         for (slot, position), other in node.operator.matched_keys():
             name = self.known_name(node.inputs[slot], position)
             if name is not None:
                 yield other, f"key {name}"
 
     def known_name(self, node: PlannerNode, position: int) -> str | None:
-        """The name of a node's column; None if it is unknown."""
+        """Return the name of a node's column; None if it is unknown."""
         names = self.known.get(id(node), ())
         return names[position] if position < len(names) else None
 
     def _learn(self, node: PlannerNode, offered: Names) -> bool:
-        """Add names of a node's columns; return whether any was new."""
+        """Add names to a node's columns; return whether any of them was new."""
         known = self.known.get(id(node))
         if known is not None and None not in known:
             return False
@@ -188,6 +188,6 @@ def dataset_of(node: PlannerNode) -> Hashable:
 
 
 def positions_of(node: PlannerNode) -> Sequence[int]:
-    """Positions of a source's columns among the stored ones."""
+    """Return the positions of a source's columns among those that are stored."""
     positions: Sequence[int] = getattr(node.operator, "positions", range(node.facts.width))
     return positions

@@ -1,4 +1,4 @@
-"""Dry runs for ``explain()``: the physical plan of an action, with placeholders instead of results, without running anything."""
+"""Dry runs for ``explain()``: the physical plan of an action, with placeholders instead of results, made without running the action."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sframe_spark.planner.optimizer import Trace
 
 
 def alternatives_of(section: Section) -> list[Alternative]:
-    """What may be decided differently while a section runs, because it depends on what is only known then."""
+    """Return the decisions about a section that are made only while it runs, as they depend on what is unknown before."""
     root, mode = section.root, section.mode
     nodes = list(postorder([root]))
     alternatives = []
@@ -42,7 +42,7 @@ def alternatives_of(section: Section) -> list[Alternative]:
         alternatives.append(Alternative.HASH_PARTITIONS)
     if mode is Mode.EXCHANGED_BY_TASKS:
         alternatives.append(Alternative.EXCHANGE_OF_TASKS)
-    # There may be fewer rows than the bound says, or shorter ones.
+    # The number or the size of the rows may be smaller than its bound.
     if mode is not Mode.DONE and any(isinstance(node.operator, SectionResult) for node in nodes):
         alternatives.append(Alternative.FEW_ROWS)
     if any(map(is_to_be_counted, nodes)):
@@ -57,24 +57,24 @@ def alternatives_of(section: Section) -> list[Alternative]:
 
 
 def has_few_rows(node: PlannerNode) -> bool:
-    """Return whether there are so few rows that all of them may tie."""
+    """Return whether a node has so few rows that sorting only ties works even if all of them tie."""
     return node.length.at_most is not None and node.length.at_most <= MAX_TIES
 
 
 @attrs.define(eq=False)
 class DryRun:
-    """What an action would run.
+    """The sections that an action would run, and the plan that they were made from.
 
     Parameters
     ----------
     sections
-        Sections in the order in which they would run; none if the result is already materialised.
+        The sections in the order in which they would run; empty if the result is materialised already.
     plan, graph
-        The plan of the last action, and the graph from which it was made.
+        The plan of the last action, and the graph that it was made from.
     trace
-        The laws that were applied for it.
+        The laws that were applied to make the plan.
     new_columns
-        The columns that are computed if the others stay in their files; None if all are computed.
+        The columns that would be computed if the others stay in their files; None if all would be computed.
     """
 
     sections: list[Section] = attrs.Factory(list)
@@ -85,9 +85,9 @@ class DryRun:
 
 
 def plan_dry_run(node: PlannerNode) -> DryRun:
-    """What materialising a node would run; nothing runs, and the graph stays as it is.
+    """Return what materialising a node would run. Nothing is materialised, and the graph is not changed.
 
-    As before a real run, sortedness of external files may be checked, and matches of joins of few rows be counted.
+    As before a real run, the claimed order of external files may be verified, and the matches of joins of few rows may be counted.
     """
     with GRAPH_LOCK:
         copy, _held = copied(node)
@@ -103,7 +103,7 @@ def plan_dry_run(node: PlannerNode) -> DryRun:
 
 
 def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
-    """A copy of a graph, and its nodes that are referenced externally in the original, to which the caller must keep references."""
+    """Return a copy of a graph, and the copies of its nodes that are referenced externally, which the caller has to keep alive."""
     referenced = referenced_directly(root)
 
     def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
@@ -116,11 +116,11 @@ def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
 
 
 def _plan_dry_run(root: PlannerNode, found: DryRun, reason: str = THE_RESULT) -> None:
-    """Plan the actions for a node, and replace it with the result of the last section."""
+    """Plan the actions for a node, add their sections, and replace the node with a placeholder for its result."""
 
     def plan(chosen: ActionPlan) -> Section:
         found.plan, found.graph, found.trace = chosen.plan, chosen.graph, chosen.trace
-        # Placeholders for results are spliced into the graph, not into the plans made before.
+        # The placeholders replace nodes of the graph, not of the plans that were made before.
         last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan), reason)
         for section in new_sections(last, found):
             if section.mode.is_remote_location:
@@ -137,7 +137,7 @@ def _plan_dry_run(root: PlannerNode, found: DryRun, reason: str = THE_RESULT) ->
     new, is_later = new_sections(last, found), len(found.sections) > before
     for section in new:
         section.alternatives = (*alternatives_of(section), *([Alternative.MORE_KNOWN] if is_later else []))
-        # The size of such a join is only known once it is computed, and decides where later sections run.
+        # The number of rows of such a join is only known after it has run, and decides how later sections run.
         is_later = is_later or section.mode is Mode.JOINED
     found.sections += new
     if last.mode is not Mode.DONE:
@@ -146,6 +146,6 @@ def _plan_dry_run(root: PlannerNode, found: DryRun, reason: str = THE_RESULT) ->
 
 
 def new_sections(last: Section, found: DryRun) -> list[Section]:
-    """The sections that run for a section, without those of earlier actions."""
+    """Return the sections that have to run for a section, without those that were planned by earlier actions."""
     known = set(map(id, found.sections))
     return [section for section in in_order_of_running([last]) if id(section) not in known and section.mode is not Mode.DONE]

@@ -1,6 +1,6 @@
-"""The physical plans that Spark actually ran, after adaptive replanning: for diagnostics, in classic sessions only.
+"""The physical plans that Spark ran, after adaptive planning changed them: for diagnostics, in classic sessions only.
 
-Spark keeps the text of the plans of its last thousand executions, updated whenever it replans. Nothing here affects a result.
+Spark keeps descriptions of the plans of its last thousand executions, updated whenever it plans one again. Nothing here affects a result.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ if TYPE_CHECKING:
 _NODE = re.compile(r"^(?P<indent>[ :|+-]*)(?P<codegen>\* )?(?P<name>[A-Za-z=][^(]*?) *(?:\((?P<number>\d+)\))?(?:, .*)?$")
 _DETAIL = re.compile(r"^\((\d+)\) ")
 _ATTRIBUTE_NUMBER = re.compile(r"#\d+L?")
-# Nodes that only wrap others.
+# Nodes that only wrap other nodes.
 _WRAPPERS = frozenset(
     {
         *("AdaptiveSparkPlan", "== Final Plan ==", "== Current Plan ==", "ResultQueryStage"),
         *("ShuffleQueryStage", "BroadcastQueryStage", "TableCacheQueryStage"),
     }
 )
-# Spark records the last change of a plan some time after the action has returned.
+# Spark may record the last change of a plan some time after the action has returned; these are the longest wait and the pause between checks, in
+# seconds.
 _MAX_WAIT, _PAUSE = 3.0, 0.1
 
 
 @attrs.frozen
 class ExecutedPlan:
-    """A physical plan as it ran.
+    """A physical plan that ran.
 
     Parameters
     ----------
     root
-        Its nodes, without wrappers.
+        The topmost node that is not a wrapper.
     details
         Spark's description of each node, in preorder.
     is_final
-        Whether adaptive planning is finished, or was not used.
+        Whether adaptive planning has finished, or was not used.
     """
 
     root: PlanNode
@@ -56,22 +57,22 @@ class ExecutedPlan:
     is_final: bool = True
 
     def names(self) -> list[str]:
-        """Names of all nodes in preorder."""
+        """Return the names of all nodes in preorder."""
         return [node.name for node, _ in walk(self.root)]
 
     def count(self, *names: str) -> int:
-        """Number of nodes with one of these names."""
+        """Return the number of nodes with one of these names."""
         return sum(name in names for name in self.names())
 
     def full_sorts(self) -> set[int]:
-        """``id`` of the nodes that sort all rows, across partitions."""
+        """Return the ``id`` of each node that sorts all rows, across partitions."""
         described = zip(walk(self.root), self.details, strict=True)
         return {
             id(node) for (node, _), detail in described if node.name == "TakeOrderedAndProject" or (node.name == "Sort" and sorts_all_rows(detail))
         }
 
     def lines(self) -> list[str]:
-        """The plan as text: a line for each node, indented below what reads it."""
+        """Return the plan as lines: one for each node, indented below the node that reads it."""
         return ["  " * depth + short_description(node.name, detail) for (node, depth), detail in zip(walk(self.root), self.details, strict=True)]
 
 
@@ -85,7 +86,7 @@ def walk(root: PlanNode) -> Iterator[tuple[PlanNode, int]]:
 
 
 def short_description(name: str, detail: str) -> str:
-    """Describe a node in a few words.
+    """Return a short description of a node.
 
     Examples
     --------
@@ -108,22 +109,22 @@ def short_description(name: str, detail: str) -> str:
 
 
 def sorts_all_rows(detail: str) -> bool:
-    """Return whether a sort orders rows across partitions, given Spark's description."""
+    """Return whether a sort orders rows across partitions, given Spark's description of the node."""
     return detail.endswith("], true, 0")
 
 
 def read_plan(text: str) -> ExecutedPlan:
-    """Parse Spark's formatted description of a plan.
+    """Return the plan that Spark's formatted description contains.
 
     Parameters
     ----------
     text
-        The description: a tree of numbered nodes, then details of each. Of an adaptive plan only the final one is read.
+        The description: a tree of numbered nodes, then the details of each. For an adaptive plan, only the final tree is read.
 
     Raises
     ------
     ValueError
-        If there is no plan in the text.
+        If the description contains no plan.
 
     Examples
     --------
@@ -157,7 +158,7 @@ def read_plan(text: str) -> ExecutedPlan:
 
 
 def _arguments(lines: list[str]) -> dict[str, str]:
-    """The arguments of each node, by its number."""
+    """Return the arguments of each node, by the node's number."""
     arguments: dict[str, str] = {}
     number = ""
     for line in lines:
@@ -170,7 +171,7 @@ def _arguments(lines: list[str]) -> dict[str, str]:
 
 
 def _tree_lines(lines: list[str]) -> Iterator[tuple[int, str, str]]:
-    """Indentation, name and number of each node of a tree, without initial plans that were replaced."""
+    """Yield the indentation, name and number of each node of a tree, without initial plans that adaptive planning replaced."""
     skipped_below: int | None = None
     for line in lines:
         match = _NODE.match(line)
@@ -185,13 +186,13 @@ def _tree_lines(lines: list[str]) -> Iterator[tuple[int, str, str]]:
 
 
 def _plan_of(tree: list[tuple[int, str, str]]) -> PlanNode:
-    """Build a plan from depth and name of its nodes in preorder."""
+    """Return a plan, given the depth and name of each of its nodes in preorder."""
     waiting: list[tuple[int, PlanNode]] = []
     for depth, name, _ in reversed(tree):
         inputs = []
         while waiting and waiting[-1][0] > depth:
             inputs.append(waiting.pop()[1])
-        # A join's name is followed by its type, which does not affect partitions.
+        # Spark adds the type of a join to its name, which does not affect partitions.
         short_name = name if name.startswith(("Execute", "Scan")) else name.split(" ")[0]
         waiting.append((depth, PlanNode(short_name, tuple(inputs))))
     if len(waiting) != 1:
@@ -200,7 +201,7 @@ def _plan_of(tree: list[tuple[int, str, str]]) -> PlanNode:
 
 
 def job_plan(stages: int) -> ExecutedPlan:
-    """A plan for a job without a query: it has one exchange fewer than stages.
+    """Return a plan for a Spark job without a query, given its number of stages: there is one exchange between two stages.
 
     Examples
     --------
@@ -215,7 +216,9 @@ def job_plan(stages: int) -> ExecutedPlan:
 
 @contextlib.contextmanager
 def recorded_plans() -> Iterator[list[ExecutedPlan]]:
-    """Yield a list that contains, after the block, the plans that this thread's actions ran in Spark: queries first, then other jobs."""
+    """Yield a list that is filled at the end of the block with the plans that this thread's actions ran in Spark: those of queries first, then those
+    of other jobs.
+    """
     plans: list[ExecutedPlan] = []
     before = get_session() if is_started() else active_session()
     first = _next_execution(before) if before else 0
@@ -227,7 +230,7 @@ def recorded_plans() -> Iterator[list[ExecutedPlan]]:
 
 @contextlib.contextmanager
 def _tagged(session: SparkSession | None) -> Iterator[str | None]:
-    """Tag the jobs of this thread, and of those it starts, to distinguish them from others; None if no Spark runs yet."""
+    """Tag the Spark jobs of this thread, and of threads that it starts, and yield the tag; None if Spark is not running yet."""
     if session is None:
         yield None
         return
@@ -240,14 +243,14 @@ def _tagged(session: SparkSession | None) -> Iterator[str | None]:
 
 
 def _status(session: SparkSession) -> tuple[Any, Any]:
-    """Spark's lists of executions and of jobs, after all events so far have been processed."""
+    """Return Spark's lists of executions and of jobs, after all events so far have been processed."""
     spark = session.sparkContext._jsc.sc()
     spark.listenerBus().waitUntilEmpty()
     return _items(session._jsparkSession.sharedState().statusStore().executionsList()), _items(spark.statusStore().jobsList(None))
 
 
 def stages_of(session: SparkSession, tag: str) -> list[Any]:
-    """The stages that ran for jobs with a tag, from Spark's status store."""
+    """Return the stages of jobs with a tag, from Spark's status store."""
     jobs = [job for job in _status(session)[1] if job.jobTags().contains(tag)]
     numbers = {int(number) for job in jobs for number in job.stageIds().mkString(",").split(",") if number}
     known = _items(
@@ -267,7 +270,7 @@ def _next_execution(session: SparkSession) -> int:
 
 
 def _plans_since(session: SparkSession, first: int, tag: str | None) -> list[ExecutedPlan]:
-    """The final plans of this thread's executions since a certain one, and of its other jobs."""
+    """Return the final plans of this thread's executions since the one numbered ``first``, and those of its other jobs."""
     deadline = time.monotonic() + _MAX_WAIT
     while True:
         plans = _plans_so_far(session, first, tag)
@@ -292,7 +295,10 @@ def _plans_so_far(session: SparkSession, first: int, tag: str | None) -> list[Ex
 
 @contextlib.contextmanager
 def work_in_spark() -> Iterator[Work]:
-    """Measure Spark's work for this thread in the block, complete afterwards; empty if no Spark runs at the beginning."""
+    """Measure the work that Spark does for this thread in the block.
+
+    The measures are complete after the block; None if Spark was not running at its start, or is remote.
+    """
     work = Work()
     session = get_session() if is_started() else None
     if session is None or is_remote(session):

@@ -1,4 +1,4 @@
-"""Explanation, the result of ``explain()``: a plan as text, SVG picture, Mermaid flowchart and networkx graph."""
+"""Explanation, the result of ``explain()``: a plan as text, SVG picture, Mermaid flowchart or networkx graph."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ NOTHING_TO_RUN = "nothing to run, the rows are there"
 
 
 def graph_of(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
-    """A node ``section.register`` for each operator, and an edge from each input to its reader; a section's result is an edge between sections."""
+    """Return a graph with a node ``section.register`` for each operator, and an edge from each input to its reader.
+
+    If a section reads the result of another one, there is an edge from that section's last operator.
+    """
     import networkx
 
     graph = networkx.DiGraph()
@@ -46,7 +49,7 @@ def graph_of(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
 
 
 def short(text: str, max_length: int = MAX_TEXT) -> str:
-    """A text, truncated if it is too long.
+    """Return a string, truncated if it is too long.
 
     Examples
     --------
@@ -57,7 +60,7 @@ def short(text: str, max_length: int = MAX_TEXT) -> str:
 
 
 def mermaid_of(sections: Sequence[ExplainedSection]) -> str:
-    """A Mermaid flowchart with a subgraph for each section."""
+    """Return a Mermaid flowchart with a subgraph for each section."""
     graph = graph_of(sections)
     numbers = {name: f"n{number}" for number, name in enumerate(graph)}
     lines = ["flowchart BT", *([] if sections else [f'  n0["{NOTHING_TO_RUN}"]'])]
@@ -73,7 +76,7 @@ def mermaid_of(sections: Sequence[ExplainedSection]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape a text for a quoted string of Mermaid: special characters become numbers.
+    """Return a string escaped for use between quotes in Mermaid: special characters become numbers.
 
     Examples
     --------
@@ -83,12 +86,13 @@ def escaped(text: str) -> str:
     return "".join(f"#{ord(character)};" if character in '"<>&#`[]{}|\\' else character for character in text)
 
 
-# The plan as a picture: sections are bands from the bottom up, operators are in layers, edges are routed around boxes.
+# The plan as a picture. Sections are bands, in the order of execution from the bottom up; operators are in layers, and edges are routed between
+# boxes.
 
 BOX_WIDTH, BOX_HEIGHT, WAY_WIDTH = 300, 58, 24
 GAP_ACROSS, GAP_UP, MARGIN, TITLE = 22, 34, 20, 26
 MAX_LINE = 46
-# With more boxes than this the picture is unreadable: each section becomes one box.
+# With more boxes than this the picture would be unreadable, so each section becomes one box.
 MAX_BOXES = 250
 SWEEPS = 6
 COLOURS = {"driver": "#eef6ee", "Spark tasks": "#eef3fb", "Spark query": "#fbf3e6"}
@@ -96,7 +100,7 @@ COLOURS = {"driver": "#eef6ee", "Spark tasks": "#eef3fb", "Spark query": "#fbf3e
 
 @attrs.frozen
 class Position:
-    """Position of a box, or of a bend of an edge: its layer from the bottom, its left edge, its width."""
+    """The position of a box or of a bend of an edge: its layer, counted from the bottom, its left edge and its width."""
 
     layer: int
     left: float
@@ -104,12 +108,12 @@ class Position:
 
     @property
     def middle(self) -> float:
-        """The middle of the box."""
+        """The horizontal middle of the box."""
         return self.left + self.width / 2
 
 
 def svg_of(sections: Sequence[ExplainedSection], title: str = "") -> str:
-    """Draw the plan as SVG."""
+    """Return an SVG picture of the plan."""
     graph = graph_of(sections)
     if len(graph) > MAX_BOXES:
         graph = graph_of_sections(sections)
@@ -134,7 +138,7 @@ def svg_of(sections: Sequence[ExplainedSection], title: str = "") -> str:
 
 
 def graph_of_sections(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
-    """A node for each section, for plans with very many operators."""
+    """Return a graph with a node for each section, for plans with very many operators."""
     import networkx
 
     graph = networkx.DiGraph()
@@ -147,7 +151,7 @@ def graph_of_sections(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
 
 
 def bands_of(graph: networkx.DiGraph, sections: Sequence[ExplainedSection]) -> list[tuple[int, int, dict[Any, int]]]:
-    """For each section its lowest layer, its number of layers, and the layer of each of its operators."""
+    """Return for each section its lowest layer, its number of layers, and the layer of each of its operators."""
     import networkx
 
     bands: list[tuple[int, int, dict[Any, int]]] = []
@@ -161,7 +165,10 @@ def bands_of(graph: networkx.DiGraph, sections: Sequence[ExplainedSection]) -> l
 
 
 def with_bends(graph: networkx.DiGraph, layers: dict[Any, int]) -> networkx.DiGraph:
-    """The graph with a bend in every layer that an edge passes; ``graph["ways"]`` has the points of each edge."""
+    """Return the graph with a bend in every layer that an edge crosses; ``graph["ways"]`` has the points of each edge.
+
+    The layers of bends are added to ``layers``.
+    """
     import networkx
 
     ways = networkx.DiGraph()
@@ -179,7 +186,7 @@ def with_bends(graph: networkx.DiGraph, layers: dict[Any, int]) -> networkx.DiGr
 
 
 def ordered(ways: networkx.DiGraph, layers: dict[Any, int]) -> list[list[Any]]:
-    """Boxes and bends of each layer from left to right, each close to the middle of its neighbours in the adjacent layers."""
+    """Return the boxes and bends of each layer from left to right, each placed near the middle of its neighbours in the adjacent layers."""
     rows: list[list[Any]] = [[] for _ in range(max(layers.values(), default=-1) + 1)]
     for name in ways:
         rows[layers[name]].append(name)
@@ -197,7 +204,7 @@ def ordered(ways: networkx.DiGraph, layers: dict[Any, int]) -> list[list[Any]]:
 
 
 def placed(rows: Sequence[Sequence[Any]], layers: dict[Any, int]) -> dict[Any, Position]:
-    """Positions of boxes and bends; layers are centred above each other."""
+    """Return the positions of boxes and bends; each layer is centred."""
     widths = [sum(width_of(name) + GAP_ACROSS for name in row) - GAP_ACROSS for row in rows]
     widest = max(widths, default=0)
     places = {}
@@ -210,12 +217,12 @@ def placed(rows: Sequence[Sequence[Any]], layers: dict[Any, int]) -> dict[Any, P
 
 
 def width_of(name: Any) -> float:
-    """The width of a box, or of the channel of an edge between boxes."""
+    """Return the width of a box, or of the channel in which an edge passes between boxes."""
     return WAY_WIDTH if isinstance(name, tuple) else BOX_WIDTH
 
 
 def heights(bands: Sequence[tuple[int, int, dict[Any, int]]], layers: int) -> list[float]:
-    """The upper edge of each layer's boxes, and the total height; bands have space for their titles."""
+    """Return the height of the upper edge of each layer's boxes, and as last item the total height; bands have space for their titles."""
     tops, height = [], float(MARGIN)
     starts = {first for first, _, _ in bands}
     for layer in range(layers):
@@ -228,7 +235,7 @@ def heights(bands: Sequence[tuple[int, int, dict[Any, int]]], layers: int) -> li
 
 
 def band(section: ExplainedSection, first: int, count: int, height_of: Sequence[float], total: float, width: float) -> str:
-    """Draw the band of a section, with its title."""
+    """Return the SVG of a section's band, with its title."""
     colour = next((colour for start, colour in COLOURS.items() if section.where.startswith(start)), "#f4f4f4")
     bottom, top = height_of[first] - BOX_HEIGHT - 10, height_of[first + count - 1] + TITLE
     text = short(f"section {section.number}: {section.where}: {section.reason}", max(40, int(width / 6.2)))
@@ -239,7 +246,7 @@ def band(section: ExplainedSection, first: int, count: int, height_of: Sequence[
 
 
 def edge(points: Sequence[Any], places: dict[Any, Position], height_of: Sequence[float], total: float) -> str:
-    """Draw an edge from the top of a box, through its channels between boxes, to the bottom of another."""
+    """Return the SVG of an edge: from the top of a box, through channels between boxes, to the bottom of another box."""
     first = places[points[0]]
     x, y = first.middle, total - height_of[first.layer]
     path = [f"M {x:g} {y:g}"]
@@ -255,7 +262,7 @@ def edge(points: Sequence[Any], places: dict[Any, Position], height_of: Sequence
 
 
 def box(data: dict[str, Any], place: Position, top: float) -> str:
-    """Draw the box of an operator: its name, parameters and columns."""
+    """Return the SVG of an operator's box, with its name, parameters and columns."""
     lines = [
         f'<rect x="{place.left:g}" y="{top:g}" width="{place.width:g}" height="{BOX_HEIGHT}" rx="6" fill="#ffffff" stroke="#557"/>',
         f'<text x="{place.left + 10:g}" y="{top + 17:g}" font-weight="bold">{html.escape(short(data["operator"], MAX_LINE))}</text>',
@@ -266,7 +273,7 @@ def box(data: dict[str, Any], place: Position, top: float) -> str:
 
 
 def rows_and_columns(data: dict[str, Any]) -> str:
-    """Number of rows and the columns, in words."""
+    """Return the number of rows and the columns of an operator, for its box."""
     return f"{data['length']} rows of ({data['columns']})"
 
 
@@ -293,8 +300,8 @@ class Explanation(str):
 
     @classmethod
     def of(cls, text: str, sections: Sequence[ExplainedSection], heading: str = "") -> Explanation:
-        """Make an explanation of a text and the sections of its plan."""
-        # Spark's description of a user's DataFrame may contain its location.
+        """Return an explanation made of a text and the sections of its plan."""
+        # Spark's description of a user's DataFrame may contain addresses with credentials.
         made = cls(redacted(text))
         made.sections, made.heading = tuple(sections), heading
         return made
@@ -309,21 +316,21 @@ class Explanation(str):
         return Explanation.of, (str(self), self.sections, self.heading)
 
     def svg(self, title: str | None = None) -> str:
-        """The plan as a picture in SVG: sections as bands, in the order in which they run from the bottom up.
+        """Return the plan as an SVG picture: sections are bands, in the order in which they run, from the bottom up.
 
         Parameters
         ----------
         title
-            What stands above it; None: the columns of the result.
+            The title above the picture; None shows the columns of the result.
         """
         return svg_of(self.sections, self.heading if title is None else visible(title))
 
     def mermaid(self) -> str:
-        """The plan as a Mermaid flowchart, for pages that render these."""
+        """Return the plan as a Mermaid flowchart, for pages that can render one."""
         return mermaid_of(self.sections)
 
     def to_networkx(self) -> networkx.DiGraph:
-        """The plan as a graph: a node for each operator, an edge from each to what reads it, with the sections as attributes."""
+        """Return the plan as a graph: a node for each operator, an edge from each to its reader; the section is an attribute of the node."""
         return graph_of(self.sections)
 
     def _repr_html_(self) -> str:
@@ -332,7 +339,7 @@ class Explanation(str):
 
 
 def physical_lines(sections: Sequence[ExplainedSection]) -> list[str]:
-    """The physical plan as text, section by section."""
+    """Return the physical plan as lines, section by section."""
     lines = [f"-- physical plan: {len(sections)} section{'s' if len(sections) != 1 else ''}"]
     if not sections:
         return [f"-- physical plan: {NOTHING_TO_RUN}"]
@@ -348,12 +355,12 @@ def physical_lines(sections: Sequence[ExplainedSection]) -> list[str]:
 
 
 def listed(numbers: Sequence[str]) -> str:
-    """Numbers of sections, in words."""
+    """Return numbers of sections in words, for example "sections 1, 2"."""
     return f"section {numbers[0]}" if len(numbers) == 1 else f"sections {', '.join(numbers)}"
 
 
 def estimate(section: ExplainedSection) -> str:
-    """What is known about a section's rows before it runs, in words."""
+    """Return what is known about the number and size of a section's rows before it runs, in words."""
     if section.rows is None:
         return "any number of rows"
     size = "" if section.size is None else f", about {in_words(section.size)}"
@@ -362,7 +369,7 @@ def estimate(section: ExplainedSection) -> str:
 
 
 def what_ran(outcome: SectionOutcome, section: ExplainedSection | None = None) -> str:
-    """How a section ran, in one line."""
+    """Return how a section ran, in one line."""
     where = outcome.mode.value if section is None or outcome.mode.value != section.where else ""
     number = "" if section is not None and outcome.number == section.number else f"{outcome.number} "
     operators = "" if section is not None and not number else f" ({', '.join(outcome.operators)})"
@@ -384,5 +391,5 @@ def what_ran(outcome: SectionOutcome, section: ExplainedSection | None = None) -
 
 
 def run_lines(outcomes: Sequence[SectionOutcome]) -> list[str]:
-    """How all sections ran, in the order in which they ended."""
+    """Return how all sections ran, one line for each, in the order in which they ended."""
     return [f"section {what_ran(outcome).removeprefix('ran ')}: {outcome.reason}" for outcome in outcomes] or ["nothing ran"]

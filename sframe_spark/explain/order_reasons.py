@@ -1,4 +1,4 @@
-"""Explains why each sort, exchange and gather is in a plan, or is not: the property that decides it, with users' column names."""
+"""Explanations of why each sort, exchange and gather is in a plan, or is not: the property of the rows that decides it, with users' column names."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ MAX_NAMED_COLUMNS = 4
 
 
 def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNames) -> str:
-    """Say that rows are not known to be sorted, with two rows that have every known property and violate the order; of many columns only some.
+    """Return that rows are not known to be sorted, with an example of two rows that are out of order but allowed by all known properties. If there
+    are many columns, only some are shown.
 
     Examples
     --------
@@ -83,14 +84,14 @@ def _value_text(name: str, value: int | None) -> str:
 
 Order = Sequence[tuple[int, bool]]
 
-# Operators that keep the rows of an input in order, as far as their columns come from that input.
+# Operators that keep the rows of an input in order, for the columns that come from that input.
 KEEPS_ORDER = frozenset(
     {
         *("project", "zip", "arrange", "filter", "filter_rows", "slice", "assign_intervals", "map_cycles", "streaming_group_by"),
         *("join", "hash_join", "sorted_join", "asof_join", "key_window"),
     }
 )
-# Why an operator's output is in order.
+# Why the output of an operator is in an order that the operator establishes.
 SOURCES_OF_ORDER = {
     "sort": "the rows are sorted so",
     "top_rows": "the rows are sorted so",
@@ -111,16 +112,16 @@ SOURCES_OF_ORDER = {
 
 
 def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = None) -> str:
-    """Why a node's rows are known to be in an order, in one line; they must be.
+    """Return why a node's rows are known to be in an order, in one line. They must be known to be.
 
     Parameters
     ----------
     node
         The node.
     by
-        Pairs of column position and whether it ascends.
+        Pairs of a column position and whether it ascends.
     names
-        Names of its columns, if any are known.
+        The names of columns; None if no names are known.
 
     Examples
     --------
@@ -139,7 +140,7 @@ def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = No
 
 
 def _start_of_order(node: PlannerNode, by: Order) -> str:
-    """The node that establishes an order, and the operators that keep it."""
+    """Return why an order holds at the node that establishes it, and the operators above that keep it."""
     keeping: list[str] = []
     while True:
         below = order_below(node, by)
@@ -156,7 +157,7 @@ def _start_of_order(node: PlannerNode, by: Order) -> str:
 
 
 def _of_files(operator: SegmentSource | SegmentParts, by: Order) -> str:
-    """Why rows of a dataset are in an order of its columns."""
+    """Return why the rows of a dataset are in an order of its columns."""
     manifest = operator.manifest
     wanted = tuple((operator.positions[position], up) for position, up in by)
     if any(held and claim[:held][: len(wanted)] == wanted[:held] for claim, held in manifest.order.compared):
@@ -167,7 +168,7 @@ def _of_files(operator: SegmentSource | SegmentParts, by: Order) -> str:
 
 
 def order_below(node: PlannerNode, by: Order) -> tuple[PlannerNode, Order] | None:
-    """The input whose order an operator keeps, and that order in terms of the input; None if the operator establishes the order."""
+    """Return the input whose order an operator keeps, and the order of the input's columns; None if the operator establishes the order."""
     if node.operator_type == "reverse":
         return node.inputs[0], [(position, not up) for position, up in by]
     if node.operator_type not in KEEPS_ORDER and not isinstance(node.operator, RowWise):
@@ -181,12 +182,12 @@ def order_below(node: PlannerNode, by: Order) -> tuple[PlannerNode, Order] | Non
     return None
 
 
-# Longer lists of ranges or segments are abbreviated.
+# More ranges or segments than this are abbreviated.
 MAX_LISTED = 5
 
 
 def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
-    """What an application of a law removed, and why that is right."""
+    """Yield what an application of a law removed from the plan, and why that is correct."""
     before, operator = firing.before, firing.before.operator
     if firing.equation == unobserved_order.equation:
         observed = observed_nodes(before)
@@ -210,7 +211,7 @@ def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
 
 
 def reasons_of_sort(firing: Firing, names: ColumnNames) -> Iterator[str]:
-    """Why a sort, or a selection of top rows, was removed."""
+    """Yield why a sort, or a selection of top rows, was removed."""
     before, after = firing.before, firing.after
     operator, child = before.operator, before.inputs[0]
     assert isinstance(operator, (Sort, TopRows))
@@ -227,7 +228,7 @@ def reasons_of_sort(firing: Firing, names: ColumnNames) -> Iterator[str]:
 
 
 def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:
-    """Why the exchange of a group-by or of a join was removed."""
+    """Yield why the exchange of a group-by or of a join was removed."""
     before, operator = firing.before, firing.before.operator
     if isinstance(operator, GroupBy):
         title = f"left out the exchange of group_by on {names.listed(before, range(len(operator.keys)))}"
@@ -253,13 +254,13 @@ def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:
 
 
 def sort_below(node: PlannerNode, names: ColumnNames) -> str:
-    """The order of the sort that is a node's input."""
+    """Return the order of the sort that is the input of a node, in words."""
     child = node.inputs[0]
     return names.order(child, child.operator.by) if isinstance(child.operator, Sort) else "an order"
 
 
 def pruned(firing: Firing, names: ColumnNames) -> str:
-    """Which rows a filter drops according to recorded bounds, so that they are not read."""
+    """Return which rows a filter drops by recorded bounds, so that they are not read."""
     transform, left = firing.before.inputs[0], firing.after.inputs[0].inputs[0]
     below = transform.inputs[0]
     required: dict[str, ValueRanges] = {}
@@ -273,7 +274,7 @@ def pruned(firing: Firing, names: ColumnNames) -> str:
 
 
 def stored_parts(before: PlannerNode, after: PlannerNode) -> Iterator[SegmentSource | SegmentParts]:
-    """The stored rows that remain after pruning."""
+    """Yield the sources of the stored rows that remain after pruning."""
     if isinstance(after.operator, SliceRows):
         start, stop = after.operator.start, after.operator.stop
         for source in [node.operator for node in postorder([before]) if isinstance(node.operator, STORED_ROWS)]:
@@ -285,7 +286,7 @@ def stored_parts(before: PlannerNode, after: PlannerNode) -> Iterator[SegmentSou
 
 
 def in_ranges(name: str, ranges: ValueRanges) -> str:
-    """Ranges of a column's values as a condition in words; of many ranges, only the first and the last.
+    """Return ranges of a column's values as a condition in words; if there are many, only the first and the last.
 
     Examples
     --------
@@ -301,7 +302,7 @@ def in_ranges(name: str, ranges: ValueRanges) -> str:
 
 
 def in_bounds(name: str, bounds: Bounds) -> str:
-    """Bounds of a column's values as a condition in words, with inclusive limits.
+    """Return bounds of a column's values as a condition in words; the bounds are inclusive.
 
     Examples
     --------
@@ -315,7 +316,7 @@ def in_bounds(name: str, bounds: Bounds) -> str:
 
 
 def opened_segments(source: SegmentSource | SegmentParts) -> str:
-    """Number of a dataset's segments that are read for some of its rows, and which."""
+    """Return how many, and which, of a dataset's segments are opened to read some of its rows."""
     segments = source.manifest.segments
     ranges = source.ranges if isinstance(source, SegmentParts) else ((source.start, source.stop),)
     opened = {entry.file for first, last in ranges for entry, _, _ in intersecting(source.manifest, first, last)}
@@ -328,7 +329,7 @@ def opened_segments(source: SegmentSource | SegmentParts) -> str:
 
 
 def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNames | None = None) -> list[str]:
-    """One line for each node that sorts, exchanges or aligns rows, for each sort, exchange and scan that was removed, and for the result.
+    """Return one line for each node that sorts, exchanges or aligns rows, for each sort, exchange and scan that was removed, and for the result.
 
     Parameters
     ----------
@@ -337,7 +338,7 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNa
     trace
         The optimizer's trace.
     names
-        Names of columns.
+        The names of columns.
 
     Examples
     --------
@@ -369,7 +370,7 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNa
 
 
 def observed_by(plan: PlannerNode) -> dict[int, str]:
-    """For each node whose row order is observed, by ``id``, what observes it, in words."""
+    """Return, by ``id`` of each node whose row order is observed, what observes it, as words to be followed by "the order"."""
     numbers = {id(node): number for number, node in enumerate(postorder([plan]))}
     return {
         key: "the result shows" if node is None else f"r{numbers[id(node)]} {node.operator_type} depends on" for key, node in observers(plan).items()
@@ -377,16 +378,16 @@ def observed_by(plan: PlannerNode) -> dict[int, str]:
 
 
 def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) -> str | None:
-    """What a node does about the order and partitioning of rows, and why; None if nothing.
+    """Return what a node does about the order and the partitioning of rows, and why; None if it does nothing about them.
 
     Parameters
     ----------
     node
         The node.
     names
-        Names of columns.
+        The names of columns.
     observer
-        What observes the order of its rows, in words before "the order"; None if nothing does.
+        What observes the order of the node's rows, as words to be followed by "the order"; None if nothing does.
     """
     operator = node.operator
     match operator:
@@ -416,7 +417,7 @@ def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) 
 
 
 def reason_of_sort(node: PlannerNode, names: ColumnNames, observer: str | None) -> str:
-    """Why rows are sorted, and how."""
+    """Return how a node sorts its rows, and why."""
     operator, child = node.operator, node.inputs[0]
     assert isinstance(operator, (Sort, TopRows, SuffixSort))
     title = f"{node.operator_type} by {names.order(node, operator.by)}"
@@ -432,7 +433,7 @@ def reason_of_sort(node: PlannerNode, names: ColumnNames, observer: str | None) 
 
 
 def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames, observer: str | None) -> str:
-    """Why rows are exchanged to be grouped."""
+    """Return why a group-by exchanges rows, or does not."""
     child, keys = node.inputs[0], names.listed(node, range(len(operator.keys)))
     if fits_in_memory(child):
         return f"group_by on {keys}: no exchange: few rows ({max_rows(child)}) are grouped in one place"
@@ -448,7 +449,7 @@ def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames,
 
 
 def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: ColumnNames) -> str:
-    """Why rows can be grouped without an exchange."""
+    """Return why a streaming group-by needs no exchange."""
     keys = [(key, True) for key in operator.keys]
     title = f"{node.operator_type} on {names.listed(node.inputs[0], operator.grouped)}"
     if is_in_order(node.inputs[0], keys):
@@ -461,7 +462,7 @@ def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: Co
 
 
 def max_rows(node: PlannerNode) -> str:
-    """Upper bound of a plan's rows, in words."""
+    """Return the upper bound of the rows of a plan, in words."""
     weight = plan_size_of(node)
     return "any number" if weight is None else f"at most {weight.rows}"
 
@@ -472,7 +473,7 @@ def fits_in_memory(node: PlannerNode) -> bool:
 
 
 def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
-    """How all rows are reduced to one."""
+    """Return how a node reduces all rows to one."""
     child = node.inputs[0]
     if operator.has_whole_kernel and fits_in_memory(child):
         return f"reduce[{operator.describe()}]: no exchange: few rows ({max_rows(child)}) are read in one place"
@@ -485,7 +486,7 @@ def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
 
 
 def reason_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
-    """Why both inputs of a join are exchanged: what prevents a search in one of them."""
+    """Return why both inputs of a join are exchanged: the reason that rules out a search in one of them."""
     why = why_not_searched(node, operator, names)
     if all(map(runs_as_kernels, node.inputs)):
         why += f", and a side may have more than {config.small_rows} rows, or long ones"
@@ -493,14 +494,14 @@ def reason_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str
 
 
 def title_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
-    """Type and keys of a join, in words."""
+    """Return the type and keys of a join, in words."""
     pairs = zip(operator.left_keys, operator.right_keys, strict=True)
     on = ", ".join(f"{names.name(node.inputs[0], a)} = {names.name(node.inputs[1], b)}" for a, b in pairs)
     return f"{operator.how} join on {on}"
 
 
 def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
-    """The first requirement of a searched join that a join does not meet."""
+    """Return the first requirement for searching one side of a join that the join does not meet."""
     left, right = node.inputs
     if len(operator.left_keys) != 1:
         return "a search takes one key"
@@ -522,7 +523,7 @@ def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> s
 
 
 def in_order(node: PlannerNode, slot: int, by: Order, names: ColumnNames) -> str:
-    """The order of an input, and why it is known, in words."""
+    """Return the order of an input, and why it is known, in words."""
     child = node.inputs[slot]
     if not by:
         return "in one run"
@@ -532,7 +533,7 @@ def in_order(node: PlannerNode, slot: int, by: Order, names: ColumnNames) -> str
 
 
 def both_in_order(node: PlannerNode, operator: MergeSorted, names: ColumnNames) -> str:
-    """The order of both inputs of a merge, in words; an order that is not known is checked while reading."""
+    """Return the order of both inputs of a merge, in words. An order that is not known is checked while the rows are read."""
     unknown = [slot for slot, child in enumerate(node.inputs) if not is_in_order(child, operator.by)]
     known = f"in order of {names.order(node, operator.by)}"
     if unknown:
@@ -541,7 +542,7 @@ def both_in_order(node: PlannerNode, operator: MergeSorted, names: ColumnNames) 
 
 
 def reason_of_reader(node: PlannerNode) -> str | None:
-    """How an operator that depends on row positions avoids gathering rows, in words; None if it does not depend on them."""
+    """Return why an operator that depends on row positions needs no gather, in words; None if it does not depend on them."""
     needs = [node.operator.requires(slot) for slot in range(len(node.inputs))]
     title = f"{node.operator_type}: no exchange and no gather: "
     if Need.ALIGNED in needs:
@@ -558,12 +559,12 @@ def reason_of_reader(node: PlannerNode) -> str | None:
 
 
 def how_read(node: PlannerNode) -> str:
-    """How an operator accesses an input that must be computed first."""
+    """Return how an operator accesses an input that must be computed first, in words."""
     return "searched" if any(node.operator.requires(slot) is Need.LOOKUP for slot in range(len(node.inputs))) else "counted and read by number"
 
 
 def computed_first(plan: PlannerNode) -> dict[int, list[int]]:
-    """Numbers of the nodes that must be computed before each node can run over row ranges, by ``id(node)``."""
+    """Return, by ``id`` of each node, the numbers of the nodes that must be computed before it can run over row ranges."""
     numbers = {id(node): number for number, node in enumerate(postorder([plan]))}
     placed: dict[int, Placement] = {}
     blocking: dict[int, list[int]] = {}
@@ -579,7 +580,7 @@ def computed_first(plan: PlannerNode) -> dict[int, list[int]]:
 
 
 def reason_of_result(plan: PlannerNode) -> Iterator[str]:
-    """Where the rows of the result are stored."""
+    """Yield where the rows of the result are kept."""
     if not plan.operator.is_source:
         few = fits_driver(plan, MaterializeOptions().in_memory)
         many = "where they are made, not gathered: in memory if this process makes them and finds room, else in segments on disk"
@@ -588,21 +589,21 @@ def reason_of_result(plan: PlannerNode) -> Iterator[str]:
 
 
 ReliedOrder = tuple[tuple[int, bool], ...]
-# Operators that establish the order themselves.
+# Operators that establish an order themselves.
 MAKES_ORDER = ("sort", "suffix_sort", "top_rows")
 
 
 def relied_orders(plan: PlannerNode, trace: Trace, names: ColumnNames) -> list[tuple[str, PlannerNode, ReliedOrder]]:
-    """The orders on which a plan relies without sorting: what relies on it, the node whose rows must be in order, and the order; each once.
+    """Return the orders that a plan relies on without sorting, each once: what relies on it, the node whose rows must be in order, and the order.
 
     Parameters
     ----------
     plan
         The optimized plan.
     trace
-        The optimizer's trace: removed sorts rely on an order.
+        The optimizer's trace; a sort was removed only if the rows have its order.
     names
-        Names of columns.
+        The names of columns.
     """
     found: dict[tuple[int, ReliedOrder], tuple[str, PlannerNode, ReliedOrder]] = {}
     for firing in trace.firings:
@@ -616,7 +617,7 @@ def relied_orders(plan: PlannerNode, trace: Trace, names: ColumnNames) -> list[t
 
 
 def left_out_sort(firing: Firing) -> tuple[PlannerNode, ReliedOrder] | None:
-    """The rows whose sort a law removed, and their order."""
+    """Return the node whose rows a law no longer sorts, and their order; None if the law removed no sort for this reason."""
     operator = firing.before.operator
     if not isinstance(operator, (Sort, TopRows)):
         return None
@@ -629,7 +630,7 @@ def left_out_sort(firing: Firing) -> tuple[PlannerNode, ReliedOrder] | None:
 
 
 def needed_orders(plan: PlannerNode) -> Iterator[tuple[tuple[PlannerNode, PlannerNode], ReliedOrder]]:
-    """Yield operators that require an order of an input, with that input and the order."""
+    """Yield each operator that requires an order of an input, together with that input, and the order."""
     for node in postorder([plan]):
         operator = node.operator
         match operator:

@@ -1,4 +1,4 @@
-"""An explained plan as plain data, from which text and pictures are made: sections, their operators, and how they ran."""
+"""Explained plans as plain data: sections, their operators and how they ran, from which text and pictures are made."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class ExplainedNode:
     Parameters
     ----------
     register
-        Its register in the plan's text.
+        The name of its register in the text of the plan.
     operator, parameters
-        Name and parameters of the operator.
+        The name and the parameters of the operator.
     inputs
-        Registers of the nodes that it reads.
+        The registers of its inputs.
     columns
-        Types of its columns, with their names as far as they are known.
+        The types of its columns, with their names as far as they are known.
     length
         Its number of rows, as far as it is known.
     section
-        Number of the section whose result it is; None if it is an operator.
+        For a placeholder: the number of the section whose result it stands for; None for an operator.
     """
 
     register: str
@@ -48,7 +48,7 @@ class ExplainedNode:
     section: str | None = None
 
     def line(self) -> str:
-        """The node as a line of a plan's text, which :mod:`sframe_spark.testing.plan_parser` reads."""
+        """Return the node as a line of a plan's text, which :mod:`sframe_spark.testing.plan_parser` can parse."""
         return f"{self.register} := {self.operator}[{self.parameters}]({', '.join(self.inputs)})  # ({self.columns}) x {self.length}"
 
 
@@ -61,21 +61,21 @@ class ExplainedSection:
     number
         Its number.
     where
-        Where it runs.
+        How it runs, and where.
     reason
         Why it runs before the sections that read it.
     reads
-        Numbers of the sections whose rows it reads.
+        The numbers of the sections whose rows it reads.
     nodes
         Its operators, inputs first.
     rows, size
-        Upper bounds of its rows and bytes before it runs; None if unknown.
+        Upper bounds of its number of rows and its bytes before it runs; None if unknown.
     exchanged
-        For a Spark query that exchanges rows: into how many partitions, and why; None for other sections.
+        For a Spark query that exchanges rows: the number of partitions and the reason for it; None for other sections.
     alternatives
         What may be decided differently while it runs.
     outcomes
-        How it ran: none before it ran, several if it was retried, or planned again.
+        How it ran: empty before it ran, several outcomes if it was tried again or planned again.
     """
 
     number: str
@@ -91,7 +91,7 @@ class ExplainedSection:
 
 
 def explained_nodes(root: PlannerNode, names: ColumnNames | None = None) -> list[ExplainedNode]:
-    """The operators of a plan, inputs first."""
+    """Return the operators of a plan as plain data, inputs first."""
     registers = registers_of(root)
     name = None if names is None else names.known_name
     return [
@@ -109,7 +109,7 @@ def explained_nodes(root: PlannerNode, names: ColumnNames | None = None) -> list
 
 
 def explained_sections(sections: Sequence[Section], names: ColumnNames, outcomes: Sequence[SectionOutcome] = ()) -> list[ExplainedSection]:
-    """The sections of a plan, with their outcomes if they ran."""
+    """Return the sections of a plan as plain data, with their outcomes if they ran."""
     by_number: dict[str, list[SectionOutcome]] = {}
     for outcome in outcomes:
         by_number.setdefault(outcome.number.partition(".")[0], []).append(outcome)
@@ -117,7 +117,7 @@ def explained_sections(sections: Sequence[Section], names: ColumnNames, outcomes
 
 
 def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Sequence[SectionOutcome]]) -> ExplainedSection:
-    """Explain one section of a plan."""
+    """Return a section of a plan as plain data."""
     rows = section.root.length.at_most
     size = None if rows is None else int(rows * row_bytes(sizes_of(section.root)[id(section.root)], 0))
     return ExplainedSection(
@@ -135,7 +135,9 @@ def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Seque
 
 
 def names_of_sections(sections: Sequence[Section], top: Sequence[str], names: ColumnNames) -> ColumnNames:
-    """Add names of the columns of sections: those of the result are known, and the readers of a section's result name its columns."""
+    """Add names of the columns of sections: the names of the result are given, and other sections' columns are named after the columns of their
+    readers.
+    """
     names_of: dict[int, tuple[str | None, ...]] = {id(sections[-1]): tuple(top)} if sections else {}
     for section in reversed(sections):
         names.add(section.root, names_of.get(id(section), ()))
@@ -143,7 +145,7 @@ def names_of_sections(sections: Sequence[Section], top: Sequence[str], names: Co
             if isinstance(node.operator, SectionResult):
                 key, known = id(node.operator.section), names.known.get(id(node), ())
                 names_of[key] = tuple(old or new for old, new in zip(names_of.get(key, (None,) * len(known)), known, strict=True))
-    # The columns of a section that come from named columns of other sections get names too.
+    # Columns of a section that come from named columns of other sections get names, too.
     for section in sections:
         for node in postorder([section.root]):
             if isinstance(node.operator, SectionResult):

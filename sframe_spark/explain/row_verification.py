@@ -1,4 +1,4 @@
-"""Compares what the planner and manifests claim about rows with the rows themselves, in parallel over row ranges."""
+"""Verification of what the planner and manifests claim about rows, by comparing the claims with the rows, in parallel over row ranges."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ from sframe_spark.types import ColumnType
 
 
 class RowClaim(Protocol):
-    """A claim that can be checked row by row, comparing each row with the previous one."""
+    """A claim about rows that can be checked row by row, comparing each row with the one before."""
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """Index of the first of consecutive rows that contradicts the claim; None if none does."""
+        """Return the index of the first of some consecutive rows that contradicts the claim; None if no row does."""
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Columns that the claim is about."""
+        """The positions of the columns that the claim is about."""
 
 
 @attrs.frozen
 class InOrder:
-    """Rows are in an order; with ``strict`` no two rows tie.
+    """The claim that rows are in an order; if ``strict``, that no two rows tie.
 
     Examples
     --------
@@ -65,44 +65,44 @@ class InOrder:
     strict: bool = False
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """Index of the first row that comes before its predecessor, or ties with it."""
+        """Return the index of the first row that is out of order after the row before it (or ties with it, if strict); None if there is none."""
         comparisons = steps(rows, schema, self.by)
         wrong = comparisons < (1 if self.strict else 0)
         return _first(np.concatenate([[False], wrong])) if rows.rows else None
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The columns of the order."""
+        """The positions of the columns of the order."""
         return tuple(position for position, _ in self.by)
 
 
 @attrs.frozen
 class OneValue:
-    """A column has the same value in every row."""
+    """The claim that a column has the same value in every row."""
 
     column: int
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """Index of the first row that differs from its predecessor."""
+        """Return the index of the first row that differs from the row before it; None if there is none."""
         if not rows.rows:
             return None
         return _first(np.concatenate([[False], differs(comparable(rows.columns[self.column], schema[self.column]))]))
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The column."""
+        """The position of the column."""
         return (self.column,)
 
 
 @attrs.frozen
 class EqualColumns:
-    """Two columns are equal in every row; missing equals missing, NaN equals NaN."""
+    """The claim that two columns are equal in every row; missing values are equal, and so are NaNs."""
 
     first: int
     second: int
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """Index of the first row in which they differ."""
+        """Return the index of the first row in which the columns differ; None if there is none."""
         a, b = (comparable(rows.columns[position], schema[position]) for position in self.columns)
         valid = a.is_valid().to_numpy(zero_copy_only=False)
         other = b.is_valid().to_numpy(zero_copy_only=False)
@@ -115,36 +115,36 @@ class EqualColumns:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Both columns."""
+        """The positions of both columns."""
         return (self.first, self.second)
 
 
 @attrs.frozen
 class NotMissing:
-    """A column has no missing value."""
+    """The claim that a column has no missing value."""
 
     column: int
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """Index of the first row without a value."""
+        """Return the index of the first row with a missing value; None if there is none."""
         return _first(rows.columns[self.column].is_null().to_numpy(zero_copy_only=False))
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The column."""
+        """The position of the column."""
         return (self.column,)
 
 
 @attrs.frozen
 class Within:
-    """Values of a column that are not missing are within bounds (datetimes in microseconds) and not NaN."""
+    """The claim that the values of a column are within bounds and not NaN, except missing ones; bounds of datetimes are in microseconds."""
 
     column: int
     low: Any
     high: Any
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """Index of the first row outside of the bounds."""
+        """Return the index of the first row with a value out of bounds; None if there is none."""
         values = comparable(rows.columns[self.column], schema[self.column])
         if pa.types.is_string(values.type):
             inside = pc.and_(pc.greater_equal(values, self.low), pc.less_equal(values, self.high))
@@ -155,7 +155,7 @@ class Within:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The column."""
+        """The position of the column."""
         return (self.column,)
 
 
@@ -165,9 +165,9 @@ def _first(wrong: np.ndarray) -> int | None:
 
 
 def row_claims(properties: RelationProperties, schema: Schema) -> list[RowClaim]:
-    """Claims about visible columns that can be checked by comparing adjacent rows.
+    """Return the claims about columns that can be checked by comparing each row with the one before.
 
-    A key is checked if the rows are claimed to be sorted by its columns; functional dependencies are not checked.
+    A key is checked only if the rows are claimed to be sorted by its columns. Functional dependencies are not checked.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def row_claims(properties: RelationProperties, schema: Schema) -> list[RowClaim]
 
 
 def _order_and_key(by: tuple[tuple[int, bool], ...], keys: Iterable[Iterable[Hashable]]) -> InOrder:
-    """An order, which is strict, and needs no further columns, once its first columns contain a key."""
+    """Return the claim of an order; if its first columns contain a key, it is strict and has only these columns."""
     for length in range(1, len(by) + 1):
         if any({position for position, _ in by[:length]}.issuperset(key) for key in keys):
             return InOrder(by[:length], strict=True)
@@ -204,7 +204,7 @@ def _same_scale(first: ColumnType, second: ColumnType) -> bool:
 
 
 def first_wrong_rows(chunks: Iterable[Chunk], schema: Schema, claims: Sequence[RowClaim]) -> list[int | None]:
-    """For each claim the index of the first row that contradicts it; None if none does.
+    """Return, for each claim, the index of the first row that contradicts it; None if no row does.
 
     Examples
     --------
@@ -231,14 +231,14 @@ ORDER_FACTS = ("ascending", "descending", "strictly_ascending", "strictly_descen
 
 @attrs.frozen
 class BrokenClaim:
-    """A claim and the first row that contradicts it.
+    """A claim, and the first row that contradicts it.
 
     Parameters
     ----------
     claim
         The claim.
     row
-        Index of that row; None if all rows agree.
+        The index of that row; None if no row contradicts the claim.
     """
 
     claim: RowClaim
@@ -246,9 +246,10 @@ class BrokenClaim:
 
 
 def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClaim]:
-    """Check claims about a materialised node's rows.
+    """Check claims about the rows of a materialised node, and return each with the first row that contradicts it.
 
-    Few rows, and rows in memory, are checked on the driver, others by one task for each segment or range, which also reads the row before it.
+    Few rows, and rows in memory, are checked on the driver; others by one Spark task for each segment or range, which also reads the row before its
+    first.
     """
     if not claims:
         return []
@@ -261,7 +262,7 @@ def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClai
 
 
 def row_ranges(node: PlannerNode) -> list[tuple[int, int]]:
-    """Row ranges of a materialised node: those of its segments, if it has any."""
+    """Return the row ranges of a materialised node: those of its segments, if it has segments."""
     rows = known_rows(node)
     if isinstance(node.operator, SegmentSource):
         source = node.operator
@@ -272,21 +273,23 @@ def row_ranges(node: PlannerNode) -> list[tuple[int, int]]:
 
 
 def run_checks(checks: Sequence[Callable[[], Any]], rows: int, description: str) -> list[Any]:
-    """Run checks of so many rows: on the driver if these are few, otherwise as Spark tasks."""
+    """Run checks of ``rows`` rows in all: on the driver if these are few, otherwise as Spark tasks."""
     if rows <= config.small_rows:
         return [check() for check in checks]
     return SparkTaskRunner().run(list(checks), description) if checks else []
 
 
 def wrong_rows(plan: Pipeline, claims: Sequence[RowClaim], start: int, stop: int, batch_rows: int) -> list[int | None]:
-    """For each claim the first row from ``start`` to ``stop`` that contradicts it, alone or together with the row before ``start``."""
+    """Return, for each claim, the first row from ``start`` to ``stop`` that contradicts it, compared also with the row before ``start``; None if no
+    row does.
+    """
     first = max(start - 1, 0)
     found = first_wrong_rows(PipelineRunner(plan).stream(first, stop, batch_rows), plan.facts[-1].schema, claims)
     return [None if row is None else first + row for row in found]
 
 
 def check_segments(source: SegmentSource) -> list[str]:
-    """Statements of a manifest that the segments read by a source contradict, each as a sentence."""
+    """Return the statements of a manifest that the segments read by a source contradict, each as a sentence."""
     manifest = source.manifest
     places = [place for place, offset in enumerate(manifest.offsets) if _is_read(source, offset, manifest.segments[place])]
     problems = []
@@ -304,12 +307,12 @@ def _is_read(source: SegmentSource, offset: int, entry: SegmentEntry) -> bool:
 
 
 def _key_of(entry: SegmentEntry) -> tuple[int, int]:
-    """Sort key of a segment's first row in the order of row keys."""
+    """Return the sort key of a segment's first row in the order of row keys."""
     return (entry.number, entry.first_position)
 
 
 def check_segment(manifest: Manifest, place: int, columns: Sequence[int], batch_rows: int) -> list[str]:
-    """Recorded facts about one segment that are not true, each as a sentence."""
+    """Return the recorded facts about one segment that are wrong, each as a sentence."""
     entry, offset = manifest.segments[place], manifest.offsets[place]
     stored = footer_of(join(manifest.directory, entry.file), entry.size, entry.tail).rows
     if stored != entry.rows:
@@ -326,7 +329,7 @@ def check_segment(manifest: Manifest, place: int, columns: Sequence[int], batch_
 
 
 def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int) -> bool:
-    """Return whether the row keys in a file are those that follow from the segment's number."""
+    """Return whether the row keys in a file are those that follow from the segment's number and position."""
     location = join(manifest.directory, entry.file)
     expected = _first_key(entry)
     footer = footer_of(location, entry.size, entry.tail)
@@ -354,7 +357,7 @@ def _refuted_statistics(entry: SegmentEntry, columns: Sequence[int], collectors:
 
 
 def refuted(claimed: ColumnStatistics, found: ColumnStatistics) -> list[str]:
-    """Recorded facts about a column that its values contradict, each as a sentence.
+    """Return the recorded facts about a column that its values contradict, each as a sentence.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""``explain(verify=True)``: runs a plan, and compares the planner's claims with Spark's plans and the resulting rows.
+"""``explain(verify=True)``: runs a plan, and compares the planner's claims with the plans that Spark ran and with the resulting rows.
 
-The result is discarded, so that the frame is planned and computed afterwards as before.
+The result is discarded, so that the frame is later planned and computed as if it had not been verified.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ from sframe_spark.planner.optimizer import Trace
 from sframe_spark.session import get_session, is_remote, is_started
 from sframe_spark.session.session import active_session
 
-# The result of a query is sorted into its order.
+# Sorting the result of a query into row order takes one exchange and one sort.
 RESULT_IN_ORDER = QueryWork(1, 1)
 
 
 @attrs.frozen
 class Finding:
-    """A claim and the result of checking it.
+    """A claim, and the result of checking it.
 
     Parameters
     ----------
     claim
         The claim, in words.
     found
-        What contradicts it; None if nothing does.
+        What contradicts the claim; None if nothing does.
     claimed
-        False if the planner makes no claim about it.
+        False if the planner makes no claim about the subject.
 
     Examples
     --------
@@ -81,7 +81,8 @@ class Finding:
 
 
 def query_work(plan: PlannerNode) -> QueryWork | None:
-    """Upper bounds of a plan's exchanges and sorts as one Spark query whose result is in row order; None if nothing is claimed.
+    """Return upper bounds of a plan's exchanges and sorts if it runs as one Spark query with its result in row order; None if an operator claims no
+    bounds.
 
     Examples
     --------
@@ -102,16 +103,16 @@ def query_work(plan: PlannerNode) -> QueryWork | None:
 
 
 def is_ordered_result(plan: PlannerNode) -> bool:
-    """Return whether a query's result must be sorted: it has more than one row, and is not a DataFrame of unknown order."""
+    """Return whether the result of a query has to be sorted: it may have more than one row, and is not a DataFrame of unknown order."""
     max_rows = plan.length.at_most
     return (max_rows is None or max_rows > 1) and plan.operator_type != "spark_source"
 
 
 def check_query(plan: PlannerNode, plans: Sequence[ExecutedPlan], rows: int | None) -> list[Finding]:
-    """Check the exchanges, sorts and row order of a Spark query with so many result rows."""
+    """Return findings about the exchanges, sorts and row order of a Spark query with ``rows`` result rows."""
     if not plans:
         return [Finding("one Spark query", "Spark ran none")]
-    # If the number of groups was underestimated, the query ran again and wrote files.
+    # If the number of groups was underestimated, the query ran again and wrote files, so the last plan counts.
     last = plans[-1]
     findings = [] if last.is_final else [Finding("the last change of this plan, of which Spark did not tell", claimed=False)]
     work = query_work(plan)
@@ -131,9 +132,9 @@ def check_query(plan: PlannerNode, plans: Sequence[ExecutedPlan], rows: int | No
 
 
 def order_problem(plan: ExecutedPlan, rows: int | None) -> str | None:
-    """Why a plan does not return rows in the order of the row key; None if it does.
+    """Return why a plan does not return rows in the order of the row key; None if it does.
 
-    It does if it sorts all rows and no node above that sort moves rows, judging by their names.
+    It does if a node sorts all rows and no node above it moves rows, as judged by the names of the nodes.
     """
     if rows is not None and rows <= 1:
         return None
@@ -147,7 +148,7 @@ def order_problem(plan: ExecutedPlan, rows: int | None) -> str | None:
 
 
 def check_tasks(plan: PlannerNode, plans: Sequence[ExecutedPlan]) -> list[Finding]:
-    """Check a section whose row ranges are computed by tasks: no exchange, no sort, and no row leaves its range."""
+    """Return findings about a section whose row ranges are computed by tasks: no exchange, no sort, and no row leaves its range."""
     exchanges = sum(item.count("Exchange", "BroadcastExchange") for item in plans)
     sorts = sum(item.count("Sort", "TakeOrderedAndProject") for item in plans)
     moved = [item for item in plans if plan_preservation(item.root) != KEEPS_ALL]
@@ -163,7 +164,7 @@ def check_tasks(plan: PlannerNode, plans: Sequence[ExecutedPlan]) -> list[Findin
 
 
 def aligned_problem(node: PlannerNode, exchanges: int) -> str | None:
-    """Why inputs are not aligned row by row; None if they are."""
+    """Return why the inputs of a node are not aligned row by row; None if they are."""
     lengths = {child.length.rows for child in node.inputs} - {None}
     if len(lengths) > 1:
         return f"its inputs have {' and '.join(map(str, sorted(lengths, key=str)))} rows"
@@ -180,17 +181,17 @@ class ExecutedSection:
     Parameters
     ----------
     where
-        Where it ran.
+        Whether it ran as a Spark query, as tasks or in the driver.
     plan
-        The computed plan over sources.
+        The plan that was computed, over sources.
     result
-        A source of its result.
+        A source of its rows.
     executed
-        Spark's plans, in the order in which they ran.
+        The plans that Spark ran, in order.
     ranges
-        Range of base rows of each task.
+        The range of base rows of each task.
     dense
-        Whether row indices of the result are those of the base rows.
+        Whether the rows of the result have the same numbers as the base rows.
     """
 
     where: str
@@ -203,7 +204,7 @@ class ExecutedSection:
 
 @attrs.frozen(eq=False)
 class Run:
-    """A plan that ran.
+    """A plan that ran, and its sections.
 
     Parameters
     ----------
@@ -212,11 +213,11 @@ class Run:
     trace
         The optimizer's trace.
     result
-        A source of its result.
+        A source of the resulting rows.
     sections
-        The sections that ran for it, in order.
+        The sections that ran, in order.
     names
-        Names of the columns of all these nodes.
+        The names of the columns of all nodes.
     """
 
     plan: PlannerNode
@@ -227,7 +228,7 @@ class Run:
 
 
 def report(run: Run) -> list[str]:
-    """The report as lines; the last one has the numbers of claims that were compared and that disagree."""
+    """Return the report as lines; the last line says how many claims were compared and how many disagree."""
     lines: list[str] = []
     findings: list[Finding] = []
     for title, plans, found in blocks(run):
@@ -239,7 +240,7 @@ def report(run: Run) -> list[str]:
 
 
 def blocks(run: Run) -> Iterator[tuple[str, list[list[str]], list[Finding]]]:
-    """Yield title, plans and findings for each source that is read, each section that ran, and each order that was relied on."""
+    """Yield the title, plans and findings for each source that is read, for each section that ran, and for the orders that the plan relied on."""
     for node in postorder([run.plan]):
         if isinstance(node.operator, SegmentSource):
             yield (
@@ -259,7 +260,7 @@ def blocks(run: Run) -> Iterator[tuple[str, list[list[str]], list[Finding]]]:
 
 
 def distinct_plans(executed: Sequence[ExecutedPlan]) -> list[list[str]]:
-    """Plans as text, equal ones once with their count."""
+    """Return plans as lines, each different plan once, with the number of times that it ran."""
     counts: dict[tuple[str, ...], int] = {}
     for plan in executed:
         text = tuple(plan.lines())
@@ -268,7 +269,7 @@ def distinct_plans(executed: Sequence[ExecutedPlan]) -> list[list[str]]:
 
 
 def section_findings(section: ExecutedSection, names: ColumnNames) -> list[Finding]:
-    """Check each claim about a section."""
+    """Return findings about all claims about a section."""
     rows = section.result.length.rows
     if section.where == QUERY:
         found = check_query(section.plan, section.executed, rows)
@@ -285,7 +286,7 @@ def section_findings(section: ExecutedSection, names: ColumnNames) -> list[Findi
 
 
 def length_finding(plan: PlannerNode, rows: int | None) -> Finding:
-    """Check the number of rows."""
+    """Return a finding about the number of rows."""
     exact, bound = plan.length.rows, plan.length.at_most
     if exact is None and bound is None:
         return Finding("number of rows", claimed=False)
@@ -295,7 +296,7 @@ def length_finding(plan: PlannerNode, rows: int | None) -> Finding:
 
 
 def range_findings(section: ExecutedSection) -> list[Finding]:
-    """Check that each segment contains the rows of one range, if the number of rows is known."""
+    """Return a finding on whether each segment has the rows of one range, if the number of rows is known; else nothing."""
     source = section.result.operator
     base_rows = section.ranges[-1][1] if section.ranges else 0
     if not isinstance(source, SegmentSource) or not section.dense or section.plan.length.rows != base_rows:
@@ -307,14 +308,14 @@ def range_findings(section: ExecutedSection) -> list[Finding]:
 
 
 def segment_finding(source: SegmentSource) -> Finding:
-    """Check that segments agree with their manifest."""
+    """Return a finding on whether segments agree with their manifest."""
     problems = check_segments(source)
     count = len(source.manifest.segments)
     return Finding(f"rows, row keys and statistics of segments as recorded ({count} in the dataset)", "; ".join(problems) or None)
 
 
 def row_findings(plan: PlannerNode, result: PlannerNode, names: ColumnNames) -> list[Finding]:
-    """Check each claim about the rows of a plan; true claims of one type are one line."""
+    """Return findings about all claims about the rows of a plan; those that hold are combined into one for each type of claim."""
     recorded = row_claims(properties_of(result), result.schema) if isinstance(result.operator, SegmentSource) else []
     claims = list(dict.fromkeys([*row_claims(properties_of(plan), plan.schema), *recorded]))
     confirmed: dict[str, list[str]] = {}
@@ -330,7 +331,7 @@ def row_findings(plan: PlannerNode, result: PlannerNode, names: ColumnNames) -> 
 
 
 def words(claim: RowClaim, node: PlannerNode, names: ColumnNames) -> tuple[str, str]:
-    """Type of a claim, and what it is about, in words."""
+    """Return the type of a claim, and what it is about, in words."""
     match claim:
         case InOrder(by, strict):
             return "rows in order of", names.order(node, by) + (" without ties" if strict else "")
@@ -346,7 +347,7 @@ def words(claim: RowClaim, node: PlannerNode, names: ColumnNames) -> tuple[str, 
 
 
 def order_finding(why: str, node: PlannerNode, by: tuple[tuple[int, bool], ...], names: ColumnNames) -> Finding:
-    """Check that rows are in an order on which the plan relies, by computing them."""
+    """Return a finding on whether rows are in an order that the plan relies on; the rows are computed for it."""
     with GRAPH_LOCK:
         plan = optimize(node)
     source = plan if is_materialized(plan) else Executor(MaterializeOptions()).execute(plan)
@@ -356,12 +357,12 @@ def order_finding(why: str, node: PlannerNode, by: tuple[tuple[int, bool], ...],
 
 @attrs.define(eq=False)
 class RecordingSectionRunner(SectionRunner):
-    """A section runner that records the ranges of the last tasks."""
+    """A section runner that records the row ranges of the tasks that it made last."""
 
     ranges: list[tuple[int, int]] = attrs.Factory(list)
 
     def tasks_of(self, node: PlannerNode, placement: Placement, workers: TaskRunner) -> list[RangeTask]:
-        """The tasks; their ranges are recorded."""
+        """Return the tasks of a section, and record their row ranges."""
         tasks = super().tasks_of(node, placement, workers)
         self.ranges[:] = [(task.start, task.stop) for task in tasks]
         return tasks
@@ -375,11 +376,11 @@ class RecordingExecutor(Executor):
     ranges: list[tuple[int, int]] = attrs.Factory(list)
 
     def runs(self) -> SectionRunner:
-        """A section runner that records ranges."""
+        """Return a section runner that records row ranges."""
         return RecordingSectionRunner(self.options, self.log, self.owned, ranges=self.ranges)
 
     def run_as_planned(self, section: Section) -> PlannerNode | ReplanNeeded:
-        """Run and record a section; returns a source of its rows."""
+        """Run and record a section; return a source of its rows, or what is to be planned again."""
         self.ranges.clear()
         with recorded_plans() as plans:
             result = super().run_as_planned(section)
@@ -392,7 +393,7 @@ class RecordingExecutor(Executor):
 
 
 def require_classic_session() -> None:
-    """Refuse Spark Connect sessions, without starting a session.
+    """Raise an error if the session is one of Spark Connect; no session is started.
 
     Raises
     ------
@@ -409,14 +410,14 @@ def require_classic_session() -> None:
 
 
 def verification(node: PlannerNode, names: Sequence[str]) -> list[str]:
-    """Run a plan, discard its result, and compare claims with what ran, line by line.
+    """Run a plan, discard its result, and return a report that compares claims with what ran, as lines.
 
     Parameters
     ----------
     node
-        The node, which stays unchanged.
+        The node, which is not changed.
     names
-        Names of its columns.
+        The names of its columns.
 
     Raises
     ------
@@ -435,7 +436,7 @@ def _verified(found: ActionPlan, names: Sequence[str]) -> list[str]:
 
 
 def names_of_sections(sections: Sequence[ExecutedSection], result: PlannerNode, top: Sequence[str], names: ColumnNames) -> ColumnNames:
-    """Add names of the result's and the sections' columns: the reader of a section's result names its columns."""
+    """Add names of the columns of the result and of sections: a section's columns are named after the columns of its readers."""
     names.add(result, tuple(top))
     for section in reversed(sections):
         names.add(section.plan, names.known.get(id(section.result), ()))

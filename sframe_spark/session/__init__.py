@@ -1,4 +1,4 @@
-"""Spark sessions: find Java, find or start Spark, and run actions that can be cancelled; importing it imports no Spark."""
+"""Spark sessions: finding Java, finding or starting Spark, and running actions that can be cancelled. Importing this package imports no Spark."""
 
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.session.job_control import run_cancellable

@@ -1,4 +1,4 @@
-"""Class archives: which one, written by ``python -m sframe_spark prepare``, fits the JVM to be started, which then need not parse Spark's classes.
+"""Class archives, which spare a JVM from parsing Spark's classes: finds the one that fits, written before by ``python -m sframe_spark prepare``.
 
 When in doubt no archive is used. Source: Java's class data sharing,
 https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html; see ``docs/decisions/043-class-archive.md``.
@@ -20,18 +20,18 @@ import attrs
 from sframe_spark.process.directory_trees import cache_path, is_own_file, require_own
 from sframe_spark.session.java import JavaRuntime
 
-# Version of the records.
+# Version of the format of the records.
 FORMAT = 1
-# The user's options for every JVM.
+# The environment variable with the user's options for every JVM.
 JVM_OPTIONS = "SFRAME_SPARK_JVM_OPTIONS"
 
-# Options with which the user manages archives.
+# JVM options by which the user chooses archives.
 _ABOUT_ARCHIVES = re.compile(r"-Xshare|-XX:[+-]?\w*(?:SharedArchive|SharedClassList|ArchiveClasses|LoadedClassList|DynamicArchive|AOT|CDS)")
-# Variables that add JVM options or jars; their values may contain secrets.
+# Environment variables that add JVM options or jars; their values may contain secrets.
 _VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS", "PYSPARK_SUBMIT_ARGS", "SPARK_TESTING")
 # Variables that put directories or other jars on the class path before Spark's: Java writes no archive if it has non-empty directories.
 _DIRECTORIES = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_CLASSPATH", "SPARK_PREPEND_CLASSES")
-# Files that identify a build of Java; not all builds have all of them.
+# Files that identify a build of Java; a build may lack some of them.
 _OF_JAVA = ("bin/java", "release", "lib/modules", "lib/server/libjvm.so", "lib/server/libjvm.dylib", "lib/server/classes.jsa")
 BASE_OF_JAVA = "lib/server/classes.jsa"
 
@@ -43,9 +43,9 @@ class JvmStart:
     Parameters
     ----------
     java
-        The runtime.
+        The Java runtime.
     spark_home
-        Where Spark is installed.
+        The directory where Spark is installed.
     options
         The value of ``SFRAME_SPARK_JVM_OPTIONS``.
     """
@@ -63,7 +63,7 @@ class JvmStart:
 
     @property
     def key(self) -> str:
-        """The name of its archive, which an upgraded Spark or Java at the same place overwrites."""
+        """The name of the archive's record. An upgraded Spark or Java in the same directory has the same name, so its archive replaces the old."""
         text = json.dumps([str(self.java.home), str(self.java.installation), str(self.spark_home), self.options])
         return _digest(text)[:16]
 
@@ -93,7 +93,7 @@ class JvmStart:
         }
 
     def hindrance(self) -> str | None:
-        """Return why such a JVM cannot use an archive, for people; None if it can."""
+        """Return why the JVM cannot use an archive, as a message for the user; None if it can."""
         if os.name != "posix":
             return "archives of classes are kept on Linux and macOS only"
         try:
@@ -114,13 +114,13 @@ class JvmStart:
 
 
 def size_and_time(path: Path) -> list[int]:
-    """Return the size and the modification time of a file, by which a change of it is noticed."""
+    """Return the size and the modification time of a file, for detecting changes."""
     status = os.stat(path)
     return [status.st_size, status.st_mtime_ns]
 
 
 def _digest(text: str) -> str:
-    """Return a hash that stands for a text with possible secrets."""
+    """Return a hash that replaces a string, which may contain secrets."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -133,34 +133,34 @@ def _has_files(directory: Path) -> bool:
         return True
 
 
-# The directory of archives in the user's cache. A record (JSON) there names the directory next to it that has the files.
+# The directory of archives in the user's cache. It contains records (JSON), each of which names the directory next to it that has an archive.
 PLACE = "classes"
 CLASSES = "classes.jsa"
-# The archive of Java's own classes, on which the other one is built; written for a Java that comes without.
+# The archive of Java's own classes, on which the archive of Spark's classes is built; written if the Java runtime has none.
 BASE = "base.jsa"
 
-# Logs to switch off: an archive that does not fit is no error. Java 17 does not know the second one.
+# Logs to switch off, as an archive that does not fit is no error. Java 17 does not know the "aot" log.
 QUIET_LOGS = ("cds*", "class+path")
 QUIET_LOGS_OF_LATER_JAVA = ("cds*", "aot*", "class+path")
 FIRST_JAVA_WITH_AOT = 24
 
-# A path that Spark's launcher, a shell and Java all read as one word.
+# A path that Spark's launcher, a shell and Java all read as a single word.
 _PLAIN_PATH = re.compile(r"/[\w./ +@~=-]*")
 _LONGEST_RECORD = 1 << 20
 
 
 @attrs.frozen
 class ClassArchive:
-    """An archive that fits a start, as far as can be known.
+    """A class archive that fits a JVM, as far as can be checked.
 
     Parameters
     ----------
     file
         The archive.
     record
-        The file that describes what it was written for.
+        The record of the Java, Spark and options that it was written for.
     version
-        Feature release of the Java that reads it.
+        The feature release of the Java that reads it.
     """
 
     file: Path
@@ -169,18 +169,18 @@ class ClassArchive:
 
     @property
     def options(self) -> str:
-        """The JVM options, quoted for Spark's launcher."""
+        """The JVM options that select the archive, quoted for Spark's launcher."""
         logs = QUIET_LOGS if self.version < FIRST_JAVA_WITH_AOT else QUIET_LOGS_OF_LATER_JAVA
         return " ".join([f"'-XX:SharedArchiveFile={self.file}'", *(f"-Xlog:{log}=off" for log in logs)])
 
     def forget(self) -> None:
-        """Keep later starts from using it."""
+        """Delete the record, so that no later JVM uses the archive."""
         with contextlib.suppress(OSError):
             self.record.unlink()
 
 
 def find_archive(start: JvmStart) -> ClassArchive | None:
-    """Return the archive for such a start, or None if there is none or anything about it is in doubt."""
+    """Return the archive for a JVM; None if there is none, or if anything about it is in doubt."""
     try:
         if start.hindrance() is not None:
             return None
@@ -200,12 +200,12 @@ def find_archive(start: JvmStart) -> ClassArchive | None:
 
 
 def record_path(place: Path, start: JvmStart) -> Path:
-    """Return the path of the record of a start's archive."""
+    """Return the path of the record for a JVM's archive."""
     return place / f"{start.key}.json"
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
-    """Return a record, or None if there is none that only this user can have written."""
+    """Return a record; None if it is missing, or if another user could have written it."""
     if not is_own_file(path):
         return None
     with open(path, "rb") as stream:
@@ -215,7 +215,7 @@ def read_record(path: Path) -> dict[str, Any] | None:
 
 
 def recorded_directory(place: Path, record: dict[str, Any]) -> Path | None:
-    """Return the directory that a record names, or None."""
+    """Return the archive's directory that a record names; None if the name is invalid."""
     name = record.get("directory")
     if not isinstance(name, str) or not re.fullmatch(r"[\w-]+", name):
         return None
@@ -225,7 +225,7 @@ def recorded_directory(place: Path, record: dict[str, Any]) -> Path | None:
 
 
 def is_plain_path(path: Path) -> bool:
-    """Return whether a path is read as one word everywhere, without quoting.
+    """Return whether a path is read as a single word by all programs, without quoting.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def is_plain_path(path: Path) -> bool:
 
 
 def _files_are_whole(directory: Path, files: dict[str, list[int]]) -> bool:
-    """Return whether all files are unchanged since they were written: Java 17 crashes on one that was cut short."""
+    """Return whether all files of an archive are unchanged since they were written: Java 17 crashes on a truncated one."""
     return CLASSES in files and all(
         os.path.basename(name) == name and is_own_file(directory / name) and size_and_time(directory / name) == written
         for name, written in files.items()

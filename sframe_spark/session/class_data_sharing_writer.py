@@ -1,7 +1,7 @@
-"""Write class archives: Java does it when a JVM that has used Spark ends.
+"""Writing class archives: Java writes one when a JVM that has used Spark ends.
 
-Nothing is renamed, as an archive built on another one is bound to its path. A directory with a unique name is filled, and then one record, which
-names it, is replaced atomically, so that a start, or another writer, sees a whole archive or none.
+No file is renamed, as an archive that is built on another one contains its path. A directory with a unique name is filled, and then the record that
+names it is replaced atomically, so that another process sees a complete archive or none.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from sframe_spark.session.class_data_sharing import (
 )
 from sframe_spark.session.session import get_session, is_started, stop
 
-# A busy machine takes minutes.
+# On a busy machine, writing takes minutes.
 SECONDS_TO_WRITE = 600
 # Java would log thousands of classes that cannot be archived.
 QUIET = "-Xlog:disable"
 
 
 def archives_place() -> Path:
-    """Return the directory of this user's archives, creating it if need be.
+    """Return the directory of this user's archives, which is created if it does not exist.
 
     Raises
     ------
     OSError
-        If it cannot be made, or others can change it.
+        If it cannot be created, or if other users can change it.
     """
     place = own_cache() / PLACE
     place.mkdir(mode=0o700, exist_ok=True)
@@ -54,21 +54,21 @@ def archives_place() -> Path:
 
 
 def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
-    """Write the archive for such a start, replacing an earlier one, and return its directory.
+    """Write the archive for a JVM, replacing an earlier one, and return its directory.
 
     Parameters
     ----------
     start
         How the JVM is started.
     use_spark
-        Runs queries whose classes are archived; it gets an empty directory.
+        Runs queries whose classes are archived. It is called with an empty directory.
 
     Raises
     ------
     OSError
-        If it cannot be stored.
+        If the archive cannot be stored.
     ExecutionError
-        If Java writes none.
+        If Java writes no archive.
     """
     place = archives_place()
     _remove_unrecorded(place)
@@ -76,7 +76,7 @@ def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
     try:
         if not is_plain_path(directory):
             raise ExecutionError(f"Java reads no archive at {str(directory)!r}: let XDG_CACHE_HOME name a path of letters and digits")
-        # Taken before writing: if Java or Spark changes meanwhile, the archive must not fit.
+        # Computed before writing: if Java or Spark changes meanwhile, the archive must not fit.
         fingerprint = start.fingerprint()
         lower = None if (start.java.installation / BASE_OF_JAVA).exists() else _write_base(start, directory / BASE)
         write_classes(directory / CLASSES, use_spark, lower)
@@ -85,19 +85,19 @@ def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
     except BaseException:
         delete(str(directory))
         raise
-    # From now on the record owns it, not this process.
+    # From now on the record keeps the directory, which must outlive this process.
     CLAIMS.discard(str(directory))
     _remove_unrecorded(place)
     return directory
 
 
 def write_classes(file: Path, use_spark: Callable[[Path], None], lower: Path | None = None) -> None:
-    """Use Spark in a session of this process, then end it, upon which its JVM writes the archive.
+    """Start a session in this process, use Spark and stop it; its JVM writes the archive when it ends.
 
     Raises
     ------
     ExecutionError
-        If Spark runs already, or Java writes none.
+        If Spark is running in this process already, or Java writes no archive.
     """
     from pyspark import SparkContext
 
@@ -117,11 +117,11 @@ def write_classes(file: Path, use_spark: Callable[[Path], None], lower: Path | N
 
 
 def _has_ended_well(gateway: Any) -> bool:
-    """End the JVM behind PySpark's gateway, which then writes its archive, and return whether it succeeded."""
+    """End the JVM behind PySpark's gateway, which writes its archive then; return whether it ended without an error."""
     machine = getattr(gateway, "proc", None)
     if machine is None:
         return False
-    # It ends when its standard input does.
+    # The JVM ends when its standard input is closed.
     machine.stdin.close()
     try:
         return machine.wait(SECONDS_TO_WRITE) == 0
@@ -131,7 +131,7 @@ def _has_ended_well(gateway: Any) -> bool:
 
 
 def remove_archives() -> tuple[int, int]:
-    """Delete all archives of this user; return how many there were, and how many remain because another process is writing them.
+    """Delete all archives of this user; return how many there were, and how many are left because another process is writing them.
 
     Raises
     ------
@@ -150,14 +150,14 @@ def remove_archives() -> tuple[int, int]:
     found = list(place.iterdir())
     busy = [path for path in found if path.name not in recorded and str(path) not in ended and _is_of_another(path.name)]
     for path in found:
-        # Not the new record of a writer that has finished meanwhile.
+        # A record that a writer has added since the listing is not deleted.
         if path not in busy and (path.suffix != ".json" or path in records):
             delete(str(path))
     return len(records), len(busy)
 
 
 def _directory_named_by(record: Path) -> str | None:
-    """Return the directory name in a record, or None."""
+    """Return the name of the directory in a record; None if the record cannot be read."""
     try:
         found = (read_record(record) or {}).get("directory")
     except (OSError, ValueError, RecursionError):
@@ -172,7 +172,7 @@ def _is_of_another(name: str) -> bool:
 
 @contextmanager
 def _added_options(options: str) -> Iterator[None]:
-    """Start JVMs with additional options during the block."""
+    """Add options for JVMs that are started during the block."""
     before = os.environ.get(JVM_OPTIONS)
     os.environ[JVM_OPTIONS] = f"{before or ''} {options}".strip()
     try:
@@ -185,7 +185,7 @@ def _added_options(options: str) -> Iterator[None]:
 
 
 def _write_base(start: JvmStart, file: Path) -> Path:
-    """Write the archive of Java's own classes, which this Java came without."""
+    """Write the archive of Java's own classes, which is missing in this Java runtime, and return its path."""
     command = [str(start.java.installation / "bin" / "java"), "-Xshare:dump", f"-XX:SharedArchiveFile={file}", QUIET]
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS_TO_WRITE, check=False).returncode == 0
@@ -197,7 +197,10 @@ def _write_base(start: JvmStart, file: Path) -> Path:
 
 
 def _replace_record(record: Path, directory: Path, content: dict[str, object]) -> None:
-    """Write a record atomically; the temporary file is in the directory that it names, and is deleted with it if this process is killed."""
+    """Write a record atomically.
+
+    The temporary file is in the directory that the record names, so it is deleted with that if this process is killed.
+    """
     handle, written = tempfile.mkstemp(dir=directory)
     with os.fdopen(handle, "w", encoding="ascii") as stream:
         json.dump(content, stream)
@@ -205,8 +208,8 @@ def _replace_record(record: Path, directory: Path, content: dict[str, object]) -
 
 
 def _remove_unrecorded(place: Path) -> None:
-    """Delete directories that no record names and whose writers have ended, and records of what is no longer installed."""
-    # Listed first: a writer that has ended by now has written its record before.
+    """Delete directories that no record names and whose writers have ended, and the records of a Java or Spark that is no longer installed."""
+    # The orphans are listed before the records are read: if a writer has ended by then, its record is there.
     orphans = orphans_in(str(place))
     named = set()
     for path in place.glob("*.json"):

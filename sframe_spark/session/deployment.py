@@ -1,4 +1,4 @@
-"""What Spark runs outside this process: which Python, and which files it can reach."""
+"""How Spark runs work outside this process: with which Python, and which files it can reach."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 @attrs.define
 class NamedPython:
-    """The settings of a Spark context that are replaced while our functions are created, counted over blocks of all threads.
+    """The settings of a Spark context that are replaced while functions of this package are created; blocks of all threads are counted.
 
     Parameters
     ----------
     lock
         Guards the other fields.
     blocks, safe_blocks
-        Number of open blocks that set our Python, and of those that set its environment.
+        The number of open blocks that set the Python interpreter, and of those that set the environment.
     before, environment
-        The Python and the environment to restore.
+        The Python interpreter and the environment to be restored.
     """
 
     lock: threading.Lock = attrs.field(factory=threading.Lock)
@@ -52,15 +52,15 @@ keep_whole_at_fork(_NAMED.lock, "python of workers")
 def naming_our_python(session: SparkSession) -> Iterator[None]:
     """Let functions that are created in the block run in this process's Python, even in a user's session on this machine.
 
-    That session would start the ``python3`` of the PATH, which may lack our packages, as in notebooks. Its settings, and the Python of the user's own
-    functions, stay as they are; a Python in its settings holds for ours too.
+    The user's session would start the ``python3`` of the PATH, which may lack our packages, for example in notebooks. The session's settings, and the
+    Python of the user's own functions, are not changed; if the session's settings name a Python, our functions use that.
     """
     if is_remote(session) or not is_on_this_machine(session):
         yield
         return
     python = python_of_tasks()
     if python == NO_PYTHON:
-        # The user's session may have one.
+        # The user's session may name an interpreter.
         with importing_safely(session):
             yield
         return
@@ -68,7 +68,7 @@ def naming_our_python(session: SparkSession) -> Iterator[None]:
     with _NAMED.lock:
         if not _NAMED.blocks:
             _NAMED.before = context.pythonExec
-        # A function records this name when it is created; there is no public way to set it.
+        # A function records this attribute when it is created; there is no public method to set it.
         _NAMED.blocks, context.pythonExec = _NAMED.blocks + 1, python
     try:
         with importing_safely(session):
@@ -82,7 +82,7 @@ def naming_our_python(session: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def importing_safely(session: SparkSession) -> Iterator[None]:
-    """Keep functions created in the block, for a Spark on this machine, from importing from the directory in which Spark was started.
+    """Keep functions that are created in the block, for a Spark on this machine, from importing modules in the directory in which Spark was started.
 
     A function records the environment when it is created, so the user's own functions are not affected.
     """
@@ -106,12 +106,12 @@ def importing_safely(session: SparkSession) -> Iterator[None]:
 
 
 def require_python_of_tasks() -> None:
-    """Raise if a Spark on this machine has no Python to start for its tasks.
+    """Raise an error if a Spark on this machine has no Python interpreter to start for its tasks.
 
     Raises
     ------
     NotSharedError
-        If this program has its interpreter built in, and the user names none.
+        If this program's interpreter is embedded, and the user names no other.
     """
     session = get_session()
     if is_on_this_machine(session) and session.conf.get(WORKER_PYTHON, None) == NO_PYTHON:
@@ -124,8 +124,8 @@ def require_python_of_tasks() -> None:
 def start_as_queries_do(session: SparkSession) -> bool:
     """Return whether jobs without a query run in this process's JVM, with the same Python as queries.
 
-    A query starts the Python that its session names. A job starts the one that was named, or not, when Spark was started: a user's ``python3`` may
-    lack our packages.
+    A query starts the Python that its session names. A job starts the one that was set when Spark was started; a user's ``python3`` may lack our
+    packages.
     """
     if is_remote(session):
         return False
@@ -134,7 +134,7 @@ def start_as_queries_do(session: SparkSession) -> bool:
 
 
 def is_same_program(first: str, second: str) -> bool:
-    """Return whether two commands start one program from one directory, by which a virtual environment is recognised.
+    """Return whether two commands start the same program in the same directory, which is what identifies a virtual environment.
 
     Examples
     --------
@@ -150,26 +150,26 @@ def is_same_program(first: str, second: str) -> bool:
 
 
 def reads_our_files(session: SparkSession) -> bool:
-    """Return whether Spark should reach temporary data: always on this machine, on a cluster if the user has set the directory."""
+    """Return whether Spark may read this process's temporary data: on this machine always, on a cluster if the user has set the directory."""
     return config.temporary_directory is not None or (not is_remote(session) and is_on_this_machine(session))
 
 
 def is_one_process(session: SparkSession) -> bool:
-    """Return whether this process's JVM does all work of the session, and so sees the files of this process."""
+    """Return whether the JVM of this process does all work of the session, so that it sees the files of this process."""
     return not is_remote(session) and str(session.sparkContext.master).split("[")[0] == "local"
 
 
 def is_spark_requested() -> bool:
-    """Return whether a Spark runs already, ours or the user's, or is named in the environment."""
+    """Return whether Spark is in use: a session of this package or the user's exists, or the environment names a Spark to use."""
     return is_started() or is_attached() or ("pyspark" in sys.modules and active_session() is not None)
 
 
 def is_spark_local() -> bool:
-    """Return whether Spark does, or would do, all work on this machine, without starting one: a user who has a cluster wants to use it."""
+    """Return whether Spark does, or would do, all work on this machine; none is started. A user who is connected to a cluster wants to use it."""
     if is_started():
         return is_one_process(get_session())
     if is_attached():
         return False
-    # Without PySpark nobody has a session.
+    # If PySpark is not imported, there is no session.
     session = active_session() if "pyspark" in sys.modules else None
     return session is None or is_one_process(session)

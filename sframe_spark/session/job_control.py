@@ -1,4 +1,4 @@
-"""Spark jobs: labelled with the user's own statement, and cancelled by Ctrl-C."""
+"""Spark jobs: labelling them with the user's statement, and cancelling them on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 LIBRARIES = tuple({os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 MAX_CHARACTERS, MAX_OF_NAME = 200, 80
-# Thread-local properties from which Spark takes the description of a job.
+# Thread-local properties from which Spark takes a job's description.
 DESCRIPTION, SHORT_SITE, LONG_SITE = "spark.job.description", "callSite.short", "callSite.long"
 
-# The user's statement for which this thread works; in threads of ours no frame of the user's is on the stack.
+# The user's statement for which this thread works. In threads of this package no frame of the user is on the stack.
 _STATEMENT: ContextVar[str] = ContextVar("sframe_spark_statement", default="")
 
 
 def description_of(operation: str) -> str:
-    """Return the description of an operation that the calling statement started.
+    """Return the description of an operation, which begins with the user's statement that started it.
 
     Examples
     --------
@@ -52,9 +52,9 @@ def description_of(operation: str) -> str:
 
 
 def statement_of(frame: FrameType | None) -> str:
-    """Return file and line of the innermost frame of the user's, or an empty string.
+    """Return the file and line of the innermost frame of the user's code; an empty string if there is none.
 
-    That is a frame outside this package and, if there is any other, outside installed libraries.
+    That is a frame outside this package and outside installed libraries, or if there is none, the innermost frame outside this package.
     """
     outside = ""
     while frame is not None:
@@ -65,7 +65,7 @@ def statement_of(frame: FrameType | None) -> str:
                 return place
             outside = outside or place
         frame = frame.f_back
-    # The bottom frame of a thread of ours is no statement.
+    # The bottom frame of a thread of this package is not a statement.
     return "" if outside.startswith(("threading.py:", "thread.py:")) else outside
 
 
@@ -85,7 +85,7 @@ def _place(frame: FrameType) -> str:
 
 @contextlib.contextmanager
 def described(session: SparkSession, text: str, *tags: str) -> Iterator[None]:
-    """Give jobs that this thread starts in the block a description and tags; the user's own are restored afterwards."""
+    """Give Spark jobs that this thread starts in the block a description and tags; the description that was set before is restored afterwards."""
     if is_remote(session):
         with _tagged((*tags, *filter(None, [tag_of(text)]))):
             yield
@@ -96,7 +96,7 @@ def described(session: SparkSession, text: str, *tags: str) -> Iterator[None]:
     for key, value in properties.items():
         context.setLocalProperty(key, value)
     present = context.getJobTags() if tags else ()
-    # Tags that are there already are removed by whoever added them.
+    # Tags that exist already are removed by the code that added them.
     new = [tag for tag in tags if tag not in present]
     for tag in new:
         context.addJobTag(tag)
@@ -111,7 +111,7 @@ def described(session: SparkSession, text: str, *tags: str) -> Iterator[None]:
 
 
 def tag_of(text: str) -> str:
-    """Return a description as a Spark Connect tag, which may not contain commas; empty if there is none.
+    """Return a description as a Spark Connect tag, which must not contain commas; empty if the description is.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def tag_of(text: str) -> str:
 
 @contextlib.contextmanager
 def _tagged(tags: tuple[str, ...]) -> Iterator[None]:
-    """Tag all remote sessions: queries run in ours of several sizes, and those of users' DataFrames in theirs."""
+    """Tag all remote sessions in the block: this package's queries run in its sessions for several query sizes, and in the user's for DataFrames."""
     sessions = remote_sessions()
     new = [(session, tag) for session in sessions for tag in tags if tag not in session.getTags()]
     for session, tag in new:
@@ -136,11 +136,11 @@ def _tagged(tags: tuple[str, ...]) -> Iterator[None]:
 
 
 def remote_sessions() -> list[SparkSession]:
-    """Return the sessions on a server in which our queries may run."""
+    """Return the Spark Connect sessions in which queries of this package may run."""
     return [*own_sessions(), get_base()]
 
 
-# Cancellable actions.
+# Actions that Ctrl-C cancels.
 
 Result = TypeVar("Result")
 
@@ -148,21 +148,20 @@ Result = TypeVar("Result")
 def run_cancellable(action: Callable[[], Result], description: str = "") -> Result:
     """Run a Spark action and return its result; Ctrl-C cancels its jobs before ``KeyboardInterrupt`` is raised.
 
-    In the main thread the action runs in a worker thread while the main thread waits. In any other thread, where no
-    ``KeyboardInterrupt`` ever arrives, the action runs directly.
+    In the main thread, the action runs in a worker thread while the main thread waits. In any other thread, where ``KeyboardInterrupt`` is never
+    raised, the action runs directly.
 
     Parameters
     ----------
     action
-        Does the work in Spark. Between two steps, and before it publishes anything, it calls
-        :func:`raise_if_cancelled`.
+        Runs the Spark work. It calls :func:`raise_if_cancelled` between its steps, and before it publishes anything.
     description
-        The operation, for the progress bar and, after the file and line of the user's statement, for Spark's list of jobs.
+        The operation: for the progress bar, and with the file and line of the user's statement for Spark's list of jobs.
 
     Raises
     ------
     KeyboardInterrupt
-        After all jobs of the action have ended. A second Ctrl-C gives up waiting for that.
+        After all jobs of the action have ended. A second Ctrl-C stops waiting for that.
     """
     session, text = get_session(), description_of(description)
     tags = tags_of_user()
@@ -173,7 +172,7 @@ def run_cancellable(action: Callable[[], Result], description: str = "") -> Resu
 
 
 class CancellableAction(Generic[Result]):
-    """An action in a worker thread, whose jobs are tagged so that they, and no others, can be cancelled."""
+    """An action in a worker thread. Its jobs are tagged so that they, and no others, can be cancelled."""
 
     def __init__(self, session: SparkSession, action: Callable[[], Result], description: str, listed: str = "", tags: Sequence[str] = ()) -> None:
         self._session = session
@@ -188,8 +187,8 @@ class CancellableAction(Generic[Result]):
         self._error: BaseException | None = None
 
     def run(self) -> Result:
-        """Start the worker, wait for it, and return or raise what it did."""
-        # Inherits local properties (pool, job group) of this thread; the context carries `config.using`.
+        """Run the action in the worker thread, wait for it, and return its result or raise its error."""
+        # The worker inherits the local properties (pool, job group) of this thread; the context has the settings of `config.using`.
         from pyspark import InheritableThread
 
         require_memory_for_thread()
@@ -199,7 +198,7 @@ class CancellableAction(Generic[Result]):
         worker.daemon = True
         try:
             with interrupts_deferred():
-                # If the start were interrupted, nobody would know whether the thread runs.
+                # If the start were interrupted, it would be unknown whether the thread runs.
                 worker.start()
             self._wait()
         except KeyboardInterrupt:
@@ -210,7 +209,7 @@ class CancellableAction(Generic[Result]):
         return cast("Result", self._result)
 
     def _work(self) -> None:
-        """Run the action in the worker thread, with its jobs tagged."""
+        """Run the action, with its jobs tagged; this is the worker thread."""
         _CANCELLED.set(self._cancelled.is_set)
         try:
             with described(self._session, self._listed, self._tag, *self._tags):
@@ -221,13 +220,13 @@ class CancellableAction(Generic[Result]):
             self._done.set()
 
     def _wait(self) -> None:
-        """Wait for the action and display progress, on an Event, as a join cannot be interrupted safely."""
+        """Wait for the action and show progress. It waits for an Event, as joining a thread cannot be interrupted safely."""
         with open_progress(self._session, self._description) as progress:
             while not self._done.wait(POLL_SECONDS):
                 progress.update()
 
     def _cancel(self, worker: threading.Thread) -> None:
-        """Cancel the jobs of the action repeatedly until it has ended: it may start another one meanwhile."""
+        """Cancel the jobs of the action repeatedly until it has ended, as it may start others meanwhile."""
         self._cancelled.set()
         while not self._done.is_set() and worker.is_alive():
             self._cancel_jobs()
@@ -238,5 +237,5 @@ class CancellableAction(Generic[Result]):
             for session in remote_sessions():
                 session.interruptTag(self._tag)
         else:
-            # `session.interruptTag` cancels nothing here when called from another thread than the job's.
+            # `session.interruptTag` cancels nothing here when it is called from another thread than the job's.
             self._session.sparkContext.cancelJobsWithTag(self._tag)

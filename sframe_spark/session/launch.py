@@ -1,4 +1,4 @@
-"""Start Spark on this machine, tuned for short queries; fix the settings that decide results, and carry over those that a user has set."""
+"""Starting Spark on this machine with settings for short queries, fixing settings that decide results, and following those that the user sets."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 LARGEST_DEFAULT_PARALLELISM = 8
 LARGEST_DRIVER_MEMORY_GIB = 8
-# With less Spark does not start.
+# Spark does not start with less.
 MIN_DRIVER_MEMORY_MIB = 512
 GIB, MIB = 1 << 30, 1 << 20
 
-# Settings of our own session on which results depend. They are spelled out, even where they repeat Spark's default,
-# because a cluster or a user may have set another default.
+# Settings of this package's sessions on which results depend. They are set even where they are Spark's defaults, as a cluster or a user may have set
+# other defaults.
 FIXED_SETTINGS: dict[str, str] = {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -53,44 +53,44 @@ FIXED_SETTINGS: dict[str, str] = {
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
 }
 
-# Our scans list every file, and for more than 32 Spark would start a task each to check that they exist; the driver has just done so.
+# This package's scans list every file. For more than 32 files, Spark would start a job to check that they exist, which the driver has just done.
 COST_SETTINGS = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(1 << 20)}
 
-# Plans over users' DataFrames are analysed in our sessions, so what the user's session may permit has to be permitted there.
+# Plans over users' DataFrames are analysed in this package's sessions, so features that a user's session may enable must be enabled there.
 PERMITTING_SETTINGS = {"spark.sql.timeType.enabled": "true"}
 
-# A remote server has no such settings, or does not report how it ran a query.
+# Settings that a Spark Connect server does not have, or that are needed only to report how a query ran, which it does not.
 LOCAL_SETTINGS = {
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
-    # The form of the plans that Spark keeps, which `explain.executed_plans` reads.
+    # The format of the plans that Spark records, which `explain.executed_plans` reads.
     "spark.sql.ui.explainMode": "formatted",
 }
 
-# Settings that bring back the behaviour of old versions; a session of ours starts without any of them.
+# Settings that restore the behaviour of old versions; a session of this package starts without any.
 LEGACY_PREFIX = "spark.sql.legacy."
 
 ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
-# Addresses of servers on this machine.
+# Host names of servers on this machine.
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
-# PySpark's error condition for a JVM that ended while it started.
+# PySpark's error condition for a JVM that ended during its start.
 GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"
 
-# The environment variable that names the Python of Spark's workers.
+# The environment variable in which the user names the Python of Spark's workers.
 USERS_PYTHON = "PYSPARK_PYTHON"
-# Not the name of a program; Spark's error message will quote it.
+# Not a program; Spark's error message will quote this name.
 NO_PYTHON = "no-python-interpreter"
 
-# The setting for the Python of a session's functions.
+# The setting that names the Python of a session's functions.
 WORKER_PYTHON = "spark.sql.execution.pyspark.python"
 
 
 def open_session(base: SparkSession) -> SparkSession:
-    """Return a new session, derived from ``base``, whose results do not depend on how ``base`` is configured.
+    """Return a new session, derived from ``base``, whose results do not depend on the settings of ``base``.
 
-    Both share the Spark application but no temporary views or functions, so neither changes the other; what the user has set at run time is carried
-    over by :class:`UserSettings`.
+    Both belong to one Spark application, but share no temporary views or functions, so neither changes the other. Settings that the user changes at
+    run time are copied by :class:`UserSettings`.
     """
     silence_spark()
     session = base.newSession()
@@ -101,13 +101,13 @@ def open_session(base: SparkSession) -> SparkSession:
         session.conf.set(key, value)
     session.conf.set(ROWS_PER_BATCH, str(config.batch_rows))
     if is_on_this_machine(base) and not base.conf.get(WORKER_PYTHON, ""):
-        # Spark would start the `python3` of the PATH, which need not have our packages; a cluster's Python is its owner's.
+        # Spark would start the `python3` of the PATH, which may lack our packages. The Python of a cluster is left to its owner.
         session.conf.set(WORKER_PYTHON, python_of_tasks())
     return session
 
 
 def is_remote(session: SparkSession) -> bool:
-    """Return whether the session talks to a Spark Connect server rather than to a JVM of its own."""
+    """Return whether the session is connected to a Spark Connect server; otherwise it has a JVM of its own."""
     return hasattr(type(session), "is_stopped")
 
 
@@ -119,24 +119,24 @@ def is_on_this_machine(session: SparkSession) -> bool:
 
 
 def is_attached() -> bool:
-    """Return whether Spark was chosen by whoever started this process: by ``spark-submit``, or with the address of a remote server."""
+    """Return whether this process was started with a Spark to use: by ``spark-submit``, or with the address of a Spark Connect server."""
     return "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
 
 
 def start_spark() -> tuple[SparkSession, bool]:
-    """Start Spark, or attach to it when this process was started by ``spark-submit`` or with the address of a remote server.
+    """Start Spark, or attach to it if this process was started by ``spark-submit`` or with the address of a Spark Connect server.
 
-    Returns the session, and whether it is ours: the user may have made one meanwhile.
+    Returns the session, and whether this package started it: the user may have started one meanwhile.
     """
     from pyspark.sql import SparkSession
 
     if is_attached():
-        # Nothing to tune.
+        # Spark was configured by the one who started it.
         return SparkSession.builder.getOrCreate(), True
     java = find_java()
     start = JvmStart.of_this_process(java)
-    # They are read only while Spark starts, so they are restored afterwards. SPARK_HOME, as Spark's scripts would start a Python to find it;
-    # PYTHONPATH is unset, as the JVM would pass it on to workers.
+    # Spark reads these variables only while it starts, so they are restored afterwards. SPARK_HOME is set as Spark's scripts would start a Python to
+    # find it; PYTHONPATH is unset as the JVM would pass it on to workers.
     variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": python_of_tasks(), "SPARK_HOME": str(start.spark_home), "PYTHONPATH": None}
     silence_spark()
     with _environment(variables):
@@ -144,12 +144,12 @@ def start_spark() -> tuple[SparkSession, bool]:
 
 
 def python_of_tasks() -> str:
-    """Return the Python for Spark on this machine: this program's interpreter; if that is embedded, the one the user names, or none."""
+    """Return the Python for Spark on this machine: this program's interpreter; if it is embedded, the one that the user names, or NO_PYTHON."""
     return interpreter() or os.environ.get(USERS_PYTHON) or NO_PYTHON
 
 
 def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
-    """Start Spark in a JVM of this process, from a class archive if there is one; if that makes the JVM fail, drop the archive for good."""
+    """Start Spark in a JVM of this process, with a class archive if there is one. If the JVM fails then, the archive is not used again."""
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
@@ -158,8 +158,8 @@ def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
     for key, value in {**local_settings(archive), **socket_settings()}.items():
         builder = builder.config(key, value)
     try:
-        # Under the lock of PySpark, so that users' builders wait. If the user has just started a session, getOrCreate would change its settings, and
-        # it would count as ours and be stopped.
+        # PySpark's lock lets users' builders wait. If the user has just started a session, getOrCreate would change its settings, and the session
+        # would count as this package's and be stopped.
         with SparkSession.Builder._lock:
             if SparkContext._active_spark_context is not None:
                 return SparkSession.builder.getOrCreate(), False
@@ -172,7 +172,7 @@ def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
 
 
 def connect(master: str) -> SparkSession:
-    """Start a session on a cluster or a Spark Connect server, with the machine's settings for all programs."""
+    """Return a session on a cluster or a Spark Connect server, with the settings that this machine has for all programs."""
     from pyspark.sql import SparkSession
 
     silence_spark()
@@ -183,56 +183,56 @@ def connect(master: str) -> SparkSession:
 
 
 def local_settings(archive: ClassArchive | None = None) -> dict[str, str]:
-    """Return the settings of the local session that we start ourselves, from an archive of Spark's classes if there is one."""
+    """Return the settings of a local session that this package starts, with a class archive if there is one."""
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
-    # The user's options come last, and win.
+    # The user's options come last, so they take precedence.
     extra = " ".join(["" if archive is None else archive.options, *options_of_cores(), os.environ.get(JVM_OPTIONS, "")]).strip()
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # The loopback address: no prompt of a firewall, no dependence on the host name.
+        # The loopback address: no firewall asks for permission, and the host name does not matter.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": driver_memory(),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging} {extra}".strip(),
         "spark.sql.shuffle.partitions": str(min(available_cores(), LARGEST_DEFAULT_PARALLELISM)),
         "spark.python.worker.reuse": "true",
-        # Recording the caller's line costs three calls to the JVM for every column expression, and the lines would be ours.
+        # Recording the caller's line takes three calls of the JVM for every column expression, and the lines would be in this package.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
     settings.update({f"spark.executorEnv.{name}": value for name, value in environment_of_tasks(sys.path).items()})
     directory = config.temporary_directory
     if directory is not None:
-        # Otherwise Spark would start, and then end without a reason.
+        # Otherwise Spark would start, and then end without giving a reason.
         require_directory(directory)
-    # Spark splits this at commas.
+    # Spark splits this setting at commas.
     if directory is not None and "," not in directory:
         settings["spark.local.dir"] = directory
     return settings
 
 
 def options_of_cores() -> list[str]:
-    """Return JVM options if this process has fewer cores than it runs on: Java sees the limits of its own control group only."""
+    """Return a JVM option with the number of cores, if a quota makes it smaller: Java sees the limits of its own control group only."""
     cores = available_cores()
     return [f"-XX:ActiveProcessorCount={cores}"] if cores < scheduled_cores() else []
 
 
 def driver_memory_gib() -> int:
-    """Return the heap of a local JVM: a quarter of the memory of the machine, or of the container, at least 1 GiB and at most 8."""
+    """Return the heap of a local JVM in GiB: a quarter of the memory of the machine or container, at least 1 and at most 8."""
     return max(1, min(LARGEST_DRIVER_MEMORY_GIB, all_memory() // (4 * GIB)))
 
 
 def driver_memory() -> str:
-    """Return the heap of a local JVM as Spark takes it: below 1 GiB if that would be more than half of the memory."""
+    """Return the heap of a local JVM as a Spark setting; less than 1 GiB if that would be more than half of the memory."""
     half = all_memory() // (2 * MIB)
     return f"{driver_memory_gib()}g" if half >= GIB // MIB else f"{max(MIN_DRIVER_MEMORY_MIB, half)}m"
 
 
 def silence_spark() -> None:
-    """Silence two messages of PySpark that are useless to users.
+    """Silence two messages of PySpark that do not help users.
 
-    For every failing query it prints JSON in addition to raising the exception that says the same, and it warns that it does not know every feature
-    of a pandas that only has to be installed.
+    For every failing query PySpark prints JSON, in addition to raising an exception that says the same; and it warns that it does not support every
+    feature of pandas, even if pandas is only installed.
     """
     from pyspark.logger import PySparkLogger
 
@@ -243,7 +243,7 @@ def silence_spark() -> None:
 
 @contextlib.contextmanager
 def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables for the block, or unset them (None), and give back the previous values after it."""
+    """Set environment variables for the block, or unset those that are None, and restore the previous values afterwards."""
     previous = {name: os.environ.get(name) for name in variables}
     _set_variables(variables)
     try:
@@ -260,19 +260,19 @@ def _set_variables(variables: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-# Settings that users change at run time, carried over to our sessions.
+# Settings that users change at run time, which are copied to the sessions of this package.
 
-# Not carried over.
+# Settings that are not copied.
 OWN_SETTINGS = {*FIXED_SETTINGS, *PERMITTING_SETTINGS, *LOCAL_SETTINGS, ROWS_PER_BATCH}
 
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT_PARTITIONS = 200
-# Used instead of it when Spark coalesces partitions that turn out small.
+# The setting that replaces it if Spark coalesces partitions that turn out to be small.
 INITIAL_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
 ADAPTIVE = "spark.sql.adaptive.enabled"
 JOINS_PARTITIONS = (ADAPTIVE, "spark.sql.adaptive.coalescePartitions.enabled")
 
-# For small queries, where scheduling is the cost: each of these saves tens of milliseconds.
+# Settings for small queries, which take most of their time for scheduling: each of these saves tens of milliseconds.
 SMALL_QUERY_SETTINGS = {
     SHUFFLE_PARTITIONS: "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
@@ -285,16 +285,16 @@ SMALL_QUERY_SETTINGS = {
 
 @attrs.frozen
 class QuerySize:
-    """How much data a query has: each size has a session of its own, with settings that suit it.
+    """How much data a query has. Each size has a session of its own, with settings that suit it.
 
-    Settings belong to a session, and Spark reads them when a query runs: changing one for a query would affect those of other threads.
+    Settings belong to a session, and Spark reads them when a query runs: changing one for a query would affect the queries of other threads.
 
     Parameters
     ----------
     name
-        Its name.
+        The name of the size.
     partitions
-        The number of partitions its exchanges start with; None for the user's setting.
+        The number of partitions that exchanges start with; None for the user's setting.
     """
 
     name: str
@@ -304,7 +304,7 @@ class QuerySize:
 
     @classmethod
     def large(cls, partitions: int) -> QuerySize:
-        """Return the size of a query of much data, by the number of partitions its exchanges start with."""
+        """Return the size of a query with much data, given the number of partitions that its exchanges start with."""
         return cls("large", partitions)
 
     @property
@@ -321,17 +321,17 @@ QuerySize.SMALL, QuerySize.DEFAULT = QuerySize("few rows", 1), QuerySize("usual"
 
 
 def partitions_set(session: SparkSession) -> int:
-    """Return the number of partitions with which exchanges start, by the settings of a session or else by Spark's default."""
+    """Return the number of partitions that exchanges start with, by the settings of a session; Spark's default if these have no number."""
     number = session.conf.get(SHUFFLE_PARTITIONS)
     initial = session.conf.get(INITIAL_PARTITIONS, None)
     if initial is not None and all(str(session.conf.get(key)).lower() == "true" for key in JOINS_PARTITIONS):
         number = initial
-    # Databricks accepts `auto`.
+    # Databricks allows the value `auto`.
     return int(number) if str(number).isdecimal() else DEFAULT_PARTITIONS
 
 
 class UserSettings:
-    """The settings of a user's session at the last check; the session itself is never changed.
+    """The settings of a user's session when they were last checked; the session itself is never changed.
 
     Parameters
     ----------
@@ -345,12 +345,12 @@ class UserSettings:
         self._values = user_settings(base)
 
     def carry_over(self, session: SparkSession) -> None:
-        """Apply the user's settings to a new session of ours."""
+        """Apply the user's settings to a new session of this package."""
         present = session.conf.getAll
         apply(session, {key: value for key, value in self._values.items() if present.get(key) != value})
 
     def changes(self) -> Mapping[str, str | None]:
-        """Return what the user has set since the last check, None for what was unset; most often nothing."""
+        """Return the settings that the user has changed since the last check, None for one that was unset; empty in most cases."""
         seen = what_is_set(self._base)
         if seen == self._seen:
             return {}
@@ -361,23 +361,26 @@ class UserSettings:
 
 
 def what_is_set(session: SparkSession) -> object:
-    """Return all settings of a session in a comparable form; for a classic session one string, a hundred times faster to get."""
+    """Return all settings of a session in a form that can be compared.
+
+    For a classic session it is one string, which is a hundred times faster to get.
+    """
     if is_remote(session):
         return session.conf.getAll
     return str(session.conf._jconf.getAllAsJava().toString())
 
 
 def user_settings(session: SparkSession) -> dict[str, str]:
-    """Return the settings of a session except those that are not carried over."""
+    """Return the settings of a session, except those that are not copied."""
     return {key: value for key, value in session.conf.getAll.items() if key not in OWN_SETTINGS and not key.startswith(LEGACY_PREFIX)}
 
 
 def apply(session: SparkSession, changes: Mapping[str, str | None]) -> None:
-    """Set and unset what can be changed while Spark runs."""
+    """Set and unset settings of a session, as far as they can be changed while Spark runs."""
     from pyspark.errors import AnalysisException
 
     for key, value in changes.items():
-        # Static settings, such as the size of executors, are shared by all sessions anyway.
+        # Static settings, such as the memory of executors, are shared by all sessions anyway.
         with contextlib.suppress(AnalysisException):
             if value is None:
                 session.conf.unset(key)
@@ -386,7 +389,7 @@ def apply(session: SparkSession, changes: Mapping[str, str | None]) -> None:
 
 
 def has_file_system(spark: SparkSession, scheme: str) -> bool:
-    """Return whether the Hadoop of a classic session has a file system for a scheme."""
+    """Return whether the Hadoop of a classic session has a file system for a URI scheme."""
     from py4j.protocol import Py4JError
 
     jvm, java = spark._jvm, spark._jsparkSession

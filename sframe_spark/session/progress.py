@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def notebook_shell() -> Any:
-    """Return the shell of a notebook's kernel, or None (IPython in a terminal shows no pictures); nothing is imported.
+    """Return the shell of a notebook's kernel; None if there is none, as in IPython in a terminal, which shows no pictures. Nothing is imported.
 
     Examples
     --------
@@ -38,38 +38,38 @@ def notebook_shell() -> Any:
 
 
 def show_in_place(shell: Any, display_id: str, forms: Mapping[str, str], is_there: bool) -> None:
-    """Display something below the running cell, in forms by media type, replacing what was displayed under the same identifier."""
+    """Display something below the running cell, given in forms by media type; it replaces what was displayed under the same identifier."""
     shell.display_pub.publish(data=dict(forms), metadata={}, transient={"display_id": display_id}, update=is_there)
 
 
 Result = TypeVar("Result")
 Value = TypeVar("Value")
 
-# Shorter queries display nothing: a bar that flashes is noise.
+# Queries that are shorter show no progress: a bar that flashes would distract.
 DELAY_SECONDS = 1.0
 BAR_WIDTH = 30
-# How often running work is redrawn, and how long the thread that does it stays without work.
+# The time between two redraws of running work, and the time after which the drawing thread ends if there is no work.
 SECONDS_BETWEEN_DRAWS, SECONDS_IDLE = 0.2, 3.0
-# A notebook keeps every message until the browser has drawn it.
+# A notebook stores every message until the browser has drawn it, so there are fewer of them.
 SECONDS_BETWEEN_MESSAGES = 0.5
 
 
 class TaskSource(Protocol):
-    """Counts the tasks that are done and those that are known."""
+    """A source of the numbers of finished and of known tasks."""
 
     def counts(self) -> tuple[int, int]:
-        """Return the finished and the known tasks."""
+        """Return the number of finished and the number of known tasks."""
 
 
 class ClassicTasks:
-    """Counts tasks through the status tracker: those of all running stages of the application."""
+    """Counts tasks through Spark's status tracker: those of all running stages of the application."""
 
     def __init__(self, session: SparkSession) -> None:
         self._tracker = session.sparkContext.statusTracker()
         self._stages: dict[int, tuple[int, int]] = {}
 
     def counts(self) -> tuple[int, int]:
-        """Return the finished and the known tasks of every stage seen since the start."""
+        """Return the number of finished and the number of known tasks of all stages seen since the start."""
         active = set(self._tracker.getActiveStageIds())
         for stage in active | self._stages.keys():
             information = self._tracker.getStageInfo(stage)
@@ -82,7 +82,7 @@ class ClassicTasks:
 
 
 class RemoteTasks:
-    """Counts tasks that a Spark Connect server reports through a progress handler."""
+    """Counts the tasks that a Spark Connect server reports to a progress handler."""
 
     def __init__(self) -> None:
         self._counts = (0, 0)
@@ -95,40 +95,40 @@ class RemoteTasks:
         )
 
     def counts(self) -> tuple[int, int]:
-        """Return the finished and the known tasks as last reported."""
+        """Return the number of finished and the number of known tasks, as last reported."""
         return self._counts
 
 
 @attrs.define
 class CountedTasks:
-    """Tasks in threads of this process, which report when they are done.
+    """Counts tasks in threads of this process, which report when they are done.
 
     Parameters
     ----------
     known, done
-        How many there are, and how many have ended.
+        The number of tasks, and the number of those that have ended.
     """
 
     known: int
     done: int = 0
 
     def counts(self) -> tuple[int, int]:
-        """Return the finished and the known tasks."""
+        """Return the number of finished and the number of known tasks."""
         return self.done, self.known
 
 
 class Canvas(Protocol):
-    """Where a bar is drawn."""
+    """The output on which a progress bar is drawn."""
 
     def draw(self, line: str, share: float | None) -> None:
-        """Draw a line, and the share of the work that is done from 0 to 1 (None if unknown), in place of what was drawn before."""
+        """Draw a line and the completed share of the work, from 0 to 1 (None if unknown), in place of what was drawn before."""
 
     def clear(self) -> None:
         """Remove what was drawn."""
 
 
 class NoCanvas:
-    """Draws nothing."""
+    """A canvas that draws nothing."""
 
     def draw(self, line: str, share: float | None) -> None: ...
 
@@ -137,7 +137,7 @@ class NoCanvas:
 
 @attrs.define
 class TerminalLine:
-    """One line of a text stream.
+    """A canvas that is one line of a text stream.
 
     Parameters
     ----------
@@ -149,11 +149,11 @@ class TerminalLine:
     _line: str = attrs.field(default="", init=False)
 
     def draw(self, line: str, share: float | None) -> None:
-        """Write the line with a bar before it."""
+        """Write the line, with a bar before it."""
         self._write(with_bar(line, share))
 
     def clear(self) -> None:
-        """Write blanks."""
+        """Overwrite the line with blanks."""
         if self._line:
             self._write("")
             self._send("\r")
@@ -166,7 +166,7 @@ class TerminalLine:
         self._line = line
 
     def _send(self, text: str) -> None:
-        # Closed, disconnected, or unable to encode this: no reason for the query to fail.
+        # The stream may be closed, disconnected, or unable to encode the line, which must not make the query fail.
         with contextlib.suppress(OSError, ValueError):
             self.stream.write(text)
             self.stream.flush()
@@ -174,7 +174,7 @@ class TerminalLine:
 
 @attrs.define
 class NotebookBar:
-    """A bar below the running cell of a notebook: HTML without scripts.
+    """A canvas below the running cell of a notebook, drawn as HTML without scripts.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class NotebookBar:
     _drawn_at: float = attrs.field(default=-SECONDS_BETWEEN_MESSAGES, init=False)
 
     def draw(self, line: str, share: float | None) -> None:
-        """Display it, unless the last time was just before: each time is a message, retained until the browser takes it."""
+        """Display the bar, unless it was displayed shortly before: each update is a message, which is stored until the browser takes it."""
         now = time.monotonic()
         if line == self._displayed or now - self._drawn_at < SECONDS_BETWEEN_MESSAGES:
             return
@@ -198,31 +198,31 @@ class NotebookBar:
         self._displayed, self._drawn_at = line, now
 
     def clear(self) -> None:
-        """Display nothing in its place."""
+        """Replace the bar by nothing."""
         if self._displayed:
             self._show("", "")
             self._displayed = ""
 
     def _show(self, as_html: str, as_text: str) -> None:
-        # A bar that cannot be displayed is no reason for the query to fail.
+        # A bar that cannot be displayed must not make the query fail.
         with contextlib.suppress(Exception):
             show_in_place(self.shell, self._name, {"text/html": as_html, "text/plain": as_text}, bool(self._displayed))
 
 
 @attrs.define
 class ProgressBar:
-    """Draws the progress of a query; without a task source it draws nothing.
+    """Draws the progress of a query; without a source of task counts it draws nothing.
 
     Parameters
     ----------
     tasks
-        Source of the counts; None for no bar.
+        The source of the counts; None for no bar.
     description
-        The operation.
+        The operation that runs.
     canvas
-        Where to draw.
+        The canvas to draw on.
     unit
-        The name of what is counted.
+        What is counted, as a plural noun.
     """
 
     tasks: TaskSource | None = None
@@ -232,7 +232,7 @@ class ProgressBar:
     _started: float = attrs.field(factory=time.monotonic, init=False)
 
     def update(self) -> None:
-        """Redraw, if the query has been running for a while."""
+        """Redraw the bar, if the query has been running for a while."""
         elapsed = time.monotonic() - self._started
         if self.tasks is None or elapsed < DELAY_SECONDS:
             return
@@ -246,7 +246,7 @@ class ProgressBar:
 
 
 def bar_of(share: float) -> str:
-    """Return a bar of characters.
+    """Return a bar made of characters, for a share from 0 to 1.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def bar_of(share: float) -> str:
 
 
 def with_bar(line: str, share: float | None) -> str:
-    """Return a line with a bar before it, if the share of the work that is done is known.
+    """Return a line with a bar before it, if the completed share of the work is known.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def with_bar(line: str, share: float | None) -> str:
 
 
 def format_line(done: int, total: int, elapsed: float, description: str, unit: str = "tasks") -> str:
-    """Return the text next to the bar.
+    """Return the line of text next to the bar.
 
     Examples
     --------
@@ -281,14 +281,14 @@ def format_line(done: int, total: int, elapsed: float, description: str, unit: s
 
 
 def shows_progress(stream: TextIO | None) -> bool:
-    """Return whether to draw progress, by ``config.progress`` and by where the output goes; a process may have no output at all."""
+    """Return whether to draw progress, by ``config.progress`` and by the output stream; a process may have none (None)."""
     if config.progress == "off":
         return False
     return (stream is not None and (config.progress == "on" or is_terminal(stream))) or notebook_shell() is not None
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Return whether a stream is a terminal; it may be closed, or any object that a program has installed in its place.
+    """Return whether a stream is a terminal. It may be closed, or any object that a program has installed as its stream.
 
     Examples
     --------
@@ -310,7 +310,7 @@ def default_canvas() -> Canvas:
 
 @attrs.define
 class WaitingLine:
-    """Displays what is being waited for, once that takes a while; nothing without progress.
+    """Shows what is being waited for, once the wait takes a while; shows nothing if progress is disabled.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ class WaitingLine:
         self._canvas = default_canvas() if shows_progress(sys.stderr) else None
 
     def update(self) -> None:
-        """Redraw, if the wait is long already."""
+        """Redraw the line, if the wait has taken a while."""
         elapsed = time.monotonic() - self._started
         if self._canvas is not None and elapsed >= DELAY_SECONDS:
             self._canvas.draw(f"{self.words}, {elapsed:.0f} s", None)
@@ -338,27 +338,27 @@ class WaitingLine:
 
 
 class RunningWork:
-    """Work in this process that somebody waits for: a line displays for how long, and the share that is done if known.
+    """Work in this process that the user waits for: a line shows how long it has been running, and the completed share if that is known.
 
     Parameters
     ----------
     description
-        The operation.
+        The operation that runs.
     canvas
-        Where to draw.
+        The canvas to draw on.
     """
 
     def __init__(self, description: str, canvas: Canvas) -> None:
         self._description, self._canvas = description, canvas
         self._counted: list[CountedTasks] = []
         self._calls = 0
-        # How many other lines are drawn in its place: a start of Spark, jobs.
+        # How many other lines are being drawn in place of this one: the start of Spark, or jobs.
         self._covered = 0
         self._started = time.monotonic()
         self._lock = threading.Lock()
 
     def draw(self) -> None:
-        """Redraw, if the work has been running for a while and no other line is drawn in its place."""
+        """Redraw the line, if the work has been running for a while and no other line is drawn in its place."""
         with self._lock:
             elapsed = time.monotonic() - self._started
             if self._covered or elapsed < DELAY_SECONDS:
@@ -373,7 +373,7 @@ class RunningWork:
 
     @contextlib.contextmanager
     def covered(self) -> Iterator[None]:
-        """Let another line be drawn during the block."""
+        """Let another line be drawn in place of this one during the block."""
         with self._lock:
             self._covered += 1
             self._canvas.clear()
@@ -385,7 +385,7 @@ class RunningWork:
 
     @contextlib.contextmanager
     def counting(self, tasks: int) -> Iterator[Callable[[Result], Result]]:
-        """Yield a function that counts a task as done and returns its argument, the result of the task."""
+        """Yield a function that counts a task as done; its argument is the result of the task, which it returns."""
         counted = CountedTasks(tasks)
         self._counted.append(counted)
 
@@ -401,7 +401,7 @@ class RunningWork:
             self._counted.remove(counted)
 
     def called_with(self, values: Iterable[Value]) -> Iterator[Value]:
-        """Yield the values that a function is called with, counting them."""
+        """Yield the values with which a function is called, and count them."""
         for value in values:
             yield value
             self._calls += 1
@@ -413,13 +413,13 @@ class RunningWork:
             self._canvas.clear()
 
     def leave(self) -> None:
-        """In a forked process: the line is the parent's, and a thread of the parent may have held the lock."""
+        """Draw nothing any more in a forked process: the line is the parent's, and a thread of the parent may have held the lock."""
         self._lock = threading.Lock()
         self._canvas = NoCanvas()
 
 
 class Ticker:
-    """Redraws running work from a thread of its own: the work may be a single call of a user's function."""
+    """Redraws running work from a thread of its own, as the work may be a single call of a user's function."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -433,7 +433,7 @@ class Ticker:
             self._running.append((work, copy_context()))
             if self._has_thread or not has_memory_for_thread():
                 return
-            # If the system starts no thread, nothing is drawn.
+            # If no thread can be started, nothing is drawn.
             with contextlib.suppress(RuntimeError):
                 threading.Thread(target=self._run, name="sframe_spark progress", daemon=True).start()
                 self._has_thread = True
@@ -444,7 +444,7 @@ class Ticker:
             self._running = [each for each in self._running if each[0] is not work]
 
     def start_over(self) -> None:
-        """In a forked process: the thread, and what it draws, are the parent's."""
+        """Start without work and thread in a forked process, as those are the parent's."""
         for work, _ in self._running:
             work.leave()
         self.__init__()  # type: ignore[misc]
@@ -455,7 +455,7 @@ class Ticker:
             time.sleep(SECONDS_BETWEEN_DRAWS)
             with self._changed:
                 running, now = list(self._running), time.monotonic()
-                # More work mostly follows soon; but a thread that is not needed is in the way of forks.
+                # More work often follows soon; but a thread that is not needed is in the way of forks.
                 idle_since = now if running else idle_since
                 if now - idle_since > SECONDS_IDLE:
                     self._has_thread = False
@@ -471,13 +471,13 @@ _WORK: ContextVar[RunningWork | None] = ContextVar("sframe_spark_running_work", 
 
 
 def running_work() -> RunningWork | None:
-    """Return the displayed work of this thread, or of the one that it works for; None if there is none."""
+    """Return the work that is shown for this thread, or for the thread on whose behalf it runs; None if there is none."""
     return _WORK.get()
 
 
 @contextlib.contextmanager
 def showing_work(description: str) -> Iterator[None]:
-    """Display the block as running, once it takes a while, if progress is enabled; nested blocks are part of the outermost."""
+    """Show the block as running, once it takes a while, if progress is enabled; nested blocks are shown as part of the outermost one."""
     if _WORK.get() is not None or not shows_progress(sys.stderr):
         yield
         return
@@ -493,7 +493,7 @@ def showing_work(description: str) -> Iterator[None]:
 
 
 def counted_calls(values: Iterable[Value]) -> Iterable[Value]:
-    """Return the values that a function is about to be called with; if work is displayed, they are counted as they are consumed.
+    """Return the values with which a function is about to be called; if work is shown, they are counted as they are consumed.
 
     Examples
     --------
@@ -505,14 +505,14 @@ def counted_calls(values: Iterable[Value]) -> Iterable[Value]:
 
 
 def covering_progress() -> contextlib.AbstractContextManager[None]:
-    """Let another line be drawn in place of the running work's during the block."""
+    """Return a context in which another line may be drawn in place of the running work's."""
     work = running_work()
     return contextlib.nullcontext() if work is None else work.covered()
 
 
 @contextlib.contextmanager
 def open_progress(session: SparkSession, description: str) -> Iterator[ProgressBar]:
-    """Yield a bar for the block; one that draws nothing if progress is disabled."""
+    """Yield a progress bar for the block; it draws nothing if progress is disabled."""
     if not shows_progress(sys.stderr):
         yield ProgressBar()
         return
@@ -526,7 +526,7 @@ def open_progress(session: SparkSession, description: str) -> Iterator[ProgressB
 
 @contextlib.contextmanager
 def open_counted(tasks: int, description: str) -> Iterator[Callable[[Result], Result]]:
-    """Yield a function that counts a task of this process as done and returns its argument, the task's result; a bar displays the count."""
+    """Yield a function that counts a task as done; its argument is the result of the task, which it returns. The counts are shown."""
     with showing_work(description):
         work = running_work()
         if work is None:
@@ -538,7 +538,7 @@ def open_counted(tasks: int, description: str) -> Iterator[Callable[[Result], Re
 
 @contextlib.contextmanager
 def _task_source(session: SparkSession) -> Iterator[TaskSource]:
-    """Yield a source of task counts, and detach it after the block."""
+    """Yield a source of task counts, which is detached after the block."""
     if not is_remote(session):
         yield ClassicTasks(session)
         return

@@ -1,4 +1,4 @@
-"""The one Spark session that queries run in: found or started on first use."""
+"""The Spark session of this process, in which queries run: found or started on first use."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MAX_SOURCES = 64
 
 
 class SourceCache:
-    """The most recently used lowered sources of one session.
+    """The most recently used sources of one session that were lowered to Spark.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class SourceCache:
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, build: Callable[[], Value]) -> Value:
-        """Return what was built under a key, building it if needed (two threads may both do so)."""
+        """Return the value that was built for a key, building it if needed (two threads may both do so)."""
         with self._lock:
             if key in self._sources:
                 self._sources.move_to_end(key)
@@ -77,13 +77,13 @@ class SourceCache:
 
 
 class SparkStart:
-    """The start of Spark in a thread of its own; a caller whose wait is interrupted may wait again.
+    """The start of Spark in a thread of its own. If a wait for it is interrupted, the caller may wait again.
 
-    Ctrl-C ends the wait, never the start, which would leave half a Spark behind.
+    Ctrl-C ends the wait, but never the start, which would leave a half-started Spark behind.
     """
 
     def __init__(self) -> None:
-        # False if the user has made a session since the start was requested.
+        # False if the user has started a session since the start was requested.
         self.is_own = True
         self._done = threading.Event()
         self._session: SparkSession | None = None
@@ -101,11 +101,11 @@ class SparkStart:
 
     @property
     def failed(self) -> bool:
-        """Whether it has ended without a session."""
+        """Whether the start has ended with an error."""
         return self._error is not None
 
     def wait(self) -> SparkSession:
-        """Return the session when it is there, or raise the error of the start; a longer wait is displayed."""
+        """Wait for the session and return it, or raise the error of the start; a longer wait is shown."""
         line = WaitingLine("Spark is starting, once in a session")
         with covering_progress():
             try:
@@ -121,7 +121,7 @@ class SparkStart:
 
 # The session of this process.
 
-# Set if another process, `spark-submit`, has started the JVM.
+# This variable is set if another process, `spark-submit`, has started the JVM.
 EXTERNAL_GATEWAY = "PYSPARK_GATEWAY_PORT"
 
 
@@ -132,11 +132,11 @@ class Packages:
     Parameters
     ----------
     checked
-        Whether they were checked.
+        Whether the packages have been checked.
     trouble
-        Why they cannot run this package's functions; empty if no problem is known.
+        Why executors cannot run functions of this package; empty if no problem is known.
     archive
-        The zip file that was sent to them; None if there is none.
+        The zip file that was sent to executors; None if none was.
     """
 
     checked: bool = False
@@ -145,19 +145,19 @@ class Packages:
 
 
 class SessionHolder:
-    """Holds the session of this process.
+    """Holds the Spark session of this process, and what is known of it.
 
-    A session that the user has started is used if there is one; otherwise a local one is started. Queries run in a session derived from it, with
-    its own settings.
+    A session that the user has started is used, if there is one; otherwise a local one is started. Queries run in sessions derived from it, which
+    have their own settings.
     """
 
     def __init__(self) -> None:
         self._forget()
-        # Whether this process was forked from one that uses a Spark it did not start itself.
+        # Whether this process was forked from one that uses a Spark which it did not start itself.
         self._refused = is_forked_from_spark()
 
     def _forget(self) -> None:
-        """Reset to no session."""
+        """Reset all fields to those of a process without a session."""
         self._lock = threading.RLock()
         self._base: SparkSession | None = None
         self._settings: UserSettings | None = None
@@ -167,16 +167,19 @@ class SessionHolder:
         self._partitions: int | None = None
         self._start: SparkStart | None = None
         self._sources: dict[QuerySize, SourceCache] = {}
-        # Directories that Spark's processes are known to share with this one, each with "read" or "written".
+        # Directories that Spark's processes are known to share with this one, each with what was checked: "read", "written", "seen" or "not seen".
         self.reached: set[tuple[str, str]] = set()
         self.packages = Packages()
-        # Python worker processes, for work that needs no Spark but a process for each core.
+        # Python worker processes, for work that does not need Spark, but a process for each core.
         self.processes: WorkerProcesses | None = None
-        # The stand-in of each live DataFrame of the user; it keeps neither the DataFrame nor its rows alive.
+        # The shared node of each user's DataFrame that is in use; it keeps neither the DataFrame nor its rows alive.
         self.frames: weakref.WeakKeyDictionary[DataFrame, Any] = weakref.WeakKeyDictionary()
 
     def start_over(self) -> None:
-        """In a forked process: leave the session to the parent; a new local one may be started if the parent's was started by us, too."""
+        """Start without a session in a forked process, and leave the session to the parent.
+
+        A new local session may be started if this package started the parent's, too.
+        """
         atexit.unregister(self.stop)
         if self.processes is not None:
             self.processes.leave()
@@ -198,7 +201,7 @@ class SessionHolder:
             if size == QuerySize.DEFAULT:
                 return session
             with interrupts_deferred():
-                # Classic sessions live as long as the application, which is alive; a remote connection can be lost alone.
+                # Classic sessions live as long as the application, which is alive here; a connection to a server can be lost alone.
                 if size not in self._of_size or (is_remote(session) and not is_alive(self._of_size[size])):
                     assert self._base is not None
                     sized = self._opened(self._base)
@@ -207,11 +210,11 @@ class SessionHolder:
                 return self._of_size[size]
 
     def _opened(self, base: SparkSession) -> SparkSession:
-        """Return a new session of ours with the settings of the user's."""
+        """Return a new session of this package with the user's settings."""
         session = open_session(base)
         if is_remote(session):
-            # At exit, an open connection would wait for ever, for threads that no longer run or a server that was stopped. Each connection registers
-            # its own exit function, and the last one registered runs first, so ours is registered again after it.
+            # At exit, an open connection would wait forever, for threads that no longer run or for a server that was stopped. Each connection
+            # registers its own exit function, and the one registered last runs first, so ours is registered again after it.
             atexit.unregister(self.stop)
             atexit.register(self.stop)
         assert self._settings is not None
@@ -227,7 +230,7 @@ class SessionHolder:
             self.get()
             assert self._base is not None
             if is_remote(self._base):
-                # Artifacts belong to one session, and our functions also run in the user's when they read a DataFrame of it.
+                # Artifacts belong to one session, and functions of this package also run in the user's session when they read a DataFrame of it.
                 for session in (self._base, *self.own()):
                     session.addArtifacts(archive, pyfile=True)
             else:
@@ -236,9 +239,9 @@ class SessionHolder:
             self.packages.archive = archive
 
     def follow_user(self) -> None:
-        """Apply to our sessions what the user has set in theirs since the last query, except settings that decide results.
+        """Apply settings that the user has changed since the last query to the sessions of this package, except those that decide results.
 
-        Each query calls it when it starts. Without a change it costs one comparison of the user's settings: 0.3 ms for a classic session.
+        Called at the start of each query. Without a change it takes one comparison of the user's settings: 0.3 ms for a classic session.
         """
         with self._lock:
             session = self.get()
@@ -253,7 +256,7 @@ class SessionHolder:
                     apply(other, {**changes, **size.settings})
 
     def _first(self) -> SparkSession:
-        """Return our default session, found or opened."""
+        """Return the default session of this package, opening it if needed."""
         with interrupts_deferred():
             if self._session is not None and self.is_started():
                 return self._session
@@ -264,7 +267,7 @@ class SessionHolder:
             return self._open(base, owned)
 
     def shuffle_partitions(self) -> int:
-        """Return the number of partitions of an exchange in the session that :meth:`get` returns."""
+        """Return the number of shuffle partitions in the session that :meth:`get` returns by default."""
         with self._lock:
             session = self.get()
             if self._partitions is None:
@@ -272,24 +275,24 @@ class SessionHolder:
             return self._partitions
 
     def base(self) -> SparkSession:
-        """Return the session from which ours are derived, finding or starting Spark first if need be."""
+        """Return the session from which this package's are derived, finding or starting Spark first if need be."""
         with self._lock:
             self.get()
             assert self._base is not None
             return self._base
 
     def own(self) -> list[SparkSession]:
-        """Return our sessions that are open."""
+        """Return the open sessions of this package."""
         with self._lock:
             return [session for session in (self._session, *self._of_size.values()) if session is not None]
 
     def sources(self, size: QuerySize) -> SourceCache:
-        """Return the sources lowered in the session for queries of a size."""
+        """Return the cache of sources that were lowered in the session for queries of a size."""
         with self._lock:
             return self._sources.setdefault(size, SourceCache())
 
     def _started(self) -> tuple[SparkSession, bool]:
-        """Return a session that was started, perhaps for an earlier query that was interrupted, and whether we started it."""
+        """Return a session that is started here, or was for an earlier query that was interrupted, and whether this package started it."""
         if self._refused:
             raise SessionClosedError(FORKED)
         if self._session is not None and not self._owned:
@@ -305,17 +308,17 @@ class SessionHolder:
         return session, is_own
 
     def start_ahead(self) -> None:
-        """Start Spark in the background if nobody has a session; an error is raised when somebody waits for it."""
+        """Start Spark in the background if there is no session; an error is raised when the start is waited for."""
         with self._lock:
             if self._refused or self._session is not None or self._start is not None:
                 return
             with interrupts_deferred():
-                # This imports all of PySpark, before two threads import its parts at once.
+                # This imports all of PySpark, before two threads import parts of it at the same time.
                 if active_session() is None:
                     self._start = SparkStart()
 
     def _open(self, base: SparkSession, owned: bool) -> SparkSession:
-        """Open our default session, derived from one that we started or that the user has."""
+        """Open the default session of this package, derived from a base session; ``owned`` says whether this package started that."""
         self._disconnect()
         self._base, self._owned = base, owned
         self._settings = UserSettings(base)
@@ -325,27 +328,27 @@ class SessionHolder:
         return self._session
 
     def _disconnect(self) -> None:
-        """Close the connections of our own sessions to a remote server, which are no one else's."""
+        """Close the connections of this package's sessions to a Spark Connect server."""
         for session in (self._session, *self._of_size.values()):
             if session is not None and is_remote(session):
                 session.client.close()
 
     def is_started(self) -> bool:
-        """Return whether a session is open, without opening one."""
+        """Return whether a session is open; none is opened."""
         with self._lock:
             if self._session is None or self._base is None:
                 return False
-            # Our connection to a remote server does not notice that the user has stopped theirs, and the server with it.
+            # This package's connection to a server does not notice that the user has closed theirs, and stopped the server with it.
             return is_alive(self._session) and (not is_remote(self._base) or is_alive(self._base))
 
     def stop(self) -> None:
-        """Stop Spark if we started it; a session of the user is only released."""
+        """Stop Spark if this package started it; otherwise only forget the user's session."""
         with self._lock:
             self._disconnect()
             atexit.unregister(self.stop)
             base, owned = self._base, self._owned
             if base is None and self._start is not None:
-                # Nobody has waited for it yet.
+                # A start that nobody has waited for yet.
                 with contextlib.suppress(Exception):
                     base, owned = self._start.wait(), self._start.is_own
             self._base, self._session, self._settings, self._owned, self._start = None, None, None, False, None
@@ -356,14 +359,14 @@ class SessionHolder:
 
 
 def leave_out(archive: str) -> None:
-    """Remove an archive from the module search path of this process, at whose start Spark has put it."""
+    """Remove an archive from the module search path of this process, at the start of which Spark has put it."""
     name = os.sep + os.path.basename(archive)
     sys.path[:] = [place for place in sys.path if not place.endswith(name)]
 
 
 def active_session() -> SparkSession | None:
-    """Return the session that is active in this process and works, or None; never starts one."""
-    # All of it before its parts: a thread that imports a part while another one imports everything may see incomplete modules.
+    """Return the session that is active in this process, if it works, else None; no session is started."""
+    # PySpark is imported as a whole before parts of it: a thread that imports a part while another one imports everything may see incomplete modules.
     import pyspark  # noqa: F401
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -371,30 +374,30 @@ def active_session() -> SparkSession | None:
     try:
         session = SparkSession.active()
     except PySparkException:
-        # Raised when there is none.
+        # There is no active session.
         return None
     return session if is_alive(session) else None
 
 
 def is_alive(session: SparkSession) -> bool:
-    """Return whether Spark still answers for the session."""
+    """Return whether Spark still responds for the session."""
     if is_remote(session):
         return not session.is_stopped
     try:
-        # Asks the JVM, which refuses once the application is stopped, from whichever side that was done.
+        # This calls the JVM, which fails if the application was stopped, by whatever side.
         return int(session.sparkContext.defaultParallelism) > 0
     except Exception:
-        # How a stopped context fails depends on what was stopped first: AttributeError, Py4J and socket errors.
+        # How a stopped context fails depends on what was stopped first: there are AttributeErrors, Py4J errors and socket errors.
         return False
 
 
 def require_frame_open(session: SparkSession) -> None:
-    """Raise if Spark no longer answers for the session of a DataFrame.
+    """Raise an error if Spark no longer responds for the session of a DataFrame.
 
     Raises
     ------
     SessionClosedError
-        If it has been stopped, so that the DataFrame's rows cannot be computed again, or if this process was forked since.
+        If the session has been stopped, so that the DataFrame's rows cannot be computed again, or if this process has been forked since.
     """
     if belongs_to_parent(session):
         raise SessionClosedError(FORKED)
@@ -408,7 +411,7 @@ def require_frame_open(session: SparkSession) -> None:
 def default_parallelism(session: SparkSession) -> int:
     """Return how many tasks the session can run at a time, as far as that is known."""
     if is_remote(session):
-        # A remote server does not say how many cores it has; a setting may.
+        # A Spark Connect server does not report its number of cores; a setting may.
         known = session.conf.get("spark.sql.leafNodeDefaultParallelism", None)
         return int(known) if known else min(available_cores(), LARGEST_DEFAULT_PARALLELISM)
     return int(session.sparkContext.defaultParallelism)
@@ -419,32 +422,32 @@ do_in_child(_HOLDER.start_over)
 
 
 def get_session(size: QuerySize = QuerySize.DEFAULT) -> SparkSession:
-    """Return the Spark session that queries of a size run in, finding or starting Spark on first use."""
+    """Return the Spark session in which queries of a size run, finding or starting Spark on first use."""
     return _HOLDER.get(size)
 
 
 def get_base() -> SparkSession:
-    """Return the session from which ours are derived: the user's, or one that we started because there was none."""
+    """Return the session from which this package's are derived: the user's, or one that this package started as there was none."""
     return _HOLDER.base()
 
 
 def own_sessions() -> list[SparkSession]:
-    """Return the sessions in which our queries run."""
+    """Return the sessions in which this package's queries run."""
     return _HOLDER.own()
 
 
 def get_sources(size: QuerySize) -> SourceCache:
-    """Return the sources lowered in the session for queries of a size."""
+    """Return the cache of sources that were lowered in the session for queries of a size."""
     return _HOLDER.sources(size)
 
 
 def follow_user() -> None:
-    """Apply to our sessions what the user has set in theirs since the last query."""
+    """Apply settings that the user has changed since the last query to the sessions of this package."""
     _HOLDER.follow_user()
 
 
 def get_reached() -> set[tuple[str, str]]:
-    """Return the directories that Spark's processes are known to share with this one."""
+    """Return the directories that Spark's processes are known to share with this one, or known not to, each with what was checked."""
     return _HOLDER.reached
 
 
@@ -459,7 +462,7 @@ def ship(archive: str) -> None:
 
 
 def get_processes() -> WorkerProcesses:
-    """Return the Python worker processes of this process."""
+    """Return the pool of Python worker processes of this process, which is created if needed."""
     with _HOLDER._lock:
         if _HOLDER.processes is None:
             _HOLDER.processes = WorkerProcesses()
@@ -467,25 +470,25 @@ def get_processes() -> WorkerProcesses:
 
 
 def get_frames() -> weakref.WeakKeyDictionary[DataFrame, Any]:
-    """Return the stand-ins of users' DataFrames that frames were made of and that are still in use."""
+    """Return the shared node of each user's DataFrame that is in use, by DataFrame."""
     return _HOLDER.frames
 
 
 def shuffle_partitions() -> int:
-    """Return the number of partitions of an exchange in a default query, finding or starting Spark on first use."""
+    """Return the number of shuffle partitions of a query of default size, finding or starting Spark on first use."""
     return _HOLDER.shuffle_partitions()
 
 
 def is_started() -> bool:
-    """Return whether a Spark session is open, without opening one."""
+    """Return whether a Spark session is open; none is opened."""
     return _HOLDER.is_started()
 
 
 def start_ahead() -> None:
-    """Start Spark in the background, if there is none yet and it is going to be needed."""
+    """Start Spark in the background, if there is no session yet."""
     _HOLDER.start_ahead()
 
 
 def stop() -> None:
-    """Stop the Spark session if we started it, otherwise release it."""
+    """Stop Spark if this package started it; otherwise only forget the user's session."""
     _HOLDER.stop()

@@ -1,4 +1,4 @@
-"""The user's own session: it stays the active one, and our DataFrames can be moved into it."""
+"""The user's own session: keeping it the active one, and moving DataFrames of this package into it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def keeping_active(session: SparkSession) -> Iterator[None]:
     """Restore, after the block, the session that was active before it.
 
-    ``createDataFrame`` makes its session the active one of the thread. Without this a user's ``SparkSession.active()``
-    would, after a query of ours, no longer find their own views and settings.
+    ``createDataFrame`` makes its session the active one of the thread. Without this, a user's ``SparkSession.active()`` would not return the user's
+    session, with its views and settings, after a query of this package.
     """
     if is_remote(session):
         # A remote session becomes active only when it is created.
@@ -27,7 +27,7 @@ def keeping_active(session: SparkSession) -> Iterator[None]:
         return
     from pyspark.sql import SparkSession
 
-    # No public method makes a session active; no result depends on it.
+    # There is no public method to make a session active; no result depends on this.
     java_class = SparkSession._get_j_spark_session_class(session.sparkContext._jvm)
     python_side, java_side = SparkSession._activeSession, java_class.getActiveSession()
     try:
@@ -41,19 +41,19 @@ def keeping_active(session: SparkSession) -> Iterator[None]:
 
 
 def user_session() -> SparkSession:
-    """Return the session that is active in this thread, or the one from which ours are derived; never one of ours."""
+    """Return the session that is active in this thread if it is the user's, else the session from which this package's are derived."""
     base = get_base()
     active = active_session()
     if active is None or is_remote(active) != is_remote(base) or any(is_same(active, own) for own in own_sessions()):
         return base
     if is_remote(active) and active.client.host != base.client.host:
-        # Another server does not know the data that ours reads.
+        # A session on another server cannot read the data that this package's sessions read.
         return base
     return base if is_same(active, base) else active
 
 
 def is_same(one: SparkSession, other: SparkSession) -> bool:
-    """Return whether two objects are the same session of Spark."""
+    """Return whether two objects are the same Spark session."""
     if one is other:
         return True
     if is_remote(one) or is_remote(other):
@@ -62,25 +62,26 @@ def is_same(one: SparkSession, other: SparkSession) -> bool:
 
 
 def in_session(df: DataFrame, session: SparkSession) -> DataFrame:
-    """Return a classic DataFrame as one of another session; the results of its plan do not change.
+    """Return a classic DataFrame as a DataFrame of another session; the results of its plan do not change.
 
-    The plan is the analysed one: every expression in it has taken from its own session what decides its value (ANSI mode, time zone, case
-    sensitivity), and every scan refers to its session. Whatever is built on top is analysed in the other session.
+    The plan is the analysed one: every expression in it has taken the settings that decide its value (ANSI mode, time zone, case sensitivity) from
+    its own session, and every scan refers to its session. Whatever is added is analysed in the other session.
     """
     if df.sparkSession is session:
         return df
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
-    # `commandExecuted`: the result of a command, which Spark would otherwise run again.
-    # No public method does this; without it users could neither name the DataFrame in SQL nor apply their functions to it.
-    # The full name at once: each part would be a request to the JVM, and the first of them is slow.
+    # `commandExecuted` returns the result of a command, which Spark would otherwise run again.
     dataset = getattr(session.sparkContext._jvm, "org.apache.spark.sql.classic.Dataset")
     return ClassicDataFrame(dataset.ofRows(session._jsparkSession, df._jdf.queryExecution().commandExecuted()), session)
 
 
 @contextlib.contextmanager
 def clone_of(session: SparkSession) -> Iterator[SparkSession]:
-    """Yield a copy of a user's session with its settings, views and functions; changes to it stay in it. A remote one is closed afterwards."""
+    """Yield a copy of a user's session with its settings, views and functions; changes of the copy do not affect it.
+
+    A copy on a server is closed afterwards.
+    """
     if is_remote(session):
         remote = session.cloneSession()
         try:
@@ -95,7 +96,7 @@ def clone_of(session: SparkSession) -> Iterator[SparkSession]:
 
 
 def starts_our_python(session: SparkSession) -> bool:
-    """Return whether queries of a user's session start the same Python as ours, which has our packages."""
+    """Return whether queries of a user's session run the same Python as this package's, which has our packages."""
     if is_remote(session):
         return False
     default = session.sparkContext.pythonExec
@@ -105,14 +106,14 @@ def starts_our_python(session: SparkSession) -> bool:
 def tags_of_user() -> tuple[str, ...]:
     """Return the tags of the user's session for this thread, and the tag by which ``interruptAll`` finds its jobs.
 
-    Our queries run in other sessions, which do not have these by themselves. Pools, job groups and tags of the context are properties of the thread,
-    which our threads inherit.
+    Queries of this package run in other sessions, which do not have these tags. Pools, job groups and tags of the context are properties of the
+    thread, which this package's threads inherit.
     """
-    # The base session: asking for the active one would take more requests to the JVM than everything else here.
+    # The base session is used, as getting the active one would take more calls of the JVM than everything else here.
     user = get_base()
     if is_remote(user):
         return tuple(sorted(user.getTags()))
     session = user._jsparkSession
-    # No public method returns tags as jobs carry them.
+    # There is no public method that returns tags in the form that jobs have.
     own = str(session.managedJobTags().get().values().mkString(","))
     return (str(session.sessionJobTag()), *filter(None, own.split(",")))
