@@ -1,1 +1,1 @@
-"""The commands of ``python -m sframe_spark``, one module each."""
+"""The commands of ``python -m sframe_spark``, one module for each."""

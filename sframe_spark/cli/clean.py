@@ -1,4 +1,4 @@
-"""``python -m sframe_spark clean``: lists and deletes what dead processes left."""
+"""``python -m sframe_spark clean``: lists and deletes temporary files and directories that dead processes left."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from sframe_spark.storage.filesystem.temporary_datasets import remote_orphans, r
 
 
 def places(paths: Sequence[str]) -> list[str]:
-    """Return directories in which processes leave something: those of temporary data and sockets, and the given absolute paths and their parents."""
+    """Return the directories in which processes may leave files: those of temporary data and of sockets, and the given absolute paths and their
+    parents.
+    """
     always = [scratch_root(), directory_of_system(), "/tmp"]
     found = [*always, *(place for path in paths for place in (path, os.path.dirname(path)))]
     return list(dict.fromkeys(os.path.realpath(place) for place in found if os.path.isdir(place)))
@@ -53,7 +55,7 @@ def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) 
 
 
 def remote_roots(paths: Sequence[str]) -> list[str]:
-    """Return URIs in which processes leave something: that of temporary data, if it is remote, and the given ones."""
+    """Return the URIs below which processes may leave files: that of temporary data, if it is remote, and the given ones."""
     root = temporary_root()
     return list(dict.fromkeys([*([root] if is_remote_location(root) else []), *paths]))
 
@@ -65,7 +67,7 @@ def _is_uri(path: str) -> bool:
 
 
 def _remote_orphans_below(root: str) -> list[tuple[str, int]]:
-    """Return what dead processes left below a URI, with its bytes."""
+    """Return what dead processes left below a URI, each with its number of bytes."""
     found = remote_orphans(root, datetime.datetime.now(datetime.UTC))
     if not found:
         require_bucket(root)
@@ -73,7 +75,7 @@ def _remote_orphans_below(root: str) -> list[tuple[str, int]]:
 
 
 def _remove_remote(path: str, show: Callable[[str], None]) -> bool:
-    """Remove what a dead process left on a remote file system; return False, after showing why, if that fails."""
+    """Delete what a dead process left on a remote file system; if that fails, show why and return False."""
     try:
         remove_all_below(path)
     except StorageError as error:
@@ -83,7 +85,9 @@ def _remove_remote(path: str, show: Callable[[str], None]) -> bool:
 
 
 def named_locations(paths: Sequence[str], show: Callable[[str], None]) -> list[str]:
-    """Return the absolute locations that a user named by paths or URIs; a message is shown for those that do not exist."""
+    """Return the absolute locations of paths and URIs that the user named; for those that are invalid, and paths that do not exist, a message is
+    shown.
+    """
     found = []
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""``python -m sframe_spark convert``: turns archives of Turi Create, one or a whole tree, into saved frames."""
+"""``python -m sframe_spark convert``: converts archives of Turi Create, a single one or a whole tree, to saved frames."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class ConvertOptions:
     Parameters
     ----------
     references, encoding_errors
-        See :func:`~sframe_spark.turicreate.archive.open_archive`.
+        As in :func:`~sframe_spark.turicreate.archive.open_archive`.
     verify
-        Whether the written frame is read again and compared with the archive, value by value.
+        Whether to read the written frame again and compare it with the archive, value by value.
     skip_existing
         Whether to skip archives whose target is a saved frame already.
     """
@@ -51,20 +51,20 @@ class ConvertOptions:
 
 @attrs.frozen
 class ConvertedArchive:
-    """The outcome for one archive.
+    """The outcome of converting one archive.
 
     Parameters
     ----------
     archive, target
-        Its location, and that of the frame.
+        The locations of the archive and of the frame.
     outcome
         ``converted``, ``refused`` or ``left out``.
     reason
-        Why it was not converted.
+        Why the archive was not converted; empty if it was.
     rows, columns, size
-        Of the frame; ``size`` in bytes.
+        The numbers of rows and columns of the frame, and the bytes of its files; None if the archive was not converted.
     seconds
-        Duration.
+        How long the conversion took; None if the archive was not converted.
     """
 
     archive: str
@@ -77,7 +77,7 @@ class ConvertedArchive:
     seconds: float | None = None
 
     def line(self, archive: str, target: str) -> str:
-        """Return the outcome as a line, with the user's names for archive and target."""
+        """Return the outcome as a line, with the names that the user gave to the archive and the target."""
         if self.outcome != CONVERTED:
             return f"{archive}: {self.outcome}: {' '.join(self.reason.split())}"
         assert self.size is not None
@@ -92,30 +92,31 @@ class RowCount:
     Parameters
     ----------
     total
-        Number of rows.
+        The number of all rows.
     """
 
     total: int
     done: int = 0
 
     def counts(self) -> tuple[int, int]:
-        """Return the written rows, and all rows."""
+        """Return the number of written rows, and of all rows."""
         return self.done, self.total
 
 
 def run_convert(old: str, new: str, options: ConvertOptions, report: str | None, show: Callable[[str], None]) -> int:
-    """Convert an archive, or each below a directory to its place below another; return 0 if all were converted, otherwise 1.
+    """Convert an archive, or each archive below a directory to the same relative path below another directory. Return 0 if none was refused,
+    otherwise 1.
 
     Parameters
     ----------
     old, new
-        The archive and the frame, or the directories.
+        The archive and the frame, or the two directories.
     options
         How to convert.
     report
-        A JSON file for the outcomes; None for none.
+        A JSON file to write the outcomes to; None writes none.
     show
-        Called with a line for each archive.
+        Called with a line for each archive, and with a summary unless there is exactly one.
     """
     try:
         places = normalised(old), normalised(new)
@@ -136,17 +137,17 @@ def run_convert(old: str, new: str, options: ConvertOptions, report: str | None,
 
 
 def _as_named(path: str, name: str, place: str) -> str:
-    """Return a path below a place with the user's own name for the place."""
+    """Return a path with the name that the user gave to the directory above it in place of that directory's location."""
     return name if path == place else join(name, os.path.relpath(path, place))
 
 
 def pairs_of(old: str, new: str) -> list[tuple[str, str]]:
-    """Return each archive at or below a location with the target of its frame, sorted by name; links are not followed.
+    """Return each archive at or below a location with the target of its frame, sorted by path; links are not followed.
 
     Raises
     ------
     StorageError
-        If there is none, or one place is within the other.
+        If there is no archive, or if one location is within the other.
     """
     if not are_disjoint(new, old):
         raise StorageError(f"{new} and {old} are within each other: choose a place beside it")

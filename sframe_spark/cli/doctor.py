@@ -1,4 +1,4 @@
-"""``python -m sframe_spark doctor``: check Python, Java, Spark and the temporary directory, or a cluster and what its executors have."""
+"""``python -m sframe_spark doctor``: checks Python, Java, Spark and the temporary directory, or a cluster and the packages of its executors."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 MINIMUM_PYTHON = (3, 11)
 MINIMUM_FREE_BYTES = 1 << 30
 
-# Module, lowest version, and what to type when it is missing or older.
+# Required packages and their lowest versions.
 REQUIRED_MODULES: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("pyspark", (4, 3)),
     ("pyarrow", (15,)),
     ("pandas", (2, 2)),
 )
-# What `sframe_spark[pictures]` brings.
+# The package that the extra `sframe_spark[pictures]` installs.
 PICTURE_MODULE = "vl_convert"
 INSTALL_PICTURES = 'python -m pip install "sframe_spark[pictures]"'
 
@@ -52,9 +52,9 @@ class Diagnosis:
     subject
         What was checked.
     detail
-        The finding.
+        What was found.
     fix
-        What to do about it; None if all is well.
+        What to do about it; None if nothing is wrong.
     """
 
     subject: str
@@ -68,7 +68,7 @@ class Diagnosis:
 
 
 def check_python() -> Diagnosis:
-    """Check the version of Python."""
+    """Return the result of checking Python's version."""
     found = f"{sys.version.split()[0]} at {sys.executable}"
     needed = ".".join(map(str, MINIMUM_PYTHON))
     fix = None if sys.version_info >= MINIMUM_PYTHON else f"install Python {needed} or later and use that"
@@ -76,7 +76,7 @@ def check_python() -> Diagnosis:
 
 
 def check_module(name: str, minimum: tuple[int, ...]) -> Diagnosis:
-    """Look at the version of a package that is needed."""
+    """Return the result of checking the version of a required package."""
     needed = ".".join(map(str, minimum))
     fix = f'python -m pip install "{name}>={needed}"'
     try:
@@ -88,7 +88,7 @@ def check_module(name: str, minimum: tuple[int, ...]) -> Diagnosis:
 
 
 def check_pictures() -> Diagnosis:
-    """Look for what pictures are drawn with; all else works without."""
+    """Return the result of looking for the package that draws pictures; everything else works without it."""
     try:
         module = importlib.import_module(PICTURE_MODULE)
     except ImportError as error:
@@ -97,7 +97,7 @@ def check_pictures() -> Diagnosis:
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version text.
+    """Return the leading numbers of a version string.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def version_numbers(version: str) -> tuple[int, ...]:
 
 
 def check_java() -> Diagnosis:
-    """Look for a Java runtime as the session does."""
+    """Return the result of looking for a Java runtime, in the same way as a session does."""
     search = search_java()
     if search.runtime is not None:
         return Diagnosis("java", f"{search.runtime.version} from {search.runtime.origin}")
@@ -123,7 +123,7 @@ def check_java() -> Diagnosis:
 
 
 def check_temporary_directory() -> Diagnosis:
-    """Check where materialised frames go, and how much space there is."""
+    """Return the result of checking the directory for materialised frames, and its free space."""
     fix = "set SFRAME_SPARK_TMP to a directory that can be written, with a few GB of room"
     try:
         directory = config.temporary_directory or directory_of_system()
@@ -141,7 +141,7 @@ def check_temporary_directory() -> Diagnosis:
 
 
 def check_spark() -> Diagnosis:
-    """Run a tiny job, in the JVM and in a Python worker."""
+    """Return the result of a tiny Spark job, which runs in the JVM and in a Python worker."""
     started = time.monotonic()
     try:
         session = get_session()
@@ -158,7 +158,7 @@ def check_spark() -> Diagnosis:
 
 
 def findings(cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> Iterator[Diagnosis]:
-    """Yield the finding of each check, slow ones last: those of a cluster, or of Spark on this machine."""
+    """Yield the results of all checks, slow ones last: those of a cluster if given, otherwise of Spark on this machine."""
     yield check_python()
     for name, minimum in REQUIRED_MODULES:
         yield check_module(name, minimum)
@@ -172,7 +172,7 @@ def findings(cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> Iterat
 
 
 def run_doctor(show: Callable[[str], None], cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> int:
-    """Show each finding as it comes; return 1 if anything is wrong, otherwise 0."""
+    """Show the result of each check as it comes; return 1 if anything is wrong, otherwise 0."""
     wrong = 0
     for finding in findings() if cluster is None else findings(cluster):
         show(str(finding))
@@ -184,14 +184,14 @@ def run_doctor(show: Callable[[str], None], cluster: Callable[[], Iterator[Diagn
 # Checks of a cluster.
 
 SECONDS, SECONDS_TO_END = 120.0, 10.0
-# On Spark's own clusters workers run already, and executors start in seconds; others may start machines first.
+# On Spark's own (standalone) clusters workers run already, so executors start in seconds; other clusters may start machines first.
 SECONDS_TO_REGISTER, STANDALONE = 20.0, "spark://"
 _NO_EXECUTOR = "look at the cluster's own page whether it has machines with free cores and memory, and at spark.executor.memory and spark.cores.max"
 _NO_CLUSTER = "check the URL, and that the cluster runs and can reach this machine (spark.driver.host)"
 
 
 def check_cluster(master: str, seconds: float = SECONDS) -> Iterator[Diagnosis]:
-    """Connect to a cluster and check its executors; findings come as they are made, none takes longer than so many seconds."""
+    """Connect to a cluster and check its executors. Yields results as they come, each after at most the given number of seconds."""
     connected = within(seconds, "cluster", lambda: _connected(master), _NO_CLUSTER)
     if connected.fix is not None:
         yield attrs.evolve(connected, detail=f"{master} cannot be used: {connected.detail}")
@@ -214,7 +214,7 @@ def check_cluster(master: str, seconds: float = SECONDS) -> Iterator[Diagnosis]:
 
 
 def end_connection() -> None:
-    """End the session that was started for the checks; a cluster that does not answer is abandoned."""
+    """End the session that was started for the checks; if the cluster does not respond in time, it is not waited for."""
 
     def work() -> Diagnosis:
         base = get_base() if is_started() else None
@@ -227,7 +227,7 @@ def end_connection() -> None:
 
 
 def within(seconds: float, subject: str, work: Callable[[], Diagnosis], advice: str) -> Diagnosis:
-    """Return the result of a check, or a diagnosis that it takes too long: Spark would wait for executors for ever."""
+    """Return the result of a check, or a failure if it takes too long, as Spark would wait for executors forever."""
     found: list[Diagnosis] = []
 
     def run() -> None:
@@ -251,12 +251,15 @@ def _connected(master: str) -> Diagnosis:
 
 
 def _registered(seconds: float) -> Diagnosis:
-    """Check whether an executor has started; if none does, say what each of them requests, which may be more than any worker has."""
+    """Return whether an executor has started.
+
+    If none does in time, the result says what an executor requests, which may be more than any worker has.
+    """
     context, until = get_session().sparkContext, time.monotonic() + seconds
     if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
         return Diagnosis("executors", "they begin when there is work")
     while True:
-        # The driver counts, too.
+        # The driver counts as one, too.
         if context._jsc.sc().getExecutorMemoryStatus().size() > 1:
             return Diagnosis("executors", "there are some")
         if time.monotonic() > until:
@@ -268,18 +271,18 @@ def _registered(seconds: float) -> Diagnosis:
 
 
 def _ask_executors(found: list[Answer]) -> Diagnosis:
-    """Query all executors; this package is sent to those without it."""
+    """Query all executors and add their answers to the list; this package is sent to those without it."""
     found.extend(answers(None, None))
     return Diagnosis("executors", f"{len(distinct(found))} answered")
 
 
 def distinct(found: list[Answer]) -> list[Answer]:
-    """Return one answer of each executor, sorted by name."""
+    """Return one answer of each executor, sorted by executor."""
     return [answer for _, answer in sorted({answer.executor: answer for answer in found}.items())]
 
 
 def finding_of(answer: Answer) -> Diagnosis:
-    """Return the finding for an executor."""
+    """Return the result of the check of one executor."""
     subject = f"executor on {answer.executor}"
     if is_without_package(answer):
         return Diagnosis(subject, answer.trouble, SAME_VERSIONS)
@@ -291,7 +294,7 @@ def finding_of(answer: Answer) -> Diagnosis:
 
 
 def _shared() -> Diagnosis:
-    """Check whether executors see the directory of temporary data."""
+    """Return the result of checking whether executors see the directory of temporary data."""
     subject, directory = "shared directory", config.temporary_directory
     if is_one_process(get_session()):
         return Diagnosis(subject, "this machine does all work")

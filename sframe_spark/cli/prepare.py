@@ -1,4 +1,4 @@
-"""``python -m sframe_spark prepare``: writes an archive of Spark's classes for this user, or deletes all of them."""
+"""``python -m sframe_spark prepare``: writes an archive of Spark's classes for this user, or deletes all such archives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ ROWS, SEGMENTS = 300, 3
 
 
 def run_sample_queries(place: Path) -> None:
-    """Create, save, load, filter, join, group and sort a frame, and call a function for each row: all in Spark, in an empty directory."""
+    """Create, save, load, filter, join, group and sort a frame, and call a function for each row; everything runs in Spark, with files in an empty
+    directory.
+    """
     with config.using(small_rows=0, single_task_rows=0, default_segments=SEGMENTS):
         frame = SFrame({"a": range(ROWS), "k": [str(number % 7) for number in range(ROWS)], "x": [number / 8 for number in range(ROWS)]})
         frame.save(str(place / "saved"))
@@ -28,13 +30,13 @@ def run_sample_queries(place: Path) -> None:
         joined = frame[frame["x"] > 3].join(frame.groupby("k", {"n": aggregate.COUNT(), "s": aggregate.SUM("x")}), on="k")
         joined.sort("b", ascending=False).materialize()
         joined["x"].cumulative_sum().materialize()
-        # As programs with their own session do. Not inside assertions, which Python may leave out.
+        # Programs that have their own session run these. They are not inside assertions, which Python may leave out.
         joined.to_spark().groupBy("k").count().collect()
         SFrame(joined.to_spark()).unique().materialize()
 
 
 def run_prepare(use_spark: Callable[[Path], None], delete: bool, show: Callable[[str], None]) -> int:
-    """Write the archive, or delete all, and show what was done; return 1 where it could not be done, otherwise 0."""
+    """Write the archive, or delete all archives, and show what was done; return 1 if it failed, otherwise 0."""
     try:
         if delete:
             deleted, busy = remove_archives()

@@ -1,4 +1,4 @@
-"""``python -m sframe_spark verify``: reads every byte of saved frames, local or remote, and reports the files that are damaged."""
+"""``python -m sframe_spark verify``: reads every byte of saved frames, local or remote, and reports damaged files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ WHOLE, DAMAGED = 0, 1
 
 
 def run_verify(paths: Sequence[str], show: Callable[[str], None]) -> int:
-    """Show one line for each frame that is whole, or for each of its files that is not; return 0 if all are whole, otherwise 1.
+    """Show a line for each frame that is undamaged, or for each damaged file of a frame; return 0 if all frames are undamaged, otherwise 1.
 
     Parameters
     ----------
     paths
-        Saved frames or columns: paths, or URIs, of which the newest version is read.
+        Paths or URIs of saved frames or columns, of which the newest version is read.
     show
         Called with each line.
     """
@@ -50,7 +50,7 @@ def _verify(path: str, show: Callable[[str], None]) -> int:
 def _size_of(manifest: Manifest) -> int:
     """Return the bytes of the files of an undamaged frame."""
     if is_remote_location(manifest.directory):
-        # All sizes are recorded, and were compared with the files.
+        # All sizes are recorded, and have been compared with the files.
         return sum(entry.size for entry in manifest.segments if entry.size is not None)
     sizes = sizes_below(manifest.directory)
     return sum(sizes[entry.file] for entry in manifest.segments)

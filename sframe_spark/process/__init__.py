@@ -1,1 +1,3 @@
-"""Threads, Ctrl-C, forks, child processes, leases, directory trees and memory: whatever belongs to a process and needs no Spark."""
+"""What belongs to a process and needs no Spark: threads, Ctrl-C, forks, child processes, ownership of temporary files, directory trees, memory and
+cores.
+"""

@@ -1,4 +1,4 @@
-"""Pool of Python worker processes: started when first needed, reused, and ended with this process."""
+"""A pool of Python worker processes: started when first needed, reused, and ended with this process."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from sframe_spark.process.interpreter import environment_at_start, interpreter, 
 
 # How often a wait checks whether to go on.
 POLL_SECONDS = 0.05
-# Each message is preceded by its length.
+# The bytes of the length that precedes each message.
 BYTES_OF_LENGTH = 8
-# Smaller file descriptors are those of the standard streams, even where these are closed.
+# The first file descriptor that is not one of a standard stream; smaller ones are, even if that stream is closed.
 FIRST_NUMBER = 3
 
 
 class Channel:
-    """One end of a connection that carries messages. It has no locks and starts no threads.
+    """One end of a connection that carries messages. It uses no locks and starts no threads.
 
     Parameters
     ----------
     number
-        Its file descriptor, which it owns from now on.
+        The file descriptor of this end, which the channel closes.
 
     Examples
     --------
@@ -55,14 +55,15 @@ class Channel:
         Parameters
         ----------
         message
-            What is sent.
+            The message to send.
         is_over
-            Called repeatedly during a wait; True means that the other process is gone, even if something still has its end open. It may raise.
+            Called repeatedly during a wait; returns True if the other process has ended, even if another process still has its end open. It may
+            raise.
 
         Raises
         ------
         ConnectionError
-            If nobody is at the other end.
+            If no process has the other end open.
         """
         rest = memoryview(len(message).to_bytes(BYTES_OF_LENGTH, "little") + message)
         while rest:
@@ -72,19 +73,19 @@ class Channel:
                 self._wait(is_over, writes=True)
 
     def receive(self, is_over: Callable[[], bool] | None = None) -> bytes:
-        """Receive a message.
+        """Wait for a message and return it.
 
         Parameters
         ----------
         is_over
-            See :meth:`send`.
+            As in :meth:`send`.
 
         Raises
         ------
         EOFError
             If the other end is closed.
         ConnectionError
-            If nobody is at the other end.
+            If the other process has ended, or this end is closed.
         """
         return bytes(self._received(int.from_bytes(self._received(BYTES_OF_LENGTH, is_over), "little"), is_over))
 
@@ -96,7 +97,7 @@ class Channel:
             try:
                 count = os.readv(self._open_number(), [rest])
             except BlockingIOError:
-                # What the other process sent before it ended is read first.
+                # Messages that the other process sent before it ended are still read.
                 if has_ended:
                     raise ConnectionResetError("the process at the other end has ended") from None
                 has_ended = self._wait(is_over, writes=False)
@@ -107,7 +108,7 @@ class Channel:
         return content
 
     def _wait(self, is_over: Callable[[], bool] | None, writes: bool) -> bool:
-        """Wait until the descriptor can be read, or written; return True if the other process is gone."""
+        """Wait until the descriptor can be read, or written; return True if the other process has ended."""
         while not _is_ready(self._open_number(), writes, None if is_over is None else POLL_SECONDS):
             if is_over is not None and is_over():
                 if writes:
@@ -129,7 +130,10 @@ class Channel:
 
 
 def _is_ready(number: int, writes: bool, seconds: float | None) -> bool:
-    """Return whether a descriptor can be read or written; ``select`` is looked up by name, as libraries that patch it switch tasks there."""
+    """Return whether a descriptor can be read or written.
+
+    ``select`` is looked up by name at each call, as libraries that patch it switch tasks there.
+    """
     if hasattr(select, "poll"):
         poll = select.poll()
         poll.register(number, select.POLLOUT if writes else select.POLLIN)
@@ -139,7 +143,7 @@ def _is_ready(number: int, writes: bool, seconds: float | None) -> bool:
 
 
 def open_pair() -> tuple[Channel, int]:
-    """Return a channel, and the file descriptor of its other end, for the process that is to have it."""
+    """Return a channel and the file descriptor of its other end, which is for another process."""
     numbers = [end.detach() for end in socket.socketpair()]
     try:
         own, other = (above_streams(number) for number in numbers)
@@ -148,22 +152,22 @@ def open_pair() -> tuple[Channel, int]:
             with contextlib.suppress(OSError):
                 os.close(number)
         raise
-    # The other process blocks until a whole message is there.
+    # The other process blocks until a whole message has arrived.
     os.set_blocking(other, True)
     return Channel(own), other
 
 
 def open_life() -> tuple[int, int]:
-    """Return both ends of a pipe that is never written to: its reader sees the end of file when nobody has the write end open any more."""
+    """Return both ends of a pipe to which nothing is written: its reader sees the end of the file when no process has the write end open any more."""
     read, write = os.pipe()
     return above_streams(read), above_streams(write)
 
 
 def above_streams(number: int) -> int:
-    """Return a file descriptor, or a duplicate of it if it has the number of a (closed) standard stream."""
+    """Return a file descriptor, replaced by a duplicate if its number is that of a standard stream (which is closed then)."""
     if number >= FIRST_NUMBER:
         return number
-    # Not part of every Python; without it no process is started.
+    # Not every Python has this module; without it no process is started.
     import fcntl
 
     other = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, FIRST_NUMBER)
@@ -171,32 +175,32 @@ def above_streams(number: int) -> int:
     return other
 
 
-# The worker processes and their pool.
+# Worker processes and their pool.
 
 SECONDS_TO_END = 2.0
-# Modules may be imported over a network; a process that takes longer is given up.
+# Modules may be imported over a network; a process that takes longer than this is given up.
 SECONDS_TO_START = 120.0
-# Several threads of the user may send requests at once; so many idle processes are kept.
+# The largest number of idle processes to keep, as several threads of the user may send requests at once.
 MAX_IDLE = 8
-# Starting a process costs as much as some hundred thousand calls: rare short tasks do not justify a second one.
+# Starting a process takes as long as some hundred thousand calls, so the processes must have worked so long before short tasks get another one.
 SECONDS_WORTH_ANOTHER = 0.25
-# The first message of a process.
+# The first message that a worker process sends.
 READY = b"ready"
 
 
 class WorkerProcess:
-    """A process that answers one request after another.
+    """A Python process that answers one request after another.
 
     Parameters
     ----------
     module
-        Name of the module whose ``serve`` answers. It is called with two file descriptors: a channel for requests, on which it first sends ``READY``,
-        and a pipe that is closed when this process ends.
+        The module whose function ``serve`` answers requests. It is called with two file descriptors: a channel for requests, on which it first sends
+        ``READY``, and a pipe that is closed when this process ends.
 
     Raises
     ------
     ProcessNotStartedError
-        If the system starts no process, or there is no Python interpreter to start.
+        If the system cannot start a process, or there is no Python interpreter to start.
     """
 
     def __init__(self, module: str) -> None:
@@ -222,9 +226,9 @@ class WorkerProcess:
         self._is_ready = False
         self._is_left = False
         self._start_before = time.monotonic() + SECONDS_TO_START
-        # When it began its current request; None while it starts or is idle.
+        # When the current request began; None while the process starts or is idle.
         self.began: float | None = None
-        # State shared by many requests, which is sent once.
+        # What the process has been sent that many requests share, so that it is sent once.
         self.knows: object = None
 
     def ask(self, request: bytes, raise_if_abandoned: Callable[[], None]) -> bytes:
@@ -235,19 +239,19 @@ class WorkerProcess:
         request
             The message to send.
         raise_if_abandoned
-            Raises if nobody waits for the answer any more.
+            Raises an error if the answer is no longer needed.
 
         Raises
         ------
         ExecutionError
             If the process has ended.
         ProcessNotStartedError
-            If it ended, or hung, before it was ready: no user function was called.
+            If the process ended, or did not respond, before it was ready: no function of the user was called.
         """
 
         def has_ended() -> bool:
             raise_if_abandoned()
-            # The channel alone does not tell: processes started by user functions may have inherited its other end.
+            # The channel alone does not show this: processes that users' functions started may have inherited its other end.
             return self._process.poll() is not None
 
         if not self._is_ready:
@@ -263,7 +267,7 @@ class WorkerProcess:
         def is_over() -> bool:
             return has_ended() or time.monotonic() > self._start_before
 
-        # Garbage read as a length asks for more memory than there is.
+        # If a process writes something else, its first bytes, read as a length, may ask for more memory than there is.
         with contextlib.suppress(EOFError, ConnectionError, MemoryError):
             self._is_ready = self._requests.receive(is_over) == READY
         if not self._is_ready:
@@ -271,7 +275,7 @@ class WorkerProcess:
             raise ProcessNotStartedError("it did not answer" if hangs else f"it {self._how_it_ended()}")
 
     def seconds_at_work(self) -> float:
-        """Return how long it has been working on its current request."""
+        """Return how long the process has been working on its current request; 0 if there is none."""
         return 0.0 if self.began is None else time.monotonic() - self.began
 
     def _how_it_ended(self) -> str:
@@ -283,7 +287,7 @@ class WorkerProcess:
             return "was killed: it may have taken more memory than there is; set config.batch_rows to fewer rows"
         if code < 0:
             return f"ended by {_name_of_signal(-code)}: a library that they use may have failed"
-        # If this program ignores SIGCHLD, the exit code is unknown (0).
+        # If this program ignores SIGCHLD, the exit code is unknown and reported as 0.
         ended = f"ended with exit code {code}" if code else "ended"
         return f"{ended}: functions must not end their process" if self._is_ready else f"{ended} before it was ready"
 
@@ -291,14 +295,14 @@ class WorkerProcess:
         """Kill the process."""
         self._let_go()
         self._process.kill()
-        # A process that waits for a disk ends only when the disk answers.
+        # A process that waits for a disk ends only when the disk responds.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(SECONDS_TO_END)
 
     def leave(self) -> None:
-        """In a forked process: close what belongs to the parent."""
+        """Close everything that belongs to the parent, in a forked process."""
         self._let_go()
-        # It is no child of this process; without this, subprocess would warn that it was not waited for.
+        # The worker is not a child of this process; without this, subprocess would warn that it is still running.
         self._process.returncode = 0
 
     def _let_go(self) -> None:
@@ -310,7 +314,9 @@ class WorkerProcess:
 
 
 def _stream(number: int) -> int | None:
-    """Return the standard stream for a process to inherit, or DEVNULL if it is closed, as the child's own files would get its number."""
+    """Return None to let a process inherit a standard stream; DEVNULL if the stream is closed, as a file of the process would get its number
+    otherwise.
+    """
     try:
         os.fstat(number)
     except OSError:
@@ -326,7 +332,7 @@ def _name_of_signal(number: int) -> str:
 
 
 class WorkerProcesses:
-    """Pool of idle and busy processes."""
+    """A pool of idle and busy worker processes."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -338,17 +344,17 @@ class WorkerProcesses:
 
     @contextmanager
     def one(self, module: str, raise_if_abandoned: Callable[[], None], is_short: bool = False) -> Iterator[WorkerProcess]:
-        """Yield a process for one request to a module, always the same one for a pool; the process is ended if the block fails.
+        """Yield a process for one request; all requests of a pool are to the same module. The process is ended if the block fails.
 
         Parameters
         ----------
         module
-            See :class:`WorkerProcess`.
+            As in :class:`WorkerProcess`.
         raise_if_abandoned
-            Raises if nobody waits for a process any more.
+            Raises an error if the process is no longer needed.
         is_short
-            Whether the request may take less time than starting a process: then it waits for a busy one, until those have worked long enough to
-            justify another process.
+            Whether the request may take less time than starting a process. It then waits for a busy process, until the processes have worked long
+            enough to justify another one.
         """
         worker = self._acquire(module, raise_if_abandoned, is_short)
         try:
@@ -382,7 +388,7 @@ class WorkerProcesses:
                 with self._changed:
                     self._starting -= 1
                     self._changed.notify_all()
-                # The system allows no more processes: wait for a busy one.
+                # If the system allows no more processes, wait for a busy one.
                 if not isinstance(error, ProcessNotStartedError) or not self._waited_for_one(raise_if_abandoned):
                     raise
                 continue
@@ -393,7 +399,7 @@ class WorkerProcesses:
             return worker
 
     def _waited_for_one(self, raise_if_abandoned: Callable[[], None]) -> bool:
-        """Wait until a process is idle; return False if there is none to wait for."""
+        """Wait until a process is idle; return False if there is no process to wait for."""
         with self._changed:
             while (self._busy or self._starting) and not self._idle:
                 self._changed.wait(POLL_SECONDS)
@@ -401,7 +407,7 @@ class WorkerProcesses:
             return bool(self._idle)
 
     def _are_enough(self) -> bool:
-        """Return whether the existing processes have not yet worked long enough to justify another one."""
+        """Return whether there are processes, and these have not yet worked long enough to justify another one."""
         worked = self._seconds_worked + sum(worker.seconds_at_work() for worker in self._busy)
         return bool(self._starting or self._busy) and worked < SECONDS_WORTH_ANOTHER
 
@@ -413,14 +419,14 @@ class WorkerProcesses:
             self._changed.notify_all()
 
     def end(self) -> None:
-        """End the idle processes; also called at exit."""
+        """End the idle processes; also called when this process exits."""
         with self._changed:
             idle, self._idle = self._idle, []
         for worker in idle:
             worker.end()
 
     def leave(self) -> None:
-        """In a forked process: forget all of them, which are the parent's."""
+        """Forget all processes in a forked process, as they are the parent's."""
         atexit.unregister(self.end)
         for worker in (*self._idle, *self._busy):
             worker.leave()
@@ -428,5 +434,5 @@ class WorkerProcesses:
 
 
 def can_start() -> bool:
-    """Return whether this process knows a Python interpreter to start, on a system where processes inherit file descriptors."""
+    """Return whether worker processes can be started: an interpreter is known, and processes inherit file descriptors on this system."""
     return os.name == "posix" and interpreter() is not None

@@ -1,4 +1,4 @@
-"""Directory trees, walked and deleted without following links, and the one cache directory of this user."""
+"""Directory trees, walked and deleted without following links, and the cache directory of this user."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 
 def entries_below(directory: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield the entries below a directory that are not directories, each with its relative name; links are not followed."""
+    """Yield the name, relative to the directory, and the entry of everything below a directory that is not a directory; links are not followed."""
     waiting = [(directory, "")]
     while waiting:
         path, prefix = waiting.pop()
         try:
             scan = os.scandir(path)
         except FileNotFoundError:
-            # It was deleted meanwhile.
+            # The directory was deleted meanwhile.
             continue
         with scan:
             for entry in scan:
@@ -33,7 +33,7 @@ def size_on_disk(path: str) -> int:
     """Return the bytes that a file or directory occupies; links are not followed, and files with several hard links do not count."""
     total, waiting = 0, [path]
     while waiting:
-        # What cannot be read does not count.
+        # Files that cannot be read do not count.
         with contextlib.suppress(OSError):
             place = waiting.pop()
             status = os.lstat(place)
@@ -52,14 +52,14 @@ def remove_tree(path: str, ignore_errors: bool = False) -> None:
     if not os.path.lexists(path):
         return
     if os.rename in os.supports_dir_fd:
-        # Perhaps too deep: rmtree recurses, and keeps a directory open, for each level.
+        # The tree may be too deep: rmtree recurses, and keeps a directory open, for each level.
         with contextlib.suppress(OSError):
             _flatten(path)
     shutil.rmtree(path, ignore_errors=ignore_errors)
 
 
 def remove_all_except(directory: str, present: Container[str]) -> None:
-    """Delete the entries of a directory except those with the given names."""
+    """Delete the entries of a directory, except those with the given names."""
     with os.scandir(directory) as entries:
         for entry in entries:
             if entry.name in present:
@@ -89,7 +89,7 @@ def _directories_in(directory: int) -> list[str]:
 
 @contextlib.contextmanager
 def _opened(path: str, above: int | None = None) -> Iterator[int]:
-    """Open a directory that is not a link, relative to another one."""
+    """Open a directory, relative to another one if given, and yield its file descriptor; fails for a link."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
     try:
         yield descriptor
@@ -97,24 +97,24 @@ def _opened(path: str, above: int | None = None) -> Iterator[int]:
         os.close(descriptor)
 
 
-# The cache directory: since code is run from there, nobody else may be able to change it.
+# The cache directory: code is run from it, so nobody else may be able to change it.
 
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def cache_path() -> Path:
-    """Return the path of the directory, which may not exist."""
+    """Return the path of the cache directory, which may not exist."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "sframe_spark"
 
 
 def own_cache() -> Path:
-    """Return the directory, with links resolved, creating it if need be.
+    """Return the path of the cache directory, with links resolved; the directory is created if it does not exist.
 
     Raises
     ------
     OSError
-        If it cannot be made, or others can change it.
+        If the directory cannot be created, or if other users can change it.
     """
     try:
         path = cache_path()
@@ -128,17 +128,17 @@ def own_cache() -> Path:
 
 
 def require_own(path: Path) -> None:
-    """Raise if another user, the administrator aside, could change or replace what is at a path without links.
+    """Raise an error if another user, except the administrator, could change or replace a file or directory, given by a path without links.
 
     Raises
     ------
     PermissionError
-        If somebody can. The message names the directory and what to do.
+        If another user could. The message names the directory and what to do.
     """
     if os.name != "posix":
-        # There users' directories are private, and mode bits mean nothing.
+        # On other systems users' directories are private, and mode bits are not used.
         return
-    # In a sticky directory such as /tmp only owners rename entries.
+    # In a sticky directory such as /tmp, only their owners can rename entries.
     for place, owners, may_be_shared in [(path, {os.geteuid()}, False), *((parent, {0, os.geteuid()}, True) for parent in path.parents)]:
         status = os.lstat(place)
         if status.st_uid not in owners:

@@ -1,7 +1,7 @@
-"""Forks: the parent's Spark stays the parent's, and locks held by threads of the parent are free in the new process.
+"""Safe forks: the parent's Spark stays the parent's, and locks that threads of the parent hold are free in the forked process.
 
-A forked process has copies of the parent's sockets. If it wrote to one, the parent's JVM would take that for the parent's words, and answers would
-be mixed up. Closing one, as Python does for threads that do not exist in the new process, ends the parent's connection. See
+A forked process has copies of the parent's sockets. If it wrote to one, the parent's JVM would take that for a message of the parent, and answers
+would be mixed up. If it closed one, as Python does for threads that do not exist in the forked process, that would end the parent's connection. See
 ``docs/decisions/005-forks.md``.
 """
 
@@ -34,7 +34,7 @@ POLL_SECONDS = 0.001
 
 
 class ImportLocks:
-    """All import locks as one lock: acquired when no other thread is importing anything.
+    """All import locks as one lock, which is acquired when no other thread is importing a module.
 
     Examples
     --------
@@ -45,10 +45,10 @@ class ImportLocks:
     """
 
     def acquire(self, timeout: float) -> bool:
-        """Wait until no other thread imports, and keep them from starting; False on timeout."""
+        """Wait until no other thread is importing, and keep others from starting to; return False if that takes longer than the timeout."""
         until = time.monotonic() + timeout
         while True:
-            # Held briefly by a thread that begins to import a module.
+            # This lock is held briefly by a thread that begins to import a module.
             _imp.acquire_lock()
             if not is_import_running():
                 return True
@@ -58,11 +58,11 @@ class ImportLocks:
             time.sleep(POLL_SECONDS)
 
     def release(self) -> None:
-        """Let other threads import."""
+        """Let other threads import again."""
         _imp.release_lock()
 
     def _at_fork_reinit(self) -> None:
-        """Do nothing: in a new process that could not acquire it, Python itself has freed the lock."""
+        """Do nothing: if the lock was not acquired, Python itself has freed it in the forked process."""
 
 
 def is_import_running() -> bool:
@@ -75,7 +75,7 @@ def _is_of_another_thread(lock: Any) -> bool:
     owner = getattr(lock, "owner", None)
     if owner is not None:
         return bool(owner != threading.get_ident())
-    # Another thread may be about to acquire or release it.
+    # Another thread may be about to acquire or release the lock.
     guard = getattr(lock, "lock", None)
     if guard is None:
         return False
@@ -85,38 +85,38 @@ def _is_of_another_thread(lock: Any) -> bool:
     return False
 
 
-# Ctrl-C during a fork: raised in one of the functions that Python calls then, it would abort that function and be lost.
+# Ctrl-C during a fork: if it were raised in one of the functions that Python calls then, it would abort the function and be lost.
 
 
 class InterruptsAtFork(threading.local):
-    """Defers Ctrl-C from before a fork until after it, in both processes; one instance per forking thread."""
+    """Defers Ctrl-C from before a fork until after it, in both processes; each thread that forks has an instance of its own."""
 
     def __init__(self) -> None:
         self._deferral: Deferral | None = None
         self._mask: set[int] | None = None
 
     def defer(self) -> None:
-        """Called before the fork."""
+        """Defer Ctrl-C; called before the fork."""
         if threading.current_thread() is threading.main_thread():
             self._stand_in()
         else:
-            # Only the main thread is interrupted; in the new process that is this thread.
+            # Only the main thread is interrupted, and in the forked process this thread is the main thread.
             self._mask = {int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])}
 
     def _stand_in(self) -> None:
         handler = signal.getsignal(signal.SIGINT)
         if callable(handler):
-            # Remembered before it is installed: Ctrl-C may come in between.
+            # Stored before it is installed, as Ctrl-C may come in between.
             self._deferral = Deferral(handler)
             signal.signal(signal.SIGINT, self._deferral)
 
     def follow_to_child(self) -> None:
-        """Called after the fork, in the new process."""
+        """Take over the deferral in the forked process, after the fork."""
         if self._mask is None:
             return
         handler = signal.getsignal(signal.SIGINT)
         while isinstance(handler, Deferral):
-            # From a block of the parent's main thread, which never ends here.
+            # The handler of a block of the parent's main thread, which never ends in this process.
             handler = handler.handler
         signal.signal(signal.SIGINT, handler)
         self._stand_in()
@@ -128,7 +128,7 @@ class InterruptsAtFork(threading.local):
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def __iter__(self) -> Iterator[object]:
-        """Called after the fork: return the remaining steps as calls of C functions, since Python code could be interrupted too early."""
+        """Return the steps that end the deferral after the fork, as calls of C functions, since Python code could be interrupted too early."""
         self._unblock()
         deferral, self._deferral = self._deferral, None
         if deferral is None:
@@ -143,17 +143,18 @@ FORKED = (
     "get_context('spawn'); PyTorch: multiprocessing_context='spawn'), start a SparkSession of its own in it, or call "
     "sframe_spark.session.stop() to let a local one be started on the next use"
 )
-# A lock's holder may itself be waiting for this fork, which starts Spark.
+# The longest wait for a lock: its holder may itself be waiting for this fork, which starts Spark.
 SECONDS_FOR_LOCKS = 5.0
 
 _PROCESS = os.getpid()
-# Objects of the parent's Spark, by the process that inherited them. Never released: their finalizers would talk to the JVM.
+# Objects of the parent's Spark, each with the process that inherited it. They are never released, as their finalizers would talk to the JVM.
 _INHERITED: list[tuple[int, Any]] = []
 
-# Innermost first: a thread that holds one of these may acquire those before it. A fork acquires the last one first, whatever the order of imports.
+# Innermost first: a thread that holds one of these locks may acquire those before it. A fork acquires the last one first, whatever the order of
+# imports.
 LOCK_ORDER = ("python of workers", "graph", "object store", "temporary data", "verified columns", "open datasets")
 _LOCK_BY_NAME: dict[str, Any] = {}
-# The import locks come first, so they are acquired last: a thread that holds any other lock may import.
+# The import locks come first, so they are acquired last: a thread that holds any other lock may import modules.
 _LOCKS: list[Any] = [ImportLocks()]
 _IN_CHILD: list[Callable[[], object]] = []
 _INTERRUPTS = InterruptsAtFork()
@@ -170,7 +171,7 @@ _FORK_LOCKS = _ForkLocks()
 
 
 def is_forked_from_spark() -> bool:
-    """Return whether the parent of this process used Spark when it forked."""
+    """Return whether the parent of this process was using Spark when it forked."""
     return any(process == os.getpid() for process, _ in _INHERITED)
 
 
@@ -181,7 +182,7 @@ def belongs_to_parent(session: SparkSession) -> bool:
 
 
 def keep_whole_at_fork(lock: Any, name: str) -> None:
-    """Fork only while no thread holds a lock, so that what it guards is consistent in the new process, and free it there.
+    """Fork only while no other thread holds a lock, so that what it guards is consistent in the forked process, and free the lock there.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def keep_whole_at_fork(lock: Any, name: str) -> None:
 
 
 def do_in_child(work: Callable[[], object]) -> None:
-    """Register a function to call in each forked process, in the order of registration, when the registered locks are free."""
+    """Register a function to call in each forked process, in the order of registration, after the registered locks have been freed."""
     _IN_CHILD.append(work)
 
 
@@ -219,14 +220,14 @@ def _in_child() -> None:
         if lock not in _FORK_LOCKS.locks:
             lock._at_fork_reinit()
     _in_parent()
-    # Each of them, even if others fail.
+    # All functions are called, even if some fail.
     with contextlib.ExitStack() as stack:
         for work in reversed(_IN_CHILD):
             stack.callback(work)
 
 
 def finish_arrow_start() -> None:
-    """Let Arrow finish its lazy import of pandas: a process forked in the middle of it would wait for it for ever."""
+    """Let Arrow finish its lazy import of pandas: a process that is forked during that would wait for it forever."""
     arrow = sys.modules.get("pyarrow")
     with contextlib.suppress(Exception):
         if arrow is not None and threading.active_count() > 1:
@@ -234,7 +235,7 @@ def finish_arrow_start() -> None:
 
 
 def leave_parents_connections() -> None:
-    """Before a fork: patch Py4J so that connections opened in another process are closed without sending anything."""
+    """Patch Py4J, before a fork, so that connections that were opened in another process are closed without sending anything."""
     module = sys.modules.get("py4j.clientserver")
     if module is None or hasattr(module.ClientServerConnection, "close_of_py4j"):
         return
@@ -246,7 +247,7 @@ def leave_parents_connections() -> None:
             return
         for stream in (connection.stream, connection.socket):
             with contextlib.suppress(Exception):
-                # Only closed: a shutdown would reach the parent's end.
+                # The sockets are only closed: a shutdown would reach the parent's end.
                 stream.close()
         connection.socket = connection.stream = None
 
@@ -255,7 +256,7 @@ def leave_parents_connections() -> None:
 
 
 def leave_parents_spark() -> None:
-    """After a fork, in the child: forget the parent's Spark, and refuse to talk to it."""
+    """Forget the parent's Spark in the forked process, and refuse to talk to it."""
     global _PROCESS  # noqa: PLW0603 - which process this is
     if "pyspark.core.context" in sys.modules:
         _leave_classic()
@@ -279,7 +280,7 @@ def _leave_classic() -> None:
     gateway._gateway_client.send_command = _refuse
     process = getattr(gateway, "proc", None)
     if process is not None and process.stdin is not None:
-        # The JVM ends when nobody has the write end of this pipe open.
+        # The JVM ends when no process has the write end of this pipe open.
         process.stdin.close()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = SparkSession._activeSession = None
@@ -302,9 +303,9 @@ def _refuse(*_: Any, **__: Any) -> str:
 
 
 def is_inherited() -> bool:
-    """Return whether this module is first imported in a process forked from one that uses Spark.
+    """Return whether this module is first imported in a process that was forked from one that uses Spark.
 
-    It is recognised by Py4J's garbage collection thread, which does not exist in a forked process.
+    That is recognised by Py4J's garbage collection thread, which does not exist in a forked process.
     """
     context = sys.modules.get("pyspark.core.context")
     gateway = None if context is None else context.SparkContext._gateway
@@ -314,9 +315,10 @@ def is_inherited() -> bool:
 
 do_in_child(leave_parents_spark)
 if hasattr(os, "register_at_fork"):
-    # One registration for all steps: Ctrl-C, which would abort any of them for good, is deferred by the first step and handled after the last.
-    # Functions registered earlier are covered, too; hence logging, whose own would keep its lock, is imported above. So are thread pools: imported
-    # while another thread starts the JVM, they would release, after that fork, a lock that was not acquired before it, and Python would print that.
+    # All steps are registered as one function each: Ctrl-C, which would abort any of them for good, is deferred by the first step and handled after
+    # the last. Functions that were registered earlier are covered, too; hence logging, whose own function would keep its lock, is imported above. So
+    # are thread pools: if they were imported while another thread starts the JVM, they would release, after that fork, a lock that was not acquired
+    # before it, and Python would print that.
     os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
     os.register_at_fork(after_in_parent=partial(list, _INTERRUPTS), after_in_child=partial(list, _INTERRUPTS))
     if is_inherited():

@@ -1,7 +1,7 @@
-"""How worker processes start Python: with this program's interpreter, options and module search path, and no others.
+"""Starting Python in worker processes: with this program's interpreter, options and module search path, and no others.
 
-By default an interpreter would import from the directory in which it starts, or from ``PYTHONPATH``, before any code of this package could prevent
-that: a file ``random.py`` there would run.
+By default an interpreter imports from the directory in which it starts, or from ``PYTHONPATH``, before any code of this package could prevent that: a
+file ``random.py`` there would run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-# Each process has one core, as in the reference and in Spark. Numeric libraries would start threads for all cores, in each process.
+# Each process has one core, as in the reference implementation and in Spark. Numeric libraries would start threads for all cores in each process.
 THREADS_OF_LIBRARIES = (
     "BLIS_NUM_THREADS",
     "GOTO_NUM_THREADS",
@@ -29,18 +29,19 @@ THREADS_OF_LIBRARIES = (
 KNOWN_TO_SPARK = "OMP_NUM_THREADS"
 # Worker processes draw no progress bars.
 QUIET = {"SFRAME_SPARK_PROGRESS": "off"}
-# Set while a process starts, and removed by it: if the "interpreter" turns out to be this very application, it starts no more of itself.
+# A variable that is set while a process starts, and removed by it: if the "interpreter" turns out to be this application itself, it does not start
+# itself again.
 STARTING = "SFRAME_SPARK_STARTING_PROCESS"
-# Names of interpreters: an application may be called `python-tool`.
+# File names of Python interpreters; an application may be called `python-tool`.
 INTERPRETER = re.compile(r"(python|pypy)\d*(\.\d+)*(-dbg|[dmt]+)?(\.exe)?", re.IGNORECASE)
-# Variables that make an interpreter interactive, or let it import from other places.
+# Environment variables that make an interpreter interactive, or let it import from other directories.
 NOT_INHERITED = ("PYTHONPATH", "PYTHONINSPECT", "PYTHONSTARTUP", "PYTHONSAFEPATH")
-# Options that `environment_at_start` and START replace, and those that only print.
+# Options that `environment_at_start` and START replace, and options that only affect what is printed.
 OPTIONS_REPLACED = re.compile(r"-(I|E|S|P|q|i|v+)")
-# What a process runs first, with built-in modules only. It ignores Ctrl-C, which is for its parent, and keeps its descriptors from processes that
-# functions start. Only then does it set the program's search path. `site`, which an interpreter runs before its program and which may extend the
-# path, is imported from the standard library: with `-X frozen_modules=off`, as in notebooks, a file `stat.py` of the program's would be found first
-# otherwise. `site` runs sitecustomize and usercustomize only if they ran in the program.
+# The first code of a process, which uses built-in modules only. It ignores Ctrl-C, which is meant for its parent, and keeps its descriptors from
+# processes that users' functions start. Only then does it set the program's search path. `site`, which an interpreter runs before its program and
+# which may extend the path, is imported from the standard library: otherwise, with `-X frozen_modules=off`, as in notebooks, a file `stat.py` of the
+# program would be found first. `site` runs sitecustomize and usercustomize only if they ran in the program.
 START = """
 import posix, sys
 from _signal import SIG_IGN, SIGINT, signal
@@ -69,9 +70,9 @@ serve(*numbers)
 
 
 def interpreter() -> str | None:
-    """Return the Python interpreter that runs this program; None if it is unknown, as in an application with Python embedded.
+    """Return the Python interpreter that runs this program; None if it is unknown, as in an application that embeds Python.
 
-    Such an application names itself, and starting it would start the whole of it again.
+    In such an application ``sys.executable`` is the application itself, which would be started again as a whole.
     """
     program = sys.executable
     if not program or is_frozen() or STARTING in os.environ:
@@ -86,7 +87,7 @@ def is_frozen() -> bool:
 
 
 def start_command(program: str, module: str, numbers: Sequence[int]) -> list[str]:
-    """Return the command for an interpreter that imports a module, as this program would, and calls its ``serve`` with file descriptors."""
+    """Return the command that starts an interpreter, which imports a module as this program would, and calls its ``serve`` with file descriptors."""
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     path = [entry for entry in sys.path if isinstance(entry, str)]
     sites = [] if sys.flags.no_site else ["site", *(name for name in ("sitecustomize", "usercustomize") if name in sys.modules)]
@@ -95,7 +96,7 @@ def start_command(program: str, module: str, numbers: Sequence[int]) -> list[str
 
 
 def options() -> list[str]:
-    """Return the interpreter options of this program, except those about where modules and settings come from.
+    """Return the interpreter options of this program, except those that decide where modules and settings come from.
 
     Examples
     --------
@@ -108,46 +109,46 @@ def options() -> list[str]:
 
 
 def environment_at_start(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment with which a process starts, given that of this one.
+    """Return the environment for starting a process, given the environment of this one.
 
-    An interpreter that ignores its variables (``python -I``, ``-E``) passes none of them on. The module search path is passed separately.
+    An interpreter that ignores its variables (``python -I``, ``-E``) passes none of Python's on. The module search path is passed separately.
     """
     ignored = sys.flags.ignore_environment
     passed = {name: value for name, value in environment.items() if name not in NOT_INHERITED and not (ignored and name.startswith("PYTHON"))}
-    # The order of sets of strings depends on this seed: one for all processes, as in Spark.
+    # The order of sets of strings depends on this seed, so all processes get the same one, as in Spark.
     seed = {"PYTHONHASHSEED": "0"} if passed.get("PYTHONHASHSEED", "random") == "random" else {}
     return {**passed, **_threads(passed), **QUIET, **seed, STARTING: "1"}
 
 
 def environment_of_functions(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment that user functions see in a worker process, given that of this one: libraries use one core."""
+    """Return the environment that users' functions see in a worker process, given the environment of this one: libraries use one core."""
     return {**environment, **_threads(environment), **QUIET}
 
 
 def _threads(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the number of threads for libraries: one, unless the user has set it."""
+    """Return the variables for the number of threads of libraries: one thread, unless the user has set a number."""
     return {name: environment.get(name) or "1" for name in THREADS_OF_LIBRARIES}
 
 
 def environment_of_workers(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return variables for the Python workers of a Spark on this machine, in addition to Spark's own.
+    """Return environment variables for the Python workers of a Spark on this machine, in addition to those that Spark sets.
 
-    By default workers would import from the directory in which Spark was started.
+    By default, workers would import from the directory in which Spark was started.
     """
-    # Spark itself sets the variable that it knows, to one thread for each task.
+    # Spark itself sets the variable that it knows, to the number of cores of a task.
     threads = {name: number for name, number in _threads(environment).items() if name != KNOWN_TO_SPARK or environment.get(name)}
     return {"PYTHONSAFEPATH": "1", **threads}
 
 
 def environment_of_tasks(path: Sequence[str], environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return variables for the Python workers of a Spark that this program starts: they import from where it does.
+    """Return environment variables for the Python workers of a Spark that this program starts, which let them import from where this program does.
 
     Parameters
     ----------
     path
         The module search path of this program.
     environment
-        That of this process, by default.
+        The environment of this program; None takes that of this process.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Ctrl-C deferred to the end of a block that must not be interrupted."""
+"""Deferring Ctrl-C to the end of a block that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-# The functions that `signal` wraps. The wrappers convert handlers to an enum, and for ordinary handlers the exception inside makes them five times as
-# slow; a small save calls them twenty times.
+# The functions that `signal` wraps. The wrappers convert handlers to an enum, which for ordinary handlers raises an exception inside, and so take
+# five times as long; a small save calls them twenty times.
 _SYSTEM: Any = sys.modules.get("_signal", signal)
 handler_of: Callable[[int], Any] = _SYSTEM.getsignal
 set_handler: Callable[[int, Any], Any] = _SYSTEM.signal
 
 
 class Deferral:
-    """Replaces the handler of Ctrl-C, and remembers in which processes the signal came.
+    """A signal handler that replaces the one for Ctrl-C, and records in which process each signal came.
 
     Parameters
     ----------
     handler
-        The handler that it replaces.
+        The handler that is replaced.
     on_interrupt
-        Called on each signal, in the middle of whatever the main thread does: it must not acquire a lock.
+        Called for each signal, in the middle of whatever the main thread does, so it must not acquire a lock.
     """
 
     def __init__(self, handler: Callable[[int, FrameType | None], Any], on_interrupt: Callable[[], object] | None = None) -> None:
@@ -42,23 +42,23 @@ class Deferral:
             self._on_interrupt()
 
     def came(self) -> list[signal.Signals]:
-        """Return the signals that came in this process; those before a fork are the parent's."""
+        """Return the signals that came in this process, without those that came in its parent before a fork."""
         return self._came.setdefault(os.getpid(), [])
 
     def handle(self) -> None:
-        """Pass the signal on to the replaced handler, if one came."""
+        """Call the replaced handler, if a signal came."""
         for number in self.came()[:1]:
             self.handler(number, self._frame)
 
 
 @contextlib.contextmanager
 def interrupts_deferred(on_interrupt: Callable[[], object] | None = None) -> Iterator[None]:
-    """Let a Ctrl-C that comes during the block take effect after it; for short exchanges with the JVM, which an exception would break off.
+    """Let a Ctrl-C that comes during the block take effect after it. For short calls of the JVM, which an exception would leave unfinished.
 
     Parameters
     ----------
     on_interrupt
-        Called when one comes, so that the block can end early; it must not acquire a lock.
+        Called when Ctrl-C comes, so that the block can end early; it must not acquire a lock.
 
     Examples
     --------
@@ -78,12 +78,12 @@ def interrupts_deferred(on_interrupt: Callable[[], object] | None = None) -> Ite
         return
     before = handler_of(signal.SIGINT)
     if not callable(before) or (on_interrupt is None and isinstance(before, Deferral)):
-        # Ignored, left to the system, or not installed by Python; or an enclosing block defers it already.
+        # Ctrl-C is ignored, left to the system or handled by code that is not Python; or an enclosing block defers it already.
         yield
         return
     deferral = Deferral(before, on_interrupt)
     try:
-        # Inside: another signal's handler may raise as soon as this is set, and the handler has to be restored then.
+        # Set inside the try block: another signal's handler may raise an error as soon as it is set, and the old handler must be restored then.
         set_handler(signal.SIGINT, deferral)
         yield
     finally:

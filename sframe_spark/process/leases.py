@@ -1,4 +1,4 @@
-"""Leases: temporary files and directories carry their owning process in their names, so that others know when they may be deleted.
+"""Leases: the names of temporary files and directories contain the process that owns them, so that other processes know when they may be deleted.
 
 See ``docs/decisions/002-leases.md``.
 """
@@ -30,22 +30,22 @@ from sframe_spark.process.fork_safety import do_in_child
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.memory import has_memory_for_thread
 
-# Never a result of `place_of_numbers`, whose alphabet has no digit 0.
+# Differs from every result of `place_of_numbers`, as those contain no digit 0.
 UNKNOWN_PLACE = "00000000"
 
 
 @attrs.frozen
 class ProcessMark:
-    """A process, identified across reboots, machines and containers.
+    """The identity of a process, which is unique across reboots, machines and containers.
 
     Parameters
     ----------
     place
         The scope of process numbers: one boot of one machine, and one process namespace.
     process
-        Its number there.
+        The process number in that scope.
     started
-        Its start time in ticks since boot; numbers are reused.
+        The start time of the process in ticks since boot, as numbers are reused.
     """
 
     place: str
@@ -63,18 +63,18 @@ def mark_of_this_process() -> ProcessMark:
 
 @functools.lru_cache(maxsize=1)
 def _mark(process: int) -> ProcessMark:
-    """Return the mark of this process, cached by its number, which differs in a forked process."""
+    """Return the mark of this process; its number is the key of the cache, as a forked process has another one."""
     status = _status("self")
     if status is None or status.process != process:
-        # Without a /proc that shows this process, nobody can find out whether it still runs.
+        # Without a /proc that shows this process, no other process can find out whether it is still running.
         return ProcessMark(UNKNOWN_PLACE, process, 0)
     return ProcessMark(place_of_numbers(), process, status.started)
 
 
 def place_of_numbers() -> str:
-    """Return eight characters that stand for the scope in which process numbers and start times mean the same as here.
+    """Return eight characters that identify the scope of process numbers and start times.
 
-    Two containers may share a host name and a volume; two cloned machines may share everything but the boot.
+    Two containers may share a host name and a volume; two cloned machines may share everything except the boot.
     """
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
@@ -90,7 +90,7 @@ def place_of_numbers() -> str:
 
 @attrs.frozen
 class _Status:
-    """A process as the system describes it."""
+    """What the system reports about a process."""
 
     process: int
     started: int
@@ -98,7 +98,7 @@ class _Status:
 
 
 def _status(process: int | str) -> _Status | None:
-    """Return what the system says of a process, or None."""
+    """Return what the system reports about a process; None if it reports nothing."""
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as stream:
             text = stream.read()
@@ -112,7 +112,7 @@ def _status(process: int | str) -> _Status | None:
 
 
 def is_running(mark: ProcessMark) -> bool | None:
-    """Return whether a process runs; None if that cannot be known from here.
+    """Return whether a process is running; None if that cannot be found out from this process.
 
     Examples
     --------
@@ -127,14 +127,14 @@ def is_running(mark: ProcessMark) -> bool | None:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        # It is another user's.
+        # The process belongs to another user.
         pass
     status = _status(mark.process)
-    # Other users' processes may be hidden.
+    # Processes of other users may be hidden.
     return status is None or (status.started == mark.started and not status.ended)
 
 
-# Names and claims: what this process owns.
+# Names and claims: the temporary files and directories that this process owns.
 
 PREFIX = "sframe_spark-"
 HIDDEN = "."
@@ -145,23 +145,26 @@ SECONDS_BETWEEN_HEARTBEATS = 600
 _NAME = re.compile(rf"\.?{re.escape(PREFIX)}([a-z0-9]{{8}})-([1-9][0-9]{{0,9}})-([0-9a-f]{{1,16}})-[0-9a-f]{{4}}")
 _ATTEMPTS = 1000
 _ANOTHER_DIRECTORY = "set config.temporary_directory (SFRAME_SPARK_TMP) to a directory that you may write to"
-# How many claims are checked whenever one is added.
+# How many claims are checked each time that a temporary directory is created.
 _CHECKED_AT_ONCE = 64
 
 
 class Holder:
-    """A reference to something temporary: when its holder is garbage collected, it is deleted, should an interrupt have prevented that before."""
+    """A reference to a temporary directory.
+
+    When it is garbage-collected, the directory may be deleted, should an interrupt have prevented that before.
+    """
 
     __slots__ = ("__weakref__",)
 
 
 def new_name() -> str:
-    """Return a new name for something that belongs to this process."""
+    """Return a new name for a temporary file or directory of this process."""
     return f"{PREFIX}{mark_of_this_process()}-{secrets.token_hex(2)}"
 
 
 def owner_in(name: str) -> ProcessMark | None:
-    """Return the process whose mark is in a name, or None for other names.
+    """Return the process whose mark is in a name; None if there is none.
 
     Examples
     --------
@@ -174,7 +177,7 @@ def owner_in(name: str) -> ProcessMark | None:
 
 
 def directory_of_system() -> str:
-    """Return the directory that the system has for temporary files.
+    """Return the system's directory for temporary files.
 
     Raises
     ------
@@ -188,12 +191,12 @@ def directory_of_system() -> str:
 
 
 def require_directory(directory: str) -> None:
-    """Create a directory for temporary data if need be, and raise if it cannot be written to.
+    """Create a directory for temporary data if it does not exist, and raise an error if it cannot be written to.
 
     Raises
     ------
     StorageError
-        If it is not, and cannot be made.
+        If it cannot be created or written to.
     """
     try:
         os.makedirs(directory, exist_ok=True)
@@ -213,12 +216,12 @@ def require_directory(directory: str) -> None:
 
 
 def own_directory(parent: str) -> str:
-    """Create a directory that only this user can enter and that belongs to this process."""
+    """Create a directory that belongs to this process and that only this user can enter, and return its path."""
     return _made(parent, "", lambda path: os.mkdir(path, 0o700))
 
 
 def own_hidden_directory(parent: str, holder: Holder | None = None) -> str:
-    """Create a hidden directory of this process, for the life of its holder, with the default permissions of the parent."""
+    """Create a hidden directory that belongs to this process as long as its holder lives, with default permissions, and return its path."""
     return _made(parent, HIDDEN, os.mkdir, holder)
 
 
@@ -226,7 +229,7 @@ def _made(parent: str, before: str, make: Callable[[str], None], holder: Holder 
     CLAIMS.remove_abandoned()
     for _ in range(_ATTEMPTS):
         path = os.path.join(parent, before + new_name())
-        # Claimed before it exists, as an interrupt may come at any time. If the name exists already, its own holder keeps it.
+        # The path is claimed before it exists, as an interrupt may come at any time. If another claim has the name already, it is left to that.
         if not CLAIMS.add_new(path, holder):
             continue
         try:
@@ -242,15 +245,15 @@ def _made(parent: str, before: str, make: Callable[[str], None], holder: Holder 
 
 
 def remove_own(path: str) -> None:
-    """Delete something that this process owns; a process forked from its owner deletes nothing."""
+    """Delete a file or directory if this process owns it; a forked process does not own what its parent does."""
     owner = owner_in(os.path.basename(path))
     if owner == mark_of_this_process():
         delete(path)
 
 
 def delete(path: str) -> None:
-    """Delete a file or a directory tree as far as possible; links are not followed, and Ctrl-C takes effect afterwards."""
-    # What cannot be deleted is left for the next cleanup.
+    """Delete a file or a directory tree as far as possible; links are not followed, and a Ctrl-C takes effect afterwards."""
+    # What cannot be deleted is left to the next cleanup.
     with interrupts_deferred(), contextlib.suppress(OSError):
         if stat.S_ISDIR(os.lstat(path).st_mode):
             remove_tree(path, ignore_errors=True)
@@ -261,20 +264,20 @@ def delete(path: str) -> None:
 
 
 class Claims:
-    """What this process owns now: its times are refreshed by a heartbeat, and it is deleted when the process ends."""
+    """The paths that this process owns. Their modification times are refreshed by a heartbeat, and they are deleted when the process ends."""
 
     def __init__(self) -> None:
         self.start_over()
 
     def start_over(self) -> None:
-        """In a forked process: forget everything, as it belongs to the parent, and so does the heartbeat."""
-        # Reentrant: the garbage collector may run while a thread holds it, and finalize a temporary dataset, which discards its paths.
+        """Start without claims and heartbeat in a forked process, as those are the parent's."""
+        # The lock is reentrant: the garbage collector may run while a thread holds it, and finalize a temporary dataset, which discards its paths.
         self._lock = threading.RLock()
         self._paths: dict[str, weakref.ref[object] | None] = {}
         self._beating = False
 
     def add_new(self, path: str, holder: object | None = None) -> bool:
-        """Claim a path; return False, and do nothing, if it is claimed already."""
+        """Claim a path and return True; if it is claimed already, do nothing and return False."""
         with interrupts_deferred(), self._lock:
             if path in self._paths:
                 return False
@@ -282,7 +285,9 @@ class Claims:
             return True
 
     def add(self, path: str, holder: object | None = None) -> None:
-        """Claim a path for the life of its holder, or of the process, replacing any earlier holder; the first claim starts the heartbeat."""
+        """Claim a path for the life of its holder, or of the process if there is none, replacing any earlier holder; the first claim starts the
+        heartbeat.
+        """
         with interrupts_deferred(), self._lock:
             self._paths[path] = None if holder is None else weakref.ref(holder)
             if not self._beating:
@@ -294,12 +299,12 @@ class Claims:
             self._paths.pop(path, None)
 
     def remove_abandoned(self) -> None:
-        """Delete what has lost its holder: Ctrl-C may come just before a deletion, or in a finalizer, where it is lost."""
+        """Delete some paths whose holders no longer exist: Ctrl-C may come just before a deletion, or in a finalizer, where it is lost."""
         with interrupts_deferred(), self._lock:
-            # A copy: an allocation may start the garbage collector, which discards paths.
+            # This is a copy, as an allocation may start the garbage collector, which discards paths.
             paths = list(self._paths)[:_CHECKED_AT_ONCE]
             checked = {path: self._paths.pop(path, None) for path in paths if path in self._paths}
-            # To the end of the queue, so that the work is the same for any number of claims.
+            # Checked paths go to the end of the queue, so each call takes the same time whatever the number of claims.
             self._paths.update(checked)
             # Decided under the lock: later, a holder may have disappeared because another one has taken over its path.
             abandoned = [path for path, holder in checked.items() if holder is not None and holder() is None]
@@ -307,18 +312,18 @@ class Claims:
             delete(path)
 
     def _begin_to_beat(self) -> bool:
-        """Start the heartbeat; return False if there is no memory for it, to try again with the next claim."""
+        """Start the heartbeat; return False if there is no memory or thread for it, so that the next claim tries again."""
         if not has_memory_for_thread():
             return False
         try:
             threading.Thread(target=self._beat, name="sframe_spark heartbeat", daemon=True).start()
         except RuntimeError:
-            # The system starts no more threads. Heartbeats matter only to processes that cannot see this one, and only after hours.
+            # The system starts no more threads. The heartbeat matters only to processes that cannot see this one, and only after hours.
             return False
         return True
 
     def _beat(self) -> None:
-        """Show processes that cannot see this one that it is alive."""
+        """Refresh the modification times of all paths regularly, so that processes that cannot see this one know that it is alive."""
         while True:
             time.sleep(SECONDS_BETWEEN_HEARTBEATS)
             with self._lock:
@@ -327,7 +332,7 @@ class Claims:
                 show_in_use(path)
 
     def remove(self) -> None:
-        """Delete everything that is left, at the end of the process."""
+        """Delete everything that this process owns; called when the process ends."""
         with self._lock:
             paths = list(self._paths)
         for path in paths:
@@ -335,7 +340,7 @@ class Claims:
 
 
 def show_in_use(path: str) -> None:
-    """Set the modification time to now."""
+    """Set the modification time of a file or directory to now."""
     with contextlib.suppress(OSError):
         os.utime(path, follow_symlinks=False)
 
@@ -345,9 +350,10 @@ atexit.register(CLAIMS.remove)
 do_in_child(CLAIMS.start_over)
 
 
-# Orphans: what dead processes left, found by name and owner alone, so that nothing in a directory others can write to is ever opened.
+# Orphans: what dead processes left. They are recognised by name and owner alone, so that nothing in a directory where others can write is ever
+# opened.
 
-# After so long without a heartbeat (there is one every ten minutes), a process that cannot be seen from here is taken for dead.
+# A process that cannot be seen from here counts as dead after so long without a heartbeat; there is one every ten minutes.
 SECONDS_WITHOUT_HEARTBEAT = 24 * 60 * 60
 
 
@@ -360,28 +366,28 @@ def remove_orphans(parent: str) -> list[str]:
 
 
 def orphans_in(parent: str) -> list[str]:
-    """Return what dead processes of this user left in a directory; nothing if it cannot be listed, or if anyone may rename things in it."""
+    """Return the paths of what dead processes of this user left in a directory; empty if it cannot be listed, or if anyone may rename its entries."""
     if may_be_renamed_by_anyone(parent):
         return []
     try:
-        # A cheap test first: each save goes through all names of a directory, few of which are ours.
+        # A cheap test comes first: each save goes through all names in a directory, few of which are ours.
         names = sorted(name for name in [name for name in os.listdir(parent) if PREFIX in name] if owner_in(name) is not None)
     except OSError:
-        # The caller's own access to it will raise the right error.
+        # The caller's own access to the directory will raise the appropriate error.
         return []
     clock = Clock(parent)
     return [path for name in names if is_orphan(path := os.path.join(parent, name), clock)]
 
 
 class Clock:
-    """The time of the file system that holds a directory, which may be another machine's; read once, and only if needed."""
+    """The time of the file system that holds a directory, which may be another machine's. It is read once, and only if needed."""
 
     def __init__(self, parent: str) -> None:
         self._parent = parent
         self._now: float | None = None
 
     def now(self) -> float | None:
-        """Return seconds, or None if nothing can be written."""
+        """Return the time in seconds since the epoch; None if no file can be written."""
         if self._now is None:
             try:
                 with tempfile.TemporaryFile(dir=self._parent) as stream:
@@ -392,7 +398,7 @@ class Clock:
 
 
 def is_orphan(path: str, clock: Clock) -> bool:
-    """Return whether something belongs to this user and its process is known to have ended."""
+    """Return whether a file or directory belongs to this user, and its process is known to have ended or has had no heartbeat for a day."""
     owner = owner_in(os.path.basename(path))
     if owner is None:
         return False
@@ -410,12 +416,12 @@ def is_orphan(path: str, clock: Clock) -> bool:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Return whether a file belongs to this user; the administrator's processes leave other users' files alone, too."""
+    """Return whether a file belongs to this user. Processes of the administrator, too, leave other users' files alone."""
     return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
 
 
 def may_be_renamed_by_anyone(parent: str) -> bool:
-    """Return whether any user may rename another user's directory in this directory."""
+    """Return whether any user may rename entries of this directory that belong to other users."""
     try:
         mode = os.stat(parent).st_mode
     except OSError:

@@ -1,4 +1,4 @@
-"""How much memory this process can still have, how it is shared out, and where Arrow takes it from."""
+"""Memory: how much this process can still allocate, how it is divided, and from which pool Arrow allocates it."""
 
 from __future__ import annotations
 
@@ -23,48 +23,51 @@ if sys.platform != "win32":
 
 MEMORY_INFORMATION = Path("/proc/meminfo")
 PROCESS_STATUS = Path("/proc/self/statm")
-# Limit and usage of the outermost visible control group, of version 2 and 1: a container's, if the system does not tell the groups of a process.
+# Limit, usage and statistics of the outermost visible control group, of versions 2 and 1. It is the container's, if the system does not show the
+# groups of a process.
 GROUP_FILES = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat"),
 )
-# Memory that the kernel reclaims when it is needed.
+# Fields of the statistics for memory that the kernel reclaims when it is needed.
 RECLAIMABLE = ("inactive_file", "total_inactive_file")
 SHARE_FOR_WORK, SHARE_FOR_RESULTS = 4, 8
-# Assumed when the memory of the machine is unknown.
+# Assumed if the memory of the machine is unknown.
 SMALL_MACHINE = 1 << 30
-# A thread's stack and its arenas in the C library and Arrow's pools; the first thread brings those of Arrow.
+# Memory for a thread: its stack and its arenas in the C library and in Arrow's pools, which the first thread creates. And the memory below which no
+# work is started.
 BYTES_OF_THREAD, MIN_MEMORY = 128 << 20, 64 << 20
-# Each thread holds some batches: those it reads, computes and writes. Shorter batches cost more than they save.
+# Each thread has some batches in memory: those that it reads, computes and writes. Batches shorter than the minimum cost more time than they save
+# memory.
 BATCHES_AT_WORK, MIN_BATCH_BYTES = 16, 1 << 20
-# The environment variable in which the user selects Arrow's memory pool.
+# The environment variable with which the user selects Arrow's memory pool.
 CHOICE_OF_USER = "ARROW_DEFAULT_MEMORY_POOL"
-# Allocates pages of 4 KiB, and reuses freed memory, except arrays of 8 MiB and more.
+# This pool allocates pages of 4 KiB, and reuses freed memory, except arrays of 8 MiB and more.
 POOL_OF_BATCHES = "jemalloc"
 
 
 @attrs.frozen
 class AvailableMemory:
-    """Bytes that can be allocated, and what limits them."""
+    """The bytes that can be allocated, and what limits them."""
 
     size: int
     source: str
 
 
 def available_memory() -> AvailableMemory | None:
-    """Return the minimum of what the machine, the container and the process limit leave; None if nothing is known."""
+    """Return the minimum of what the machine, the container and the process limit leave; None if all are unknown."""
     found = [memory for memory in (of_machine(), of_group(), of_process()) if memory is not None]
     return min(found, key=lambda memory: memory.size, default=None)
 
 
 def work_memory() -> int:
-    """Return the bytes that rows gathered in this process may take while they are sorted, grouped or joined, copies included."""
+    """Return the bytes that rows gathered in this process may take while they are sorted, grouped or joined, including copies."""
     chosen = config.work_memory
     return all_memory() // SHARE_FOR_WORK if chosen is None else chosen
 
 
 def batch_bytes() -> int:
-    """Return the approximate bytes of rows in a batch: less than the default if the user has set little memory for work.
+    """Return the target size of a batch in bytes: less than the configured size if the user has set little memory for work.
 
     Examples
     --------
@@ -77,26 +80,26 @@ def batch_bytes() -> int:
 
 
 def kept_memory() -> int:
-    """Return the bytes that results may take in this process, besides everything else that Arrow holds; larger results go to disk."""
+    """Return the limit in bytes for what Arrow has allocated in this process, beyond which results are written to disk."""
     chosen = config.kept_memory
     return all_memory() // SHARE_FOR_RESULTS if chosen is None else chosen
 
 
 def result_memory_left() -> int:
-    """Return the bytes left for results, given all that Arrow holds in this process; negative if that is more already."""
+    """Return the bytes left for results, after everything that Arrow has allocated in this process; negative if that exceeds the limit."""
     return kept_memory() - arrow_bytes()
 
 
 def lasting_pool() -> pa.MemoryPool:
-    """Return the memory pool for columns that are retained.
+    """Return the memory pool for columns that are kept for long.
 
-    Arrow's default pool asks for pages of 2 MiB, which is fast when they are reused soon; on virtual machines each new one may take 5 ms.
+    Arrow's default pool allocates pages of 2 MiB, which is fast if they are soon reused; on virtual machines a new page may take 5 ms.
     """
     return pa.system_memory_pool()
 
 
 def arrow_bytes() -> int:
-    """Return the bytes that Arrow holds in this process, from any pool.
+    """Return the bytes that Arrow has allocated in this process, from all pools.
 
     Examples
     --------
@@ -110,10 +113,10 @@ def arrow_bytes() -> int:
 
 @contextlib.contextmanager
 def memory_for_batches() -> Iterator[None]:
-    """Let Arrow allocate small pages during the block, unless the user has selected a pool; for work on a batch at a time.
+    """Let Arrow allocate small pages during the block, unless the user has selected a pool; for work that processes one batch at a time.
 
-    Blocks of several threads may overlap: the first to begin restores the previous pool at its end, and the others go on with that. Memory is always
-    freed to the pool it came from, so other threads are not affected.
+    Blocks of several threads may overlap: the first one to begin restores the previous pool at its end, and the others continue with that. Memory is
+    always freed to the pool from which it was allocated, so other threads are not affected.
 
     Examples
     --------
@@ -131,17 +134,17 @@ def memory_for_batches() -> Iterator[None]:
         pa.set_memory_pool(_pool_of(POOL_OF_BATCHES))
         yield
     finally:
-        # A pool that the user has set meanwhile stays.
+        # A pool that the user has set meanwhile is kept.
         if pa.default_memory_pool().backend_name == POOL_OF_BATCHES:
             pa.set_memory_pool(before)
 
 
 def _is_arrows_choice(pool: pa.MemoryPool) -> bool:
-    """Return whether the pool is Arrow's own choice, and another one than that for batches, which must be built in."""
+    """Return whether a pool is the one that Arrow chose itself, and is not the pool for batches, which must be available."""
     names = pa.supported_memory_backends()
     if os.environ.get(CHOICE_OF_USER) or POOL_OF_BATCHES not in names or pool.backend_name != names[0] or names[0] == POOL_OF_BATCHES:
         return False
-    # A wrapper around it has the same name, but does not count this allocation.
+    # A wrapper around the pool has the same name, but does not count this allocation.
     pa.allocate_buffer(1, memory_pool=_pool_of(names[0]))
     return bool(pool.total_bytes_allocated() == _pool_of(names[0]).total_bytes_allocated())
 
@@ -152,7 +155,7 @@ def _pool_of(name: str) -> pa.MemoryPool:
 
 
 def all_memory() -> int:
-    """Return the minimum of the memory of the machine, the container's limits and the process limit; a small default if all are unknown."""
+    """Return the minimum of the machine's memory, the container's limits and the process limit; a small default if all are unknown."""
     own = of_process()
     known = [*_limits(int(time.monotonic() / SECONDS_REMEMBERED)), *([own.size] if own is not None else [])]
     return min(known, default=SMALL_MACHINE)
@@ -160,7 +163,7 @@ def all_memory() -> int:
 
 @functools.lru_cache(maxsize=1)
 def _limits(second: int) -> list[int]:
-    """Return the known limits, which change seldom; the argument is the key of the cache."""
+    """Return the known limits, which rarely change; the argument is the key of the cache."""
     limits = [_number(files.limit) for files in _files_of_groups()]
     limits += [_memory_named("MemTotal"), _pages("SC_PHYS_PAGES")]
     return [limit for limit in limits if limit is not None]
@@ -179,7 +182,7 @@ def _memory_named(name: str) -> int | None:
 
 
 def _pages(name: str) -> int | None:
-    """Return bytes of memory that the system counts in pages; None if it does not."""
+    """Return the bytes of memory that the system counts in pages; None if it does not."""
     try:
         found = os.sysconf(name) * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):
@@ -188,13 +191,13 @@ def _pages(name: str) -> int | None:
 
 
 def of_machine() -> AvailableMemory | None:
-    """Return what the kernel estimates to be available without swapping, or else the free pages."""
+    """Return what the kernel estimates to be available without swapping, or else the free pages; None if both are unknown."""
     free = _memory_named("MemAvailable") or _pages("SC_AVPHYS_PAGES")
     return None if free is None else AvailableMemory(free, "free on this machine")
 
 
 def of_group() -> AvailableMemory | None:
-    """Return what the control groups of a container leave."""
+    """Return what the limits of control groups leave; None if there are none."""
     left = [room for files in _files_of_groups() if (room := _left_in_group(files)) is not None]
     return AvailableMemory(min(left), "left in this container") if left else None
 
@@ -209,10 +212,10 @@ def _left_in_group(files: MemoryFiles) -> int | None:
 
 
 def of_process() -> AvailableMemory | None:
-    """Return what the limits of the process leave (``ulimit -v``, ``ulimit -d``)."""
+    """Return what the limits of the process leave (``ulimit -v``, ``ulimit -d``); None if there are none."""
     if sys.platform == "win32":
         return None
-    # Of its address space, and of the writable part of it, with the fields that count them.
+    # The limits of the address space and of its writable part, with the fields that have their usage.
     limits = [(resource.getrlimit(kind)[0], field) for kind, field in ((resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5))]
     limits = [(limit, field) for limit, field in limits if limit != resource.RLIM_INFINITY]
     pages = _text(PROCESS_STATUS) if limits else None
@@ -223,14 +226,14 @@ def of_process() -> AvailableMemory | None:
 
 
 def affordable_threads(requested: int) -> int:
-    """Return how many of the requested threads this process has memory for; with zero the caller does the work itself.
+    """Return for how many of the requested threads this process has memory; with zero, the caller does the work itself.
 
-    A thread without memory does not fail cleanly: its start hangs for ever, or a library ends the process.
+    A thread without memory does not fail cleanly: its start never returns, or a library ends the process.
 
     Raises
     ------
     TooLargeError
-        If there is too little for any work.
+        If there is too little memory for any work.
     """
     left = of_process()
     if left is None:
@@ -247,12 +250,12 @@ def has_memory_for_thread() -> bool:
 
 
 def require_memory_for_thread() -> None:
-    """Raise if there is no memory for a thread that is needed.
+    """Raise an error if there is no memory for a thread that is needed.
 
     Raises
     ------
     TooLargeError
-        If there is none.
+        If there is too little memory.
     """
     if not affordable_threads(1):
         left = of_process()
@@ -265,7 +268,7 @@ def _too_little(left: AvailableMemory, needed: int) -> str:
 
 
 def _number(path: Path) -> int | None:
-    """Return the number in a file; None if there is no such file, or no limit in it."""
+    """Return the number in a file; None if there is no such file, or if it contains no number, as for "no limit"."""
     text = (_text(path) or "").strip()
     return int(text) if text.isdecimal() else None
 

@@ -1,4 +1,4 @@
-"""What memory and how many cores the control groups of this process allow it; Arrow's thread pool is limited to these cores."""
+"""The memory and the cores that control groups allow this process; Arrow's thread pool is limited to these cores."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from pathlib import Path, PurePosixPath
 import attrs
 import pyarrow as pa
 
-# Version 2 has one hierarchy, for which no controller is named.
+# The file system types of control groups: version 2 has a single hierarchy, for which no controller is named.
 UNIFIED = "cgroup2"
 VERSION_1 = "cgroup"
-# The limits of a running container may change, and reading them takes as long as a small query.
+# The limits of a running container may change, and reading them takes as long as a small query, so they are cached for this time.
 SECONDS_REMEMBERED = 1.0
 ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 @attrs.frozen
 class MemoryFiles:
-    """Files with the limit and the usage of a control group.
+    """The files with the memory limit, usage and statistics of a control group.
 
     Parameters
     ----------
     limit, usage, statistics
-        Their paths.
+        The paths of the files.
     """
 
     limit: Path
@@ -37,14 +37,14 @@ class MemoryFiles:
 
 @attrs.frozen
 class ControlGroups:
-    """Directories of the control groups of a process, from its own to the outermost that can be seen.
+    """The directories of the control groups of a process, from its own group to the outermost one that is visible.
 
     Parameters
     ----------
     unified
-        Those of version 2.
+        The directories for version 2.
     memory, cpu, cpuset
-        Those of version 1, by controller.
+        The directories for version 1, by controller.
     """
 
     unified: tuple[Path, ...] = ()
@@ -54,12 +54,12 @@ class ControlGroups:
 
     @classmethod
     def of_this_process(cls, root: Path = Path("/")) -> ControlGroups:
-        """Return those of this process; none on other systems, or if the system does not tell.
+        """Return the control groups of this process; all empty on systems that have or show none.
 
         Parameters
         ----------
         root
-            The directory that has ``proc``.
+            The directory that contains ``proc``.
         """
         try:
             memberships = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape")
@@ -70,12 +70,12 @@ class ControlGroups:
         paths = dict(_memberships(memberships))
         for controllers, within, place in _mounts(mounts):
             for controller in controllers & paths.keys():
-                # The first mount that shows it: later ones are for other containers.
+                # The first mount that shows the controller counts; later ones are for other containers.
                 found.setdefault(controller, tuple(_upwards(root / place.lstrip("/"), within, paths[controller])))
         return cls(*(found.get(name, ()) for name in ("", "memory", "cpu", "cpuset")))
 
     def memory_files(self) -> Iterator[MemoryFiles]:
-        """Yield the files about memory of all groups; above the second limit of version 2 a group is throttled almost to a stop."""
+        """Yield the files about memory of all groups. The second limit of version 2 counts, too: above it a group is slowed down almost to a stop."""
         for directory in self.unified:
             for name in ("memory.max", "memory.high"):
                 yield MemoryFiles(directory / name, directory / "memory.current", directory / "memory.stat")
@@ -83,7 +83,7 @@ class ControlGroups:
             yield MemoryFiles(*(directory / f"memory.{name}" for name in ("limit_in_bytes", "usage_in_bytes", "stat")))
 
     def cores(self) -> int | None:
-        """Return the number of cores that the groups allow, fractions rounded up; None if there is no limit."""
+        """Return the number of cores that the groups allow, with fractions rounded up; None if there is no limit."""
         found = [*map(_quota, self.unified), *map(_quota_of_version_1, self.cpu)]
         found += [_cores_named(_text(directory / "cpuset.cpus.effective")) for directory in self.unified[:1]]
         found += [_cores_named(_text(directory / "cpuset.effective_cpus") or _text(directory / "cpuset.cpus")) for directory in self.cpuset[:1]]
@@ -91,7 +91,7 @@ class ControlGroups:
 
 
 def _memberships(text: str) -> Iterator[tuple[str, str]]:
-    """Yield controllers and the path of the group of each; the controller of version 2 is the empty string."""
+    """Yield controllers, each with the path of its group; the controller of version 2 is the empty string."""
     for line in text.splitlines():
         _, _, rest = line.partition(":")
         controllers, colon, path = rest.partition(":")
@@ -100,7 +100,7 @@ def _memberships(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _mounts(text: str) -> Iterator[tuple[set[str], str, str]]:
-    """Yield the controllers of each mounted hierarchy, the group that is mounted, and the mount point."""
+    """Yield, for each mounted hierarchy, its controllers, the group that is mounted, and the mount point."""
     for line in text.splitlines():
         fields, dash, rest = line.partition(" - ")
         described = fields.split(" ")
@@ -112,14 +112,14 @@ def _mounts(text: str) -> Iterator[tuple[set[str], str, str]]:
 
 
 def _plain(field: str) -> str:
-    """Unescape a path, in which blanks and the like are octal numbers."""
+    """Return a path unescaped: blanks and some other characters are written as octal numbers."""
     return ESCAPED.sub(lambda found: chr(int(found[1], 8)), field)
 
 
 def _upwards(place: Path, within: str, path: str) -> Iterator[Path]:
-    """Yield the directories of a group and its ancestors, given a mount point, the mounted group and the group."""
+    """Yield the existing directories of a group and of its ancestors, given a mount point, the group that is mounted there, and the group."""
     mounted, own = PurePosixPath(within), PurePosixPath(path)
-    # A group that is not below the mounted one is of another namespace: the container's group is the mounted one itself.
+    # A group that is not below the mounted one belongs to another namespace: then the mounted group is the container's.
     below = own.relative_to(mounted) if own.is_relative_to(mounted) and ".." not in own.parts else PurePosixPath()
     for directory in (below, *below.parents):
         if (place / directory).is_dir():
@@ -127,7 +127,7 @@ def _upwards(place: Path, within: str, path: str) -> Iterator[Path]:
 
 
 def _quota(directory: Path) -> int | None:
-    """Return the cores by the time quota of a group of version 2."""
+    """Return the cores that the time quota of a group of version 2 allows; None if there is no quota."""
     fields = _text(directory / "cpu.max").split()
     return _cores(*fields[:2]) if len(fields) >= 2 else None
 
@@ -137,14 +137,14 @@ def _quota_of_version_1(directory: Path) -> int | None:
 
 
 def _cores(quota: str, period: str) -> int | None:
-    # "max" or a negative number means no limit.
+    # "max" or a negative number means that there is no limit.
     if not (quota.isdecimal() and period.isdecimal() and int(quota) and int(period)):
         return None
     return -(-int(quota) // int(period))
 
 
 def _cores_named(text: str) -> int | None:
-    """Return the number of cores in a list of ranges.
+    """Return the number of cores in a list of ranges; None if it is empty or not such a list.
 
     Examples
     --------
@@ -168,12 +168,12 @@ def _text(path: Path) -> str:
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use: those it may run on, but no more than its container's quota."""
+    """Return how many cores this process may use: those on which it may run, but not more than its quota."""
     return min(scheduled_cores(), _max_cores(os.getpid(), int(time.monotonic() / SECONDS_REMEMBERED)))
 
 
 def scheduled_cores() -> int:
-    """Return how many cores the system may run this process on, whatever its quota."""
+    """Return on how many cores the system may run this process, whatever its quota."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -187,7 +187,7 @@ def _max_cores(process: int, second: int) -> int:
 def fit_arrow() -> None:
     """Limit Arrow's thread pool to the cores of this process: Arrow itself does not see the quota of a container.
 
-    A number that the user has set stays.
+    A number of threads that the user has set is not changed.
     """
     cores = available_cores()
     if cores < pa.cpu_count() == scheduled_cores() and not os.environ.get("OMP_NUM_THREADS"):

@@ -1,4 +1,4 @@
-"""Work in several threads, all of which have ended when the call returns or raises."""
+"""Running work in several threads. With ``in_threads``, all have ended when the call returns or raises."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from sframe_spark.process.memory import affordable_threads
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# Where a thread puts its result or error. Not a future: its lock is Python code, and an interrupt of the waiting thread may leave it locked.
+# A queue for the result or error of a call. It is not a future, whose lock is Python code: an interrupt of the waiting thread could leave it locked.
 Left = SimpleQueue[tuple[list[Result], BaseException | None]]
 
-# How long threads are waited for after Ctrl-C; a disk may not answer.
+# How long to wait for threads after Ctrl-C, as a disk may not respond.
 MAX_SECONDS_TO_END = 5.0
 
 # How often a waiting thread wakes up: to draw the progress bar, and to notice Ctrl-C on systems where a signal does not end a wait.
 POLL_SECONDS = 0.1
 
-# Tells whether the work of this thread was cancelled.
+# A function that returns whether the work of this thread was cancelled.
 _CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("sframe_spark_cancelled")
 
 
 def call_cancellable(is_cancelled: Callable[[], bool], work: Callable[..., Result], *arguments: Any) -> Result:
-    """Call a function in which :func:`raise_if_cancelled` works; for threads that do nothing else."""
+    """Call a function in which :func:`raise_if_cancelled` works; to be used in threads, or contexts, that do nothing else."""
     _CANCELLED.set(is_cancelled)
     raise_if_cancelled()
     return work(*arguments)
 
 
 def raise_if_cancelled() -> None:
-    """Raise if the user has pressed Ctrl-C since the current action began.
+    """Raise an error if the user has pressed Ctrl-C since the current action began.
 
     Raises
     ------
     CancelledError
-        Not to be caught by the action: the caller of :func:`run_cancellable` or :func:`in_threads` sees ``KeyboardInterrupt`` instead.
+        If so. The action must not catch it: the caller of :func:`run_cancellable` or :func:`in_threads` gets ``KeyboardInterrupt`` instead.
     """
     cancelled = _CANCELLED.get(None)
     if cancelled is not None and cancelled():
@@ -54,7 +54,7 @@ def raise_if_cancelled() -> None:
 
 
 class _Ending:
-    """Whether, and since when, the threads are to end; set by the handler of Ctrl-C, so without a lock."""
+    """Whether the threads are to end, and since when. It is set by the handler of Ctrl-C, so it has no lock."""
 
     def __init__(self) -> None:
         self._since: float | None = None
@@ -71,9 +71,9 @@ class _Ending:
 
 
 class ThreadPool(ThreadPoolExecutor):
-    """A pool that goes on with the threads it has when the system starts no more of them.
+    """A thread pool that continues with the threads it has if the system starts no more.
 
-    Without any thread, submitting raises a RuntimeError, and the caller does the work itself.
+    If there is no thread at all, submitting raises a RuntimeError, and the caller does the work itself.
     """
 
     def _adjust_thread_count(self) -> None:
@@ -85,18 +85,20 @@ class ThreadPool(ThreadPoolExecutor):
 
 
 def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
-    """Return the result of the work for each item, in order; the first error ends the rest.
+    """Return the result of a function for each item, in order, computed in threads; the first error ends the rest.
 
-    After Ctrl-C, pressed once or many times, ``KeyboardInterrupt`` is raised when all threads have ended: what they write to can be deleted.
+    After Ctrl-C, pressed once or many times, ``KeyboardInterrupt`` is raised when all threads have ended, so that the files they write to can be
+    deleted.
 
     Parameters
     ----------
     work
-        The function for one item. Between its steps it calls :func:`raise_if_cancelled`; one that does not for seconds after Ctrl-C is abandoned.
+        The function for one item. It calls :func:`raise_if_cancelled` between its steps; if it does not for seconds after Ctrl-C, it is not waited
+        for.
     items
-        Its arguments.
+        The arguments of the calls.
     threads
-        Maximum number of threads.
+        The maximum number of threads.
 
     Examples
     --------
@@ -105,7 +107,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
     """
     todo, ending = list(items), _Ending()
     affordable = affordable_threads(min(threads, len(todo)))
-    # Deferred until the threads have ended: a second Ctrl-C would break off the wait for them.
+    # Ctrl-C is deferred until the threads have ended: a second one would end the wait for them.
     with interrupts_deferred(ending.begin):
         if not affordable:
             return [copy_context().run(call_cancellable, ending.is_requested, work, item) for item in todo]
@@ -115,7 +117,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
         futures: list[Future[Result]] = []
         try:
             try:
-                # The context carries temporary settings over.
+                # Each call gets a copy of the context, which has temporary settings.
                 futures.extend(pool.submit(copy_context().run, call_cancellable, ending.is_requested, work, item) for item in todo)
             except RuntimeError:
                 if futures:
@@ -131,11 +133,11 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
 
 
 def _in_a_thread(work: Callable[[], Result], ending: _Ending) -> Result:
-    """Return the result of one call in a thread of its own; a pool takes twice as long to start and stop, which small saves notice."""
+    """Return the result of one call in a thread of its own; starting and stopping a pool takes twice as long, which matters for small saves."""
     context = copy_context()
     results: list[Result] = []
     errors: list[BaseException] = []
-    # Not a join: after one that a signal handler broke off, Python takes the thread for ended.
+    # An event is used rather than a join: if a signal handler interrupts a join, Python takes the thread for ended.
     done = threading.Event()
 
     def run() -> None:
@@ -156,7 +158,7 @@ def _in_a_thread(work: Callable[[], Result], ending: _Ending) -> Result:
             return work()
         _wait_for(done, ending)
     finally:
-        # However the wait ends, even by another signal of the user's: the thread must write nothing more.
+        # However the wait ends, even by another signal of the user: the thread must not write anything afterwards.
         ending.begin()
         _wait_for(done, ending)
     if done.is_set():
@@ -168,7 +170,7 @@ def _in_a_thread(work: Callable[[], Result], ending: _Ending) -> Result:
             raise CancelledError("the work was cancelled")
         return results[0]
     finally:
-        # The traceback refers to this frame: the cycle would live until the garbage collector runs.
+        # The traceback refers to this frame; without this, that cycle would exist until the garbage collector runs.
         errors.clear()
 
 
@@ -190,18 +192,19 @@ def _wait(futures: list[Future[Result]], ending: _Ending) -> None:
 
 
 def in_threads_ahead(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Generator[Result]:
-    """Yield the result of the work for each item, in order, while threads work on the next ones; an error comes where its result would.
+    """Yield the result of a function for each item, in order, while threads compute the next ones; an error is raised in place of its result.
 
-    Items are pulled by the consumer, at most two more than there are threads. A single item is worked on in the consumer's own thread.
+    Items are taken from the iterable by the consumer's thread, at most two more than there are threads. A single item is computed in the consumer's
+    thread.
 
     Parameters
     ----------
     work
-        The function for one item. It must leave nothing behind: when the consumer stops, unfinished calls are not waited for.
+        The function for one item. It must leave nothing behind, as unfinished calls are not waited for when the consumer stops.
     items
-        Its arguments.
+        The arguments of the calls.
     threads
-        Maximum number of threads.
+        The maximum number of threads.
 
     Examples
     --------
@@ -220,19 +223,19 @@ def in_threads_ahead(work: Callable[[Item], Result], items: Iterable[Item], thre
     rest = chain(todo, calls)
     try:
         while True:
-            # Submitted one by one: the first is worked on while the next item is read.
+            # Submitted one by one, so that the first call runs while the next item is read.
             coming.extend(_submitted(pool, call) for call in islice(rest, threads + 2 - len(coming)))
             if not coming:
                 return
             yield _received(coming.popleft())
     finally:
-        # An interrupt in the middle would leave a lock locked, for which the interpreter's shutdown waits.
+        # An interrupt in the middle would leave a lock locked that the interpreter waits for when it shuts down.
         with interrupts_deferred():
             pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _calls(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Callable[[], Result]]:
-    """Yield a call for each item; an error of the iterable becomes a call that raises it."""
+    """Yield a call for each item; if the iterable raises an error, the last call raises it."""
 
     def fail(error: Exception) -> NoReturn:
         raise error
@@ -269,5 +272,5 @@ def _received(left: Left[Result]) -> Result:
     try:
         raise error
     finally:
-        # Its traceback refers to this frame.
+        # The traceback of the error refers to this frame.
         del error
