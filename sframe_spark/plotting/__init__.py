@@ -1,1 +1,1 @@
-"""Pictures of columns and frames: what is counted, charts made of it, and where they are shown."""
+"""Charts and HTML pages of columns and frames: the counts they show, their specifications, and their display."""

@@ -1,1 +1,1 @@
-"""Tables and values of other libraries: Arrow, pandas, Spark."""
+"""Conversions between frames and the tables of other libraries: Arrow, pandas and Spark."""

@@ -1,1 +1,1 @@
-"""FrameFiles: saved frames, CSV, JSON, Parquet, ORC."""
+"""Reading and writing of frames and columns: saved frames, CSV, JSON, text files, databases and catalog tables."""

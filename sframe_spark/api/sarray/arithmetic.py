@@ -187,7 +187,9 @@ class Arithmetic:
         Raises
         ------
         TypeError
-            If the condition is no SArray, the two have different types and no ``dtype`` is given, or a date-time stands for a number.
+                If the condition is not an SArray, ``istrue`` and ``isfalse`` have different classes and no ``dtype`` is given, or one is a number
+                and the
+                other a date-time.
 
         Examples
         --------
@@ -213,7 +215,7 @@ class Arithmetic:
 
     @staticmethod
     def _type_of_choice(istrue: Any, isfalse: Any, dtype: type | None) -> type | None:
-        """Return the class of single values: that of the other SArray, the requested one, or that of the other value if one is None."""
+        """Return the class for single values: that of the other SArray, ``dtype``, or the class of the other value if one of them is None."""
         for value in (istrue, isfalse):
             if isinstance(value, ClassRegistry.array):
                 return value.dtype
@@ -234,9 +236,9 @@ class Arithmetic:
 
 
 def beyond_ints(value: Any, column_type: ColumnType) -> Any:
-    """Return an operand to compare an int column with: an int of more than 64 bits becomes infinity, as it is beyond all values.
+    """Return a value to compare with a column of ints: an int of more than 64 bits becomes infinite, because it is beyond all values of the column.
 
-    As a float it would be rounded to a number that some int equals.
+    Converted to a float it could be rounded to a number that equals a value of the column.
 
     Examples
     --------

@@ -158,7 +158,7 @@ class DateTimes:
         return make_array(apply_function("moment_of_text", self._node, parameters=(_format_text(format),)))
 
     def split_datetime(self, column_name_prefix: str | None = "X", limit: Sequence[str] | None = None, timezone: bool = False) -> SFrame:
-        """Return a frame with one column for each part of the date-times, such as the year, in their own time zone; missing where the value is missing.
+        """Return a frame with a column for each part of the date-times, such as the year, in their own time zone; missing where a value is missing.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Members of SArray that compute its values, explain how, and hand them all to other libraries."""
+"""Members of SArray that compute its values, show the plan for them, and convert all values to numpy and Arrow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BITS = 64
 
 
 def content_identifier(node: PlannerNode) -> int:
-    """Return a 64-bit number that identifies the rows of a column: equal for the same rows of the same files, or equal values in memory.
+    """Return a 64-bit number that identifies the rows of a column; it is equal for the same rows of the same files, and for equal values in memory.
 
     The rows are computed first if necessary.
 
@@ -47,12 +47,12 @@ def content_identifier(node: PlannerNode) -> int:
 
 
 def _identifying_bytes(node: PlannerNode, position: int) -> Iterator[bytes]:
-    """Return what identifies the rows of a materialized column: names of files, which are random or change-checked, or the values."""
+    """Yield bytes that identify the rows of a materialized column: names of files and rows in them, or the values themselves."""
     source = node.operator
     yield str(node.schema[position]).encode()
     if isinstance(source, SegmentSource):
         manifest = source.manifest
-        # Files written by this package have unique names wherever they are, even if frames share them.
+        # Files that this package has written have unique names, so their directory need not be included.
         yield repr(
             (source.positions[position], source.start, source.stop, manifest.version, None if manifest.has_key else manifest.directory)
         ).encode()
@@ -61,12 +61,12 @@ def _identifying_bytes(node: PlannerNode, position: int) -> Iterator[bytes]:
         yield parameters.encode()
     else:
         for chunk in stored_chunks(node):
-            # The stream format contains only the rows of a slice.
+            # Arrow's stream format writes only the rows of a slice, not the rest of the buffer.
             yield bytes(to_stream([chunk.select([position])]))
 
 
 def _parameters_of(source: Operator) -> str | None:
-    """Return the parameters of a source; None if they cannot be written."""
+    """Return the parameters of a source as JSON; None if they cannot be serialized."""
     try:
         return graph_to_json(source.make_planner_node())
     except UnsupportedOperationError:
@@ -74,17 +74,17 @@ def _parameters_of(source: Operator) -> str | None:
 
 
 class ColumnMaterialization:
-    """When values are computed, the plan for them, and exports of all values."""
+    """Mixin of SArray: computation of values, plans, and export of all values."""
 
     _node: PlannerNode
 
     def materialize(self, segments: int | None = None) -> None:
-        """Compute all rows now and keep them; every SArray and SFrame built on this one uses the result.
+        """Compute all rows now and keep them; every SArray and SFrame derived from this column uses them.
 
         Parameters
         ----------
         segments
-            Number of row ranges to compute side by side; chosen by the engine when not given.
+            Number of ranges of rows to compute in parallel; None: the engine decides.
 
         Examples
         --------
@@ -97,7 +97,7 @@ class ColumnMaterialization:
         materialize(self._node, MaterializeOptions(segments=segments, converts=True))
 
     def is_materialized(self) -> bool:
-        """True when the rows have been computed.
+        """Return whether the rows have been computed and kept.
 
         Examples
         --------
@@ -115,7 +115,7 @@ class ColumnMaterialization:
         return infer_planner_node_length(self._node) is not None
 
     def __get_content_identifier__(self) -> int:
-        """A number for the values: the same for the same rows of the same files, and for the same values in memory; they are computed first.
+        """Return a number that is equal for the same rows of the same files, and for equal values in memory; the values are computed first.
 
         Examples
         --------
@@ -127,7 +127,7 @@ class ColumnMaterialization:
         return content_identifier(self._node)
 
     def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
-        """The plan as text and picture; see :meth:`SFrame.explain`.
+        """Return the plan as text and picture; see :meth:`SFrame.explain`.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class ColumnMaterialization:
         return explain_node(self._node, ["value"], stage, trace, why, verify, analyze)
 
     def last_run(self) -> Explanation:
-        """What ran in the last action on the values; see :meth:`SFrame.last_run`.
+        """Return what the last computation of the values ran; see :meth:`SFrame.last_run`.
 
         Examples
         --------
@@ -162,12 +162,12 @@ class ColumnMaterialization:
         return last_run(self._node)
 
     def to_numpy(self) -> np.ndarray:
-        """All values as a numpy array.
+        """Return all values as a numpy array: numbers if no value is missing; strings; else objects.
 
         Raises
         ------
         TooLargeError
-            If there is no room for them: it says how much they need.
+            If the values do not fit in memory; the message says how much memory they need.
 
         Examples
         --------
@@ -181,7 +181,7 @@ class ColumnMaterialization:
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """All numbers for ``numpy.asarray``; where one is missing, and of other values, numpy asks for one after the other, as in the reference."""
+        """A buffer of all numbers for ``numpy.asarray``. Not available for other classes or if a number is missing; numpy then reads each value."""
         if not self._node.schema[0].is_numeric:
             raise NoAttributeError(f"values of type {self._node.schema[0].kind} are no numbers: use to_numpy()")
         values = numbers_for_numpy(self._node)
@@ -191,9 +191,9 @@ class ColumnMaterialization:
 
     @property
     def __array__(self) -> Callable[..., np.ndarray]:
-        """All numbers or texts for scikit-learn, which takes no target without; where one is missing, and of other values, there is none.
+        """A function that returns all numbers or strings as a numpy array, for scikit-learn; not available for other classes or with missing values.
 
-        What a comparison gave is an array of truth values, so that it chooses rows of other arrays.
+        The result of a comparison becomes an array of Booleans, so that it selects rows of other arrays.
 
         Examples
         --------
@@ -209,18 +209,18 @@ class ColumnMaterialization:
         column_type = self._node.schema[0]
         read = numbers_for_numpy if column_type.is_numeric else numpy_column if column_type.kind == STR_KIND else None
         values = None if read is None else read(self._node)
-        # Of objects pandas would make a column of objects: it takes the values one by one instead.
+        # An array of objects would make a column of objects in pandas; without this attribute pandas reads value by value.
         if values is None or values.dtype.kind == "O":
             raise NoAttributeError(f"values of type {column_type.kind}, or missing ones, are taken one by one: use to_numpy()")
         return lambda dtype=None, copy=None: np.array(values, dtype=dtype) if copy else np.asarray(values, dtype=dtype)
 
     def to_arrow(self) -> pa.Array:
-        """All values as an Arrow array.
+        """Return all values as an Arrow array.
 
         Raises
         ------
         TooLargeError
-            If there is no room for them: it says how much they need.
+            If the values do not fit in memory; the message says how much memory they need.
 
         Examples
         --------
@@ -231,15 +231,15 @@ class ColumnMaterialization:
         return array_of_values(self._node)
 
     def __arrow_c_schema__(self) -> Any:
-        """The Arrow type of the values, for other libraries; of date-times with an offset and of mixed lists and dicts it depends on the values."""
+        """Return the Arrow type of the values, for other libraries. For date-times with an offset and mixed lists and dicts, all values are read."""
         return forms_of(self._node)[0].field("").type.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """All values in order for another library: ``polars.Series(sa)``, ``pyarrow.chunked_array(sa)``.
+        """Return all values in order as an Arrow stream, which other libraries read: ``polars.Series(sa)``, ``pyarrow.chunked_array(sa)``.
 
         Raises
         ------
         TooLargeError
-            If there is no room for them: it says how much they need.
+            If the values do not fit in memory; the message says how much memory they need.
         """
         return stream_of_values(self._node).__arrow_c_stream__(requested_schema)

@@ -1,4 +1,4 @@
-"""Members of SArray that depend on rows before or around each row: running, rolling and shifted values."""
+"""Members of SArray whose values depend on preceding or surrounding rows: cumulative and rolling aggregates, shifts and differences."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 
-# Aggregates that are zero for a window without values if none are required.
+# With `min_observations=0`, these aggregates of a window without values are zero instead of missing.
 KINDS_OF_NOTHING = ("sum", "var", "stdv")
 
 
 class Windows:
-    """Values that depend on the rows before, or around, each row. Missing values are left out."""
+    """Mixin of SArray: values that depend on preceding or surrounding rows. Missing values are left out of aggregates."""
 
     _node: PlannerNode
 
@@ -41,7 +41,7 @@ class Windows:
             return make_array(running(self._node, [], [Aggregation(kind, (0,))]))
         node = cumulative(self._node, kind)
         if self._node.schema[0].kind == ARRAY_KIND and is_at_hand(node):
-            # Arrays of different lengths are refused by this call, as in the reference.
+            # Compute the result now, so that this call raises an error if arrays have different lengths, as in the reference.
             materialize(node)
         return make_array(node)
 
@@ -51,7 +51,7 @@ class Windows:
         minimum = None if minimum is None else whole(minimum, "min_observations")
         if minimum is not None and minimum < 0:
             raise InvalidArgumentError(f"min_observations is a number of rows, not negative, got {minimum!r}")
-        # A window has no more values than rows.
+        # A window cannot contain more values than rows, so more need not be required.
         needed = None if minimum is None else min(minimum, max(end - start + 1, 0))
         node = rolling(self._node, kind, start, end, needed)
         if minimum == 0 and kind in KINDS_OF_NOTHING and self._node.schema[0].is_numeric:
@@ -60,12 +60,12 @@ class Windows:
         return make_array(node, typed_by_values=True)
 
     def cumulative_sum(self) -> SArray:
-        """Sum of all rows up to and including each row.
+        """Return, for each row, the sum of all values up to and including it.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers, nor arrays of one length.
+            If the values are neither numbers nor arrays of equal length.
 
         Examples
         --------
@@ -76,12 +76,12 @@ class Windows:
         return self._cumulative("sum")
 
     def cumulative_mean(self) -> SArray:
-        """Mean of all rows up to and including each row.
+        """Return, for each row, the mean of all values up to and including it.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers, nor arrays of one length.
+            If the values are neither numbers nor arrays of equal length.
 
         Examples
         --------
@@ -92,12 +92,12 @@ class Windows:
         return self._cumulative("mean")
 
     def cumulative_min(self) -> SArray:
-        """Smallest of all rows up to and including each row.
+        """Return, for each row, the smallest of all values up to and including it.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers.
+            If the values are not numbers.
 
         Examples
         --------
@@ -108,12 +108,12 @@ class Windows:
         return self._cumulative("min")
 
     def cumulative_max(self) -> SArray:
-        """Largest of all rows up to and including each row.
+        """Return, for each row, the largest of all values up to and including it.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers.
+            If the values are not numbers.
 
         Examples
         --------
@@ -124,12 +124,12 @@ class Windows:
         return self._cumulative("max")
 
     def cumulative_std(self) -> SArray:
-        """Standard deviation of all rows up to and including each row.
+        """Return, for each row, the population standard deviation of all values up to and including it.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers.
+            If the values are not numbers.
 
         Examples
         --------
@@ -140,12 +140,12 @@ class Windows:
         return self._cumulative("std")
 
     def cumulative_var(self) -> SArray:
-        """Variance of all rows up to and including each row.
+        """Return, for each row, the population variance of all values up to and including it.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers.
+            If the values are not numbers.
 
         Examples
         --------
@@ -157,18 +157,24 @@ class Windows:
 
     @call_example("sf['a'].rolling_mean(-2, 0), of a row and the two before")
     def rolling_mean(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Mean over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+        """Return, for each row, the mean over a window of rows around it.
 
-        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+        Parameters
+        ----------
+        window_start, window_end
+            First and last row of the window, as offsets from the row: -1 is the row before, 0 the row itself.
+        min_observations
+            Number of values that a window must contain; otherwise the result is missing. None: a window must be within the column and contain no
+            missing value.
 
         Raises
         ------
         TypeError
-            If an offset or ``min_observations`` is no whole number.
+            If an offset or ``min_observations`` is not an int.
         ValueError
             If ``min_observations`` is negative.
         RuntimeError
-            If the values are no numbers, or the window ends before it starts.
+            If the values are not numbers, or ``window_end`` is before ``window_start``.
 
         Examples
         --------
@@ -180,18 +186,21 @@ class Windows:
 
     @call_example("sf['a'].rolling_sum(-2, 0), of a row and the two before")
     def rolling_sum(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Sum over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+        """Return, for each row, the sum over a window of rows around it.
 
-        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+        Parameters
+        ----------
+        window_start, window_end, min_observations
+            As in :meth:`rolling_mean`.
 
         Raises
         ------
         TypeError
-            If an offset or ``min_observations`` is no whole number.
+            If an offset or ``min_observations`` is not an int.
         ValueError
             If ``min_observations`` is negative.
         RuntimeError
-            If the values are no numbers, or the window ends before it starts.
+            If the values are not numbers, or ``window_end`` is before ``window_start``.
 
         Examples
         --------
@@ -203,18 +212,21 @@ class Windows:
 
     @call_example("sf['a'].rolling_max(-2, 0), of a row and the two before")
     def rolling_max(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Largest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+        """Return, for each row, the largest value in a window of rows around it.
 
-        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+        Parameters
+        ----------
+        window_start, window_end, min_observations
+            As in :meth:`rolling_mean`.
 
         Raises
         ------
         TypeError
-            If an offset or ``min_observations`` is no whole number.
+            If an offset or ``min_observations`` is not an int.
         ValueError
             If ``min_observations`` is negative.
         RuntimeError
-            If the values are no numbers, or the window ends before it starts.
+            If the values are not numbers, or ``window_end`` is before ``window_start``.
 
         Examples
         --------
@@ -226,18 +238,21 @@ class Windows:
 
     @call_example("sf['a'].rolling_min(-2, 0), of a row and the two before")
     def rolling_min(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Smallest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+        """Return, for each row, the smallest value in a window of rows around it.
 
-        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+        Parameters
+        ----------
+        window_start, window_end, min_observations
+            As in :meth:`rolling_mean`.
 
         Raises
         ------
         TypeError
-            If an offset or ``min_observations`` is no whole number.
+            If an offset or ``min_observations`` is not an int.
         ValueError
             If ``min_observations`` is negative.
         RuntimeError
-            If the values are no numbers, or the window ends before it starts.
+            If the values are not numbers, or ``window_end`` is before ``window_start``.
 
         Examples
         --------
@@ -249,18 +264,21 @@ class Windows:
 
     @call_example("sf['a'].rolling_var(-2, 0), of a row and the two before")
     def rolling_var(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Variance of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+        """Return, for each row, the population variance over a window of rows around it.
 
-        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+        Parameters
+        ----------
+        window_start, window_end, min_observations
+            As in :meth:`rolling_mean`.
 
         Raises
         ------
         TypeError
-            If an offset or ``min_observations`` is no whole number.
+            If an offset or ``min_observations`` is not an int.
         ValueError
             If ``min_observations`` is negative.
         RuntimeError
-            If the values are no numbers, or the window ends before it starts.
+            If the values are not numbers, or ``window_end`` is before ``window_start``.
 
         Examples
         --------
@@ -272,18 +290,21 @@ class Windows:
 
     @call_example("sf['a'].rolling_stdv(-2, 0), of a row and the two before")
     def rolling_stdv(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Standard deviation of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+        """Return, for each row, the population standard deviation over a window of rows around it.
 
-        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+        Parameters
+        ----------
+        window_start, window_end, min_observations
+            As in :meth:`rolling_mean`.
 
         Raises
         ------
         TypeError
-            If an offset or ``min_observations`` is no whole number.
+            If an offset or ``min_observations`` is not an int.
         ValueError
             If ``min_observations`` is negative.
         RuntimeError
-            If the values are no numbers, or the window ends before it starts.
+            If the values are not numbers, or ``window_end`` is before ``window_start``.
 
         Examples
         --------
@@ -294,14 +315,19 @@ class Windows:
         return self._rolling("stdv", window_start, window_end, min_observations)
 
     def rolling_count(self, window_start: int, window_end: int) -> SArray:
-        """Number of values in the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+        """Return, for each row, the number of values that are not missing in a window of rows around it.
+
+        Parameters
+        ----------
+        window_start, window_end
+            As in :meth:`rolling_mean`.
 
         Raises
         ------
         TypeError
-            If an offset is no whole number.
+            If an offset is not an int.
         RuntimeError
-            If the window ends before it starts.
+            If ``window_end`` is before ``window_start``.
 
         Examples
         --------
@@ -313,19 +339,19 @@ class Windows:
 
     @call_example("sf['a'].shift(1)")
     def shift(self, n: int = 1, fill: Any = None) -> SArray:
-        """Move the values by ``n`` rows towards the end; rows that get none are missing, or hold ``fill``.
+        """Return the values moved by ``n`` rows towards the end; the first ``n`` rows are missing or have the value ``fill``.
 
         Parameters
         ----------
         n
-            Number of rows; negative: towards the beginning, so that a row gets the value of a later one.
+            Number of rows; if negative, values move towards the beginning, and the last rows are filled.
         fill
-            Value of rows whose source lies outside, of the column's type (an int in a column of floats is a float).
+            Value of the rows that get none, of the column's class (in a column of floats, an int is converted); None: missing.
 
         Raises
         ------
         TypeError
-            If ``n`` is not an int, or ``fill`` has another type than the column.
+            If ``n`` is not an int, or ``fill`` has another class than the column.
 
         Examples
         --------
@@ -343,19 +369,19 @@ class Windows:
 
     @call_example("sf['a'].diff(1)")
     def diff(self, n: int = 1) -> SArray:
-        """Subtract from each row the value ``n`` rows earlier (negative: later); missing where there is none.
+        """Return, for each row, its value minus the value ``n`` rows before; missing where there is no such row.
 
-        Date-times give seconds as floats, as their subtraction does. Ints wrap around at 64 bits.
+        Differences of date-times are in seconds, as floats. Differences of ints wrap around at 64 bits.
 
         Parameters
         ----------
         n
-            Number of rows between the two values.
+            Number of rows between the two values; if negative, the value of a later row is subtracted.
 
         Raises
         ------
         TypeError
-            If ``n`` is not an int, or the values cannot be subtracted: only int, float, datetime and array can.
+            If ``n`` is not an int, or the values are not of class int, float, datetime or array.
 
         Examples
         --------
@@ -375,12 +401,12 @@ SUBTRACTABLE = ("int", "float", "datetime", "array")
 
 
 def fill_literal(fill: Any, column_type: ColumnType) -> Literal:
-    """Return a fill value in an encoding that holds it and the column's values.
+    """Return a fill value as a literal in an encoding that can also hold the column's values.
 
     Raises
     ------
     TypeError
-        If it is not of the column's kind.
+        If the value has another class than the column.
     """
     fill = one_value(fill)
     literal = literal_of(fill)

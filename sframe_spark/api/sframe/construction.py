@@ -1,4 +1,4 @@
-"""What a frame can be made of: columns, rows, files, and tables of other libraries."""
+"""Functions that make frames of columns, rows, files, and tables of other libraries."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ Frame = tuple[PlannerNode, list[str]]
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 _ENDINGS = {".csv": "csv", ".txt": "csv", ".tsv": "tsv"}
 _PATH = (str, os.PathLike)
-# Required classes of data by format; other formats take any.
+# The classes that data must have for a format; formats that are not listed accept any class.
 _CLASSES: dict[str, Any] = {"dict": Mapping, "sarray": SArray, "sframe_obj": Columns, "sframe": _PATH, "csv": _PATH, "tsv": _PATH}
 _FORMATS = ("auto", "array", "dataframe", "empty", *_CLASSES)
 
 
 def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
-    """Return the node and column names of whatever a frame can be made of; only saved frames can be verified."""
+    """Return the node and column names of a frame made of ``data``; ``verify`` is possible only for the path of a saved frame."""
     if verify and not isinstance(data, (str, os.PathLike)):
         raise nothing_to_verify(data)
     _require_format(data, format)
@@ -70,20 +70,20 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
         return frame_from_columns(data)
     if isinstance(data, Iterable):
         return frame_from_iterable(data)
-    # A DuckDB connection has rows only as the relation of a statement.
+    # A DuckDB connection has no rows of its own; a statement gives a relation, which has rows.
     advice = "give what its sql(...) returns" if module.endswith("duckdb") else "give a dict of columns, a list of values, a table or a path"
     raise InvalidArgumentError(f"an SFrame is not made of {type(data).__name__}: {advice}")
 
 
 def _require_format(data: Any, format: Any) -> None:
-    """Refuse an unknown format, and data of another format.
+    """Raise an error if the format is unknown, or ``data`` does not have the class that the format requires.
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such format.
+        If the format is unknown.
     SchemaError
-        If it is no text, or the data is something else.
+        If the format is not a string, or ``data`` has another class.
     """
     if not isinstance(format, str):
         raise SchemaError(f"format is a text, not {format!r:.60}")
@@ -95,7 +95,7 @@ def _require_format(data: Any, format: Any) -> None:
 
 
 def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
-    """Return a saved frame, or a CSV or Parquet file."""
+    """Return the frame in a CSV or Parquet file or a saved frame; for ``auto``, the extension of the path decides."""
     named = _ENDINGS.get(_ending(path), "") if format == "auto" else format
     is_parquet = format == "auto" and path.endswith(".parquet")
     if verify and (named in _DELIMITERS or is_parquet):
@@ -108,24 +108,24 @@ def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
 
 
 def _ending(path: str) -> str:
-    """Return the ending of a file name, before one that says that the file is compressed."""
+    """Return the extension of a file name; that of a compressed file, such as .gz, is ignored."""
     return os.path.splitext(without_packing(path))[1]
 
 
 def text_frame(path: Any, verify: bool) -> Frame | None:
-    """Return the frame of a local CSV file, if the name says so; None otherwise.
+    """Return the frame in a local CSV file; None if the path does not have the extension of one or is not a file.
 
     Raises
     ------
     InvalidArgumentError
-        If check sums are to be compared: such a file has none.
+        If ``verify`` is set, because a CSV file has no check sums.
     """
     text = os.path.expanduser(path_text(path))
     return frame_from_path(text, "auto", verify) if _ending(text) in _ENDINGS and os.path.isfile(text) else None
 
 
 def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
-    """Return the frame of columns by name; a text is a column of its characters, as in the reference."""
+    """Return a frame of columns, given by name. A string is treated as a column of its characters, as in the reference."""
     parts: list[PlannerNode | tuple[list[pa.Array], ColumnType]] = []
     names = names_in_order(columns)
     for name in names:
@@ -147,7 +147,7 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
 
 
 def names_in_order(columns: Mapping[str, Any]) -> list[str]:
-    """Return the column names of a dict as the reference orders them: by name, columns of values before SArrays."""
+    """Return the column names of a dict in the reference's order: first the names of plain values, then of SArrays, each sorted."""
     for name in columns:
         if not isinstance(name, str):
             raise SchemaError(f"a column name is a str, got {brief(name)}")
@@ -155,7 +155,7 @@ def names_in_order(columns: Mapping[str, Any]) -> list[str]:
 
 
 def frame_from_ordered_columns(names: list[str], columns: list[Any]) -> Frame:
-    """Return the frame of columns in the given order, with distinct names."""
+    """Return a frame of columns in the given order; the names must be distinct."""
     by_name = dict(zip(names, columns, strict=True))
     node, found_names = frame_from_columns(by_name)
     places = FrameNames(found_names)
@@ -163,7 +163,7 @@ def frame_from_ordered_columns(names: list[str], columns: list[Any]) -> Frame:
 
 
 def frame_from_iterable(data: Iterable[Any]) -> Frame:
-    """Return the frame of SArrays as columns, or of values as one column ``X1``."""
+    """Return a frame whose columns are the given SArrays, or with one column ``X1`` of the given values."""
     is_sequence = isinstance(data, (list, pa.Array, pa.ChunkedArray)) or hasattr(data, "dtype")
     items: Any = data if is_sequence else [item if isinstance(item, SArray) else snapshot(item) for item in data]
     if isinstance(items, list) and not items:
@@ -177,7 +177,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 
 def frame_from_parquet(path: Any) -> Frame:
-    """Return Parquet files as read-only segments, in file-name order; remote files are read in place, except those of web servers."""
+    """Return the rows of Parquet files in order of file names. They are read in place, except files of web servers, which are downloaded."""
     from sframe_spark.engine.runtime.dataset_writer import write_runs
     from sframe_spark.locations import is_remote_location
     from sframe_spark.operators.sources.source import segment_source
@@ -191,13 +191,13 @@ def frame_from_parquet(path: Any) -> Frame:
         manifest = manifest_of_files(files)
         names = list(manifest.names or ())
         if files.holder is not None and is_remote_location(temporary_root()) and manifest.rows:
-            # Tasks on other machines cannot read files that were downloaded to this one.
+            # Tasks on other machines cannot read files downloaded to this one, so the rows are copied to shared storage.
             return write_runs(iterate_rows(manifest, range(len(manifest.types))), manifest.types), names
     return segment_source(manifest, files.holder), names
 
 
 def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
-    """Return all rows of external files, given by manifests in row order."""
+    """Return the rows of external files, which are given by manifests in the order of rows."""
     from sframe_spark.operators.append import append
     from sframe_spark.operators.sources.source import segment_source
 
@@ -205,7 +205,7 @@ def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
 
 
 def frame_from_orc(path: Any) -> Frame:
-    """Return the rows of ORC files, in file-name order, converted to our own format."""
+    """Return the rows of ORC files in order of file names; they are converted to this package's own format."""
     from sframe_spark.engine.runtime.orc_scan import orc_rows
     from sframe_spark.storage.external.orc import orc_table
     from sframe_spark.storage.external.parquet import natural
@@ -218,12 +218,12 @@ def frame_from_orc(path: Any) -> Frame:
 
 
 def other_frame(data: Any, member: str, refusal: type[SFrameError] = SchemaError) -> SFrame:
-    """Return the frame that a member was given, converted if it is a table of another library.
+    """Return the argument of a method as a frame; a table of another library is converted.
 
     Raises
     ------
     SFrameError
-        Of the class ``refusal``, if it is neither a frame nor a table.
+        The class that ``refusal`` gives, if ``data`` is neither a frame nor a table. ``member`` is the name of the method in the message.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def other_frame(data: Any, member: str, refusal: type[SFrameError] = SchemaError
 
 
 def is_table(data: Any) -> bool:
-    """Return whether this is a table of any library, a dict of columns, or the path of something saved.
+    """Return whether data is a table of another library, a dict of columns, or a path (of something that exists, if it is a string).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Members of SFrame that read and write files: saved frames, CSV, JSON, Parquet, ORC and lake tables."""
+"""Members of SFrame that read and write saved frames, CSV, JSON, Parquet and ORC files, and Delta and Iceberg tables in directories."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], ending: str) -> None:
-    """Write all rows as a directory of files, which appears when it is complete.
+    """Write all rows as a directory of Parquet or ORC files, which appears only when it is complete.
 
     Raises
     ------
     InvalidArgumentError
-        If there are no columns, or one has a name that readers cannot take.
+        If there are no columns, or readers of the format cannot handle a column name.
     StorageError
-        If there is something at the path that was not written so, or the files cannot be written.
+        If the path exists and is not a directory written by this function, or the files cannot be written.
     """
     require_unicode(names)
     if not names:
@@ -46,12 +46,12 @@ def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.Path
 
 
 def _require_names_for_orc(names: Sequence[str]) -> None:
-    """Refuse names that ORC readers in Java, such as Spark's, cannot handle: they find no column, or another one.
+    """Raise an error for column names that ORC readers in Java, such as Spark's, cannot find or confuse with others.
 
     Raises
     ------
     InvalidArgumentError
-        If there are such.
+        If a name is empty or contains a backtick.
     """
     refused = [name for name in names if not name or "`" in name]
     if refused:
@@ -62,12 +62,12 @@ def _require_names_for_orc(names: Sequence[str]) -> None:
 
 
 def require_unquoted_texts(only_raw: Any) -> None:
-    """Refuse to distinguish quoted from unquoted texts.
+    """Raise an error if ``_only_raw_string_substitutions`` is set: strings such as ``na_values`` are always compared with unquoted fields.
 
     Raises
     ------
     UnsupportedOperationError
-        If that is asked for.
+        If the option is set.
     """
     if only_raw:
         raise UnsupportedOperationError(
@@ -77,24 +77,25 @@ def require_unquoted_texts(only_raw: Any) -> None:
 
 
 class FrameFiles(Columns):
-    """Reading and writing files."""
+    """Mixin of SFrame: reading and writing files."""
 
     def save(self, filename: str, format: str | None = None) -> None:
-        """Save as a directory that ``load_sframe`` opens again, as CSV or as JSON, whole or not at all.
+        """Save as a directory that ``load_sframe`` can load, or as a CSV or JSON file. The target appears only when it is complete.
 
         Parameters
         ----------
         filename
-            The directory, or the file.
+            Path of the directory or the file.
         format
-            ``binary``, ``csv`` or ``json`` (an array of objects). When not given: by the end of the name, ``.csv`` or ``.json``, else a directory.
+            ``binary`` (a directory), ``csv`` or ``json`` (one array of objects). If not given, the extension ``.csv`` or ``.json`` decides; else a
+            directory.
 
         Raises
         ------
         ValueError
-            If there is no such format.
+            If the format is unknown.
         OSError
-            If it cannot be written.
+            If the files cannot be written.
 
         Examples
         --------
@@ -111,15 +112,16 @@ class FrameFiles(Columns):
         saved_frames.save_frame(self._node, self._names, filename, format)
 
     def checkpoint(self, location: str) -> SFrame:
-        """Save all rows and go on with what was saved: everything built on this frame reads it there, in the time of reading a saved frame.
+        """Save all rows, and from now on read the saved rows wherever this frame is used.
 
-        As ``materialize()``, but durable: no temporary file holds these rows any more, and other processes may load them. Long programs
-        that are started again after a failure load what they had last.
+        Unlike after ``materialize()``, the rows are durable: they are not in temporary files, and other processes can load them. A long program that
+        is
+        restarted after a failure can continue with them.
 
         Parameters
         ----------
         location
-            The directory, or a URI below which the rows become the newest version.
+            Path of a directory, or a URI where the rows become the newest version.
 
         Returns
         -------
@@ -129,7 +131,7 @@ class FrameFiles(Columns):
         Raises
         ------
         OSError
-            If it cannot be written, or somebody else saved to the same place meanwhile; the frame stays what it was.
+            If the files cannot be written, or another program has saved to the same location in the meantime; then the frame does not change.
 
         Examples
         --------
@@ -145,20 +147,21 @@ class FrameFiles(Columns):
         return cast("SFrame", self)
 
     def _save_reference(self, filename: str) -> None:
-        """Save as a directory that ``load_sframe`` opens again and that refers to columns of saved frames; the other columns are written.
+        """Save as a directory that ``load_sframe`` can load, but refer to unchanged columns of saved frames instead of copying them.
 
-        Rows that saved frames have are not copied: loading the directory reads them where they are, and is an error once they are gone or others.
-        Rows in memory, in files of other programs and in temporary files are written, as ``save`` does.
+        Loading the directory reads these columns from the other saved frames; it raises an error if they were removed or changed. Columns that are
+        in memory,
+        in files of other programs or in temporary files are written, as by ``save``.
 
         Parameters
         ----------
         filename
-            The directory.
+            Path of the directory.
 
         Raises
         ------
         OSError
-            If it cannot be written.
+            If the files cannot be written.
 
         Examples
         --------
@@ -177,22 +180,23 @@ class FrameFiles(Columns):
 
     @call_example("sf.export_json('rows.json', orient='lines')")
     def export_json(self, filename: str, orient: Literal["records", "lines"] = "records") -> None:
-        """Write all rows as JSON, whole or not at all: one array of objects, or with ``orient="lines"`` an object on each line.
+        """Write all rows to a JSON file, which appears only when it is complete: one array of objects, or one object per line.
 
-        What is missing is left out of its object, as in the reference. Date-times are ISO texts; NaN and the infinities, which JSON has not, are
-        the words ``NaN``, ``Infinity`` and ``-Infinity``, as Python, Spark and DuckDB read them.
+        Missing values are left out of their objects, as in the reference. Date-times are written as ISO strings. NaN and infinite numbers, which
+        JSON does not
+        have, are written as ``NaN``, ``Infinity`` and ``-Infinity``, which Python, Spark and DuckDB can read.
 
         Parameters
         ----------
         filename
-            The file; compressed if the name ends in ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.lz4``.
+            Path of the file; compressed if its extension is ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.lz4``.
         orient
-            ``records`` or ``lines``.
+            ``records``: one array of objects; ``lines``: one object per line.
 
         Raises
         ------
         InvalidArgumentError
-            If ``orient`` is something else.
+            If ``orient`` is neither.
         StorageError
             If the file cannot be written.
 
@@ -213,27 +217,29 @@ class FrameFiles(Columns):
     @staticmethod
     @call_example("SFrame.read_json('rows.json', orient='lines')")
     def read_json(url: Any, orient: Literal["records", "lines"] = "records", encoding: str = "utf-8") -> SFrame:
-        """A frame of the objects in JSON files, each a row, in order; columns are in the order of their names.
+        """Return a frame of the objects in JSON files, each of which is a row. Columns are sorted by name.
 
-        A column has the type that holds all its values as they are: ``int`` (of true and false, too), ``float``, ``str``, ``list`` or ``dict``;
-        where values are of several kinds it is ``str``, and what is no text is written as JSON. With ``orient="lines"`` values that are no objects
-        are one column ``X1``. Numbers larger than any float are refused.
+        Each column gets the class that holds all its values unchanged: ``int`` (also for true and false), ``float``, ``str``, ``list`` or ``dict``.
+        If its
+        values differ in kind, it is ``str``, and values that are not strings are written as JSON. With ``orient="lines"``, values that are not
+        objects become
+        one column ``X1``. A number that is too large for a float raises an error.
 
         Parameters
         ----------
         url
             A path, a directory, a pattern, a URL, or a list of these.
         orient
-            ``records``: each file is one array of objects; ``lines``: there is a value on each line.
+            ``records``: each file is one array of objects; ``lines``: each line is a value.
         encoding
-            How characters are written as bytes.
+            Encoding of the files.
 
         Raises
         ------
         InvalidArgumentError
-            If ``orient`` is something else, or Python knows no such encoding.
+            If ``orient`` is neither, or Python does not know the encoding.
         StorageError
-            If there is no such file, or it is not JSON of that form; it names the line.
+            If there is no such file, or a file is not JSON in this form; the message names the line.
 
         Examples
         --------
@@ -250,15 +256,21 @@ class FrameFiles(Columns):
 
     @call_example("sf.write_parquet('rows')")
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write all rows as a directory of Parquet files, ``part-00000-...parquet`` ..., in row order, whole or not at all.
+        """Write all rows, in order, as a directory of Parquet files ``part-00000-...parquet`` and so on. It appears only when it is complete.
 
-        Other programs read them: date-times with an offset are instants (``timestamp`` in UTC), lists and dicts of mixed values JSON texts.
-        A directory that was written so is replaced, nothing else.
+        Other programs can read the files: date-times with an offset are written as instants (``timestamp`` in UTC), lists and dicts of mixed values
+        as JSON
+        strings. An existing directory is replaced only if this method has written it.
+
+        Parameters
+        ----------
+        path
+            Path of the directory.
 
         Raises
         ------
         StorageError
-            If there is something else at the path, or the files cannot be written.
+            If something else exists at the path, or the files cannot be written.
         InvalidArgumentError
             If the frame has no columns.
 
@@ -274,14 +286,19 @@ class FrameFiles(Columns):
         write_directory(self._node, self._names, path, PARQUET)
 
     def write_orc(self, path: str | os.PathLike[str]) -> None:
-        """Write all rows as a directory of ORC files, as :meth:`write_parquet` does.
+        """Write all rows as a directory of ORC files; otherwise as :meth:`write_parquet`.
+
+        Parameters
+        ----------
+        path
+            Path of the directory.
 
         Raises
         ------
         StorageError
-            If there is something else at the path, or the files cannot be written.
+            If something else exists at the path, or the files cannot be written.
         InvalidArgumentError
-            If the frame has no columns.
+            If the frame has no columns, or a column name is empty or contains a backtick.
 
         Examples
         --------
@@ -297,10 +314,11 @@ class FrameFiles(Columns):
     @staticmethod
     @call_example("SFrame.read_parquet('rows')[['a', 'b']], which reads these columns alone")
     def read_parquet(path: Any) -> SFrame:
-        """A frame of the rows of Parquet files, in file-name order, of which only what is needed is read.
+        """Return a frame of the rows of Parquet files, in order of file names. Only the columns and files that are needed are read.
 
-        Columns that the directories of a partitioned table name (``year=2024/part-0.parquet``) come last; filters by them leave files out.
-        An order that the files seem to be in is compared with their rows the first time that it could be of use, as for a sort by that column.
+        For a partitioned table, whose directories are named as in ``year=2024/part-0.parquet``, the columns in directory names come last; filters on
+        them
+        skip files. If the files' statistics suggest that rows are sorted, this is verified when it can first save work, such as a sort.
 
         Parameters
         ----------
@@ -310,9 +328,9 @@ class FrameFiles(Columns):
         Raises
         ------
         StorageError
-            If there is no such file, one is something else, such as one of a saved frame, or the files do not fit together.
+            If there is no such file, a file is not a Parquet file or belongs to a saved frame, or the files have different columns.
         SchemaError
-            If a column is of a type that no column of a frame can have.
+            If a frame cannot have columns of a type in the files.
 
         Examples
         --------
@@ -328,7 +346,7 @@ class FrameFiles(Columns):
 
     @staticmethod
     def read_orc(path: Any) -> SFrame:
-        """A frame of the rows of ORC files, in file-name order; all are read once and kept in our own form.
+        """Return a frame of the rows of ORC files, in order of file names. All rows are read now and stored in this package's own format.
 
         Parameters
         ----------
@@ -338,9 +356,9 @@ class FrameFiles(Columns):
         Raises
         ------
         StorageError
-            If there is no such file, one is something else or damaged, or the files do not fit together.
+            If there is no such file, a file is damaged or not an ORC file, or the files have different columns.
         SchemaError
-            If a column is of a type that no column of a frame can have.
+            If a frame cannot have columns of a type in the files.
 
         Examples
         --------
@@ -355,26 +373,27 @@ class FrameFiles(Columns):
 
     @staticmethod
     def read_delta(path: str | os.PathLike[str], version: int | None = None) -> SFrame:
-        """A frame of the rows of a Delta table, file after file: in the order in which its log says that they were written, then by name.
+        """Return a frame of the rows of a Delta table, file by file in the order in which the table's log says they were written, then by name.
 
-        Nothing is read but the log and the ends of the files; filters leave out files by their statistics. It takes the library ``deltalake``, and
-        no Java. Time stamps that files have as INT96 (older Spark) are without a zone, in UTC, as :meth:`read_parquet` has them.
+        Only the log and the files' footers are read now; filters skip files by their statistics. This requires the library ``deltalake``, but no
+        Java.
+        INT96 timestamps, which old versions of Spark wrote, become date-times without an offset, in UTC, as in :meth:`read_parquet`.
 
         Parameters
         ----------
         path
-            The directory of the table, on this machine.
+            Directory of the table, on this machine.
         version
-            Which version of it; None for the newest.
+            Number of the version; None: the newest.
 
         Raises
         ------
         StorageError
-            If there is no such table or version, or its files are not as its log says: missing, of other sizes, outside its directory.
+            If there is no such table or version, or its files differ from what the log says: missing, of another size, or outside of the directory.
         UnsupportedOperationError
-            If the library is missing, or the table has rows that are not those of its files: deletion vectors in use.
+            If the library is missing, or the table uses deletion vectors, so that not all rows in the files are rows of the table.
         SchemaError
-            If a column is of a type that no column can have.
+            If a frame cannot have columns of a type in the table.
 
         Examples
         --------
@@ -392,26 +411,28 @@ class FrameFiles(Columns):
 
     @staticmethod
     def read_iceberg(table: Any, snapshot_id: int | None = None) -> SFrame:
-        """A frame of the rows of an Iceberg table, file after file: in the order in which they were added, then by name.
+        """Return a frame of the rows of an Iceberg table, file by file in the order in which they were added, then by name.
 
-        Nothing is read but metadata and the ends of the files; filters leave out files by their statistics. It takes the library ``pyiceberg``,
-        and no Java. Columns are those of the snapshot's schema, found in files by their field numbers.
+        Only metadata and the files' footers are read now; filters skip files by their statistics. This requires the library ``pyiceberg``, but no
+        Java.
+        The columns are those of the snapshot's schema; they are found in the files by field ID.
 
         Parameters
         ----------
         table
-            A table of pyiceberg, or the path of its metadata file (``.../metadata/00001-....metadata.json``), with files on this machine.
+            A pyiceberg table, or the path of its metadata file (``.../metadata/00001-....metadata.json``); its files must be on this machine.
         snapshot_id
-            Which snapshot; None for the current one.
+            ID of the snapshot; None: the current one.
 
         Raises
         ------
         StorageError
-            If there is no such table or snapshot, or its files are not as its metadata says: missing, of other sizes, outside its directory.
+            If there is no such table or snapshot, or its files differ from what the metadata says: missing, of another size, or outside of the
+            directory.
         UnsupportedOperationError
-            If the library is missing, or the table has rows that are not those of its files: delete files, files of other formats.
+            If the library is missing, or the table has delete files or files that are not Parquet.
         SchemaError
-            If it is neither, or a column is of a type that no column can have.
+            If ``table`` is neither, or a frame cannot have columns of a type in the table.
 
         Examples
         --------
@@ -442,47 +463,52 @@ class FrameFiles(Columns):
         _no_prefix_on_first_value: bool = False,
         **kwargs: Any,
     ) -> None:
-        """Write all rows as a CSV file, a link to one filled, its rights kept.
+        """Write all rows to a CSV file. If the path is a link, the file that it points to is replaced; permissions are kept.
 
-        ``read_csv`` with the same delimiter, line terminator, quotes and escapes gives the rows back: the text ``NA`` as missing unless
-        ``na_values=[]`` is given, and a column of texts that all look like numbers, lists or dicts as such unless ``column_type_hints`` says
-        ``str``. A missing text comes back as an empty one. Missing values of an only column are blank lines, which are no rows to ``read_csv``:
-        give an ``na_rep``. Other programs take a backslash for itself: ``escape_char=""`` writes for them, and reads what they write.
+        ``read_csv`` with the same delimiter, line terminator, quotes and escapes returns the same rows, except: The string ``NA`` becomes missing,
+        unless
+        ``na_values=[]`` is given. A column of strings that all look like numbers, lists or dicts gets that class, unless ``column_type_hints`` says
+        ``str``.
+        A missing string becomes an empty string. In a frame with one column, missing values are blank lines, which ``read_csv`` skips; use
+        ``na_rep``.
+        Many other programs do not treat a backslash as an escape: write and read their files with ``escape_char=""``.
 
         Parameters
         ----------
         filename
-            The file; compressed if the name ends in ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.lz4``.
+            Path of the file; compressed if its extension is ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.lz4``.
         delimiter
-            Text between two fields.
+            String between two fields.
         line_terminator
-            Text after each line.
+            String after each line.
         header
-            Whether the first line holds the column names.
+            Whether the first line contains the column names.
         quote_level
-            1: quotes around every field; 3: around none, so that a field that holds a delimiter is read as two; otherwise around those that need
-            them.
+            1: all fields are quoted; 3: no field is quoted, so that a field with a delimiter is read as two; any other number: fields are quoted if
+            necessary.
         double_quote
-            Whether a quote in a field is written twice; otherwise after the escape character.
+            Whether a quote in a field is written twice; otherwise it is written after the escape character.
         escape_char
-            Character before a character that would not be itself; empty: none. The quote itself: no more than that quotes are written twice.
+            Character that is written before special characters in a field; empty: none. If it is the same as ``quote_char``, quotes are doubled, and
+            nothing
+            else is escaped.
         quote_char
-            Character around fields that hold anything.
+            Character before and after a quoted field.
         na_rep
             What is written for a missing value.
         file_header, file_footer
-            First and last line of the file, which ``read_csv`` takes for rows unless it is told otherwise; empty: none.
+            First and last line of the file, which ``read_csv`` reads as rows unless it is told to skip them; empty: none.
         line_prefix
-            What every line with a row starts with, as it is: ``read_csv`` takes it for the start of the first field.
+            Written as it is at the start of every row; ``read_csv`` reads it as the beginning of the first field.
         kwargs
-            Other names of arguments: ``sep``, ``quotechar``, ``doublequote``, ``lineterminator``.
+            Alternative names of arguments: ``sep``, ``quotechar``, ``doublequote``, ``lineterminator``.
 
         Raises
         ------
         OSError
             If the file cannot be written.
         TypeError
-            If there is no such argument.
+            If an argument is unknown.
 
         Examples
         --------
@@ -530,62 +556,66 @@ class FrameFiles(Columns):
         encoding: str = "utf-8",
         **kwargs: Any,
     ) -> SFrame:
-        """A frame of the rows of a CSV file, or of all files in a directory or that match a pattern, in name order.
+        """Return a frame of the rows of CSV files.
 
-        Each column gets the narrowest type that all its values have. Lines that are no rows are left out and logged.
+        Each column gets the narrowest class that holds all its values. Lines that do not fit the columns are left out, and a warning is logged.
 
         Parameters
         ----------
         url
-            A path, a directory, a pattern, a URL, or a list of these; files of a directory are read in name order, compressed ones too.
+            A path, a directory, a pattern, a URL, or a list of these. The files of a directory are read in order of their names. Files may be
+            compressed.
         delimiter
-            Text between two fields; a line break makes every line one field.
+            String between two fields; a line break makes every line one field.
         header
-            Whether the first line holds the column names; no number of a line, as pandas has it: 0 is False.
+            Whether the first line contains the column names. Not a line number as in pandas: 0 means False.
         error_bad_lines
-            Raise at the first line that is no row.
+            Whether to raise an error at the first line that does not fit the columns; otherwise such lines are left out.
         comment_char
-            Where a comment starts, which goes to the end of the line; empty: nowhere.
+            Character that starts a comment, which ends with the line; empty: there are no comments.
         escape_char
-            Character that, inside quotes, takes away or gives the next one its meaning; empty: none. The quote itself: no more than that two quotes
-            inside quotes mean one.
+            Inside quotes, the character that gives the next character another meaning; empty: none. If it is the same as ``quote_char``, doubled
+            quotes are
+            the only escape.
         double_quote
-            Whether two quotes inside quotes mean one.
+            Whether two quotes inside quotes stand for one.
         quote_char
-            Character around fields that hold anything; empty: none.
+            Character before and after a field that may contain delimiters and line ends; empty: none.
         skip_initial_space
-            Whether white space before a field is as if it were not there.
+            Whether white space before a field is ignored.
         column_type_hints
-            A class for all columns, a list of classes, or a dict from name to class: no inference there, and a line with another value is no row.
+            A class for all columns, a list of classes, or a dict from column name to class. These classes are not inferred, and a line with a value
+            of another
+            class does not fit the columns.
         na_values
-            Texts that mean a missing value; an empty field is missing in every column but those of text.
+            Strings that stand for a missing value; in columns of other classes than ``str``, empty fields do too.
         line_terminator
-            Text between two lines; each of the usual ones stands for all of them.
+            String between two lines; each of the usual ones (line feed, carriage return, both) stands for all of them.
         usecols
-            Names of the columns to read; empty: all.
+            Names of the columns to read; empty: all columns.
         nrows
-            How many rows to read at most; None: all.
+            Maximum number of rows to read; None: all rows.
         skiprows
-            Lines to leave out at the start of every file.
+            Number of lines to skip at the start of every file.
         verbose
-            Log at level INFO what was read.
+            Whether to log, at level INFO, what was read.
         nrows_to_infer
-            Taken for compatibility: types are inferred from all rows.
+            If ``nrows`` is smaller, classes are inferred from this number of rows; otherwise from all rows that are read.
         true_values, false_values
-            Texts that mean 1 and 0 in columns of numbers.
+            Strings that stand for 1 and 0 in columns of numbers.
         encoding
-            How the files' characters are written as bytes: ``utf-8``, ``latin-1``, ``utf-16`` or any other that Python knows.
+            Encoding of the files: ``utf-8``, ``latin-1``, ``utf-16`` or any other that Python knows.
         kwargs
-            Other names of arguments: ``sep``, ``comment``, ``quotechar``, ``doublequote``, ``lineterminator``.
+            Alternative names of arguments: ``sep``, ``comment``, ``quotechar``, ``doublequote``, ``lineterminator``.
 
         Raises
         ------
         OSError
             If there is no such file, or it is not text.
         RuntimeError
-            If a hint or a chosen name does not fit the file, or a line is no row and ``error_bad_lines`` is set.
+            If a type hint or a name in ``usecols`` does not fit the file, or a line does not fit the columns and ``error_bad_lines`` is set.
         TypeError
-            If there is no such argument.
+            If an argument is unknown.
 
         Examples
         --------
@@ -631,7 +661,7 @@ class FrameFiles(Columns):
         encoding: str = "utf-8",
         **kwargs: Any,
     ) -> tuple[SFrame, dict[str, SArray]]:
-        """What :meth:`read_csv` reads, and the lines of each file that fit no row; it takes the same arguments, but ``error_bad_lines``.
+        """Return the rows that :meth:`read_csv` reads, and the lines of each file that do not fit the columns.
 
         Parameters
         ----------
@@ -643,12 +673,12 @@ class FrameFiles(Columns):
         Returns
         -------
         tuple of SFrame and dict
-            The rows, and by the path of each file that has some, an SArray of the lines that were left out.
+            The rows, and a dict from the path of each file with such lines to an SArray of them (as many as ``config.memory_budget`` allows).
 
         Raises
         ------
         OSError, RuntimeError, TypeError, ValueError
-            As :meth:`read_csv`, but for lines that fit no row.
+            As in :meth:`read_csv`, but not for lines that do not fit the columns.
 
         Examples
         --------

@@ -1,1 +1,1 @@
-"""CSV: files of texts with columns, read and written."""
+"""Reading and writing of CSV files."""

@@ -1,1 +1,1 @@
-"""."""
+"""Reading and writing of JSON files."""
