@@ -155,7 +155,7 @@ def programs(nodes: Sequence[PlannerNode]) -> tuple[set[int], set[int]]:
 
 @attrs.define
 class Fusion:
-    """Rewrites a graph so that each region becomes one program, inputs before consumers.
+    """Rewrites a graph so that each row-wise region becomes one program.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Operators in rooms by idea, with the scalar functions, aggregates and laws that they use."""
+"""The operators in folders by theme. (Scalar functions, aggregates and laws are in other packages.)"""

@@ -22,9 +22,9 @@ Ordering = tuple[OrderingItem, ...]
 
 
 def appended_properties(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-    """Properties of appended rows, as far as value bounds prove them across inputs: orderings, constants, keys.
+    """Return the properties of appended rows, as far as value bounds prove them across inputs: orderings, constants and keys.
 
-    Functional dependencies of the inputs say nothing of the whole; a key stays one if it has a column whose ranges in the inputs are disjoint.
+    Functional dependencies of the inputs do not hold across inputs. A key of all inputs stays a key if it has a column with disjoint ranges.
     """
     parts = [rows for rows, item in zip(inputs, facts, strict=True) if item.length.rows != 0]
     if len(parts) < 2:
@@ -46,7 +46,7 @@ def appended_properties(inputs: Sequence[RelationProperties], facts: Sequence[Fa
 
 
 def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, ValueBounds]) -> list[list[tuple[int, str]]]:
-    """Orderings of all inputs that hold across the boundaries: ranges ascend, and are disjoint if the ordering has further columns."""
+    """Return orderings of all inputs that also hold across inputs: ranges must ascend, and be disjoint if the ordering has further columns."""
     found = []
     for column in bounds:
         for direction in ("asc", "desc"):
@@ -64,7 +64,7 @@ def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, Valu
 
 
 def key_of_all(key: tuple[object, ...], parts: Sequence[RelationProperties], bounds: dict[int, ValueBounds]) -> bool:
-    """Return whether a key of the first input is a key of all inputs and has a column whose ranges are disjoint."""
+    """Return whether a key of the first input is a key of all inputs, and has a column whose ranges in the inputs are disjoint."""
     if not all(part.order.has_key(key) for part in parts):
         return False
     for column in key:
@@ -78,7 +78,7 @@ def key_of_all(key: tuple[object, ...], parts: Sequence[RelationProperties], bou
 @register
 @attrs.frozen
 class Append(Operator):
-    """All rows of the first input, then all rows of the next; types agree."""
+    """All rows of the first input, then all rows of the second, and so on; all inputs have the same column types."""
 
     name: ClassVar[str] = "append"
     arity: ClassVar[int | None] = None
@@ -92,7 +92,7 @@ class Append(Operator):
     keeps_dense: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The common types.
+        """Return the column types, which all inputs share.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class Append(Operator):
         return Length.unknown(at_most=sum_of_bounds([facts.length for facts in inputs]))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """What holds in every input and, by value bounds, across inputs."""
+        """Return what holds in every input and, by value bounds, across inputs."""
         return appended_properties(inputs, facts)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
@@ -121,18 +121,18 @@ class Append(Operator):
         return self, kept[0]
 
     def requires(self, slot: int) -> Need:
-        """Row order of the inputs only if the output's is observed."""
+        """Return the need for row order, if the order of the output is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A union whose key is the branch number, then the branch's own key."""
+        """Return a union with the number of the input as the first key column, followed by the input's own key."""
         return append_relations(inputs)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         return concatenate(list(inputs), facts[0].schema)
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
-        """The part of an input that lies in the interval."""
+        """Return the part of an input that lies in the interval of output rows."""
         before = sum(item.length.known_rows for item in facts[:slot])
         rows = facts[slot].length.known_rows
         first = min(max(start - before, 0), rows)
@@ -146,7 +146,10 @@ class Append(Operator):
 
 
 def append_relations(inputs: Sequence[Relation]) -> Relation:
-    """Union of relations in order; keys of one shape share columns, others get columns of their own, padded with missing values."""
+    """Return a union of relations in order.
+
+    Keys of the same types share columns; otherwise each input gets its own key columns, null for other inputs.
+    """
     from pyspark.sql import functions as F
 
     shapes = [[(c.ascending, str(r.df.schema[c.name].dataType)) for c in r.key] for r in inputs]
@@ -178,7 +181,7 @@ def _key_types(inputs: Sequence[Relation], same: bool) -> list[Any]:
 
 
 def append(*nodes: PlannerNode) -> PlannerNode:
-    """Rows of all nodes, in order.
+    """Return a node with the rows of all nodes, one node after another.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The arrange operator: columns of several inputs in any order, as of a frame whose columns were assigned one by one."""
+"""The arrange operator: columns of several inputs in any order, as in a frame whose columns were assigned one at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sframe_spark.planner.row_sizes import Sizes
 
 Item = TypeVar("Item")
 
-# Unused inputs are dropped only beyond so many inputs per column, because finding them takes a pass over all columns.
+# Finding unused inputs takes a pass over all columns, so they are dropped only if there are more inputs than this per column.
 MAX_INPUTS_FOR_A_COLUMN = 2
 FEW_INPUTS = 16
 
@@ -32,15 +32,15 @@ FEW_INPUTS = 16
 class Arrange(Operator):
     """Columns of several inputs of equal length, aligned row by row, in any order.
 
-    It is equal to a projection of the zipped inputs, to which the laws rewrite it. The difference is the cost of building it: one column is replaced,
-    added or looked up without a step for each of the others.
+    The operator is equal to a projection of the zipped inputs, and laws rewrite it to that. It exists because it is cheaper to build: replacing,
+    adding or reading one column does not take a step for each of the other columns.
 
     Parameters
     ----------
     slots
-        For each column the input that has it.
+        For each output column the input that has it.
     positions
-        For each column its position there.
+        For each output column its position in that input.
     """
 
     name: ClassVar[str] = "arrange"
@@ -55,18 +55,18 @@ class Arrange(Operator):
     positions: tuple[int, ...]
 
     def as_read(self) -> Operator:
-        """Refuse negative indices; inputs and columns that do not exist fail in type inference."""
+        """Check that indices are not negative; type inference finds inputs and columns that do not exist."""
         if len(self.slots) != len(self.positions) or min((*self.slots, *self.positions), default=0) < 0:
             raise InvalidArgumentError("the plan's text arranges columns that no input has: each has an input and a position, counted from 0")
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The types of the arranged columns.
+        """Return the types of the arranged columns.
 
         Raises
         ------
         LengthMismatchError
-            If two lengths are known and differ.
+            If the lengths of two inputs are known and differ.
         """
         Zip().infer_type(inputs)
         return tuple(inputs[slot].schema[position] for slot, position in zip(self.slots, self.positions, strict=True))
@@ -84,7 +84,7 @@ class Arrange(Operator):
         return parts
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Only required columns are arranged."""
+        """Return an operator that arranges only the required columns."""
         left = [slot for slot, columns in enumerate(kept) if columns or not inputs[slot].width]
         slots, places = places_of(left), [places_of(columns) for columns in kept]
         exposed = [(slots[self.slots[output]], places[self.slots[output]][self.positions[output]]) for output in outputs]
@@ -100,12 +100,12 @@ class Arrange(Operator):
         return Need.ALIGNED
 
     def columns_of_zip(self, widths: Sequence[int]) -> tuple[int, ...]:
-        """Position of each column in the zipped inputs, given their widths."""
+        """Return the position of each column in the zipped inputs, given the widths of the inputs."""
         starts = [0, *accumulate(widths)]
         return tuple(starts[slot] + position for slot, position in zip(self.slots, self.positions, strict=True))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Zip the inputs, then one select."""
+        """Return the zipped inputs with one select."""
         rows = Zip().plan_to_operator(inputs, context)
         return Project(self.columns_of_zip([len(relation.schema) for relation in inputs])).plan_to_operator([rows], context)
 
@@ -118,7 +118,7 @@ class Arrange(Operator):
 
 
 def column_of(node: PlannerNode, position: int) -> PlannerNode:
-    """One column of a node; of a frame whose columns were assigned one by one, the node that computes it, without the rest of the frame.
+    """Return a node with one column of a node: if the frame's columns were assigned one at a time, the node that computes the column alone.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def column_of(node: PlannerNode, position: int) -> PlannerNode:
     """
     operator = node.operator
     if node.is_unfixed:
-        # The frame's rows are fixed with all its columns, so a column has to be read through the frame.
+        # The first action fixes the rows of the frame with all its columns, so a column has to be read through the frame.
         return project(node, [position])
     if isinstance(operator, Project) and 0 <= position < len(operator.positions):
         return columns_of(node, [position])
@@ -140,13 +140,13 @@ def column_of(node: PlannerNode, position: int) -> PlannerNode:
     known = source.facts
     if known.width == 1 and (known.domain is node.facts.domain or known.length.rows is not None):
         return source
-    # Nodes of one row domain have equally many rows, even if the number is unknown.
+    # Nodes with the same row domain have the same number of rows, even if it is unknown.
     picked = Project((place,))
     return PlannerNode(picked, (source,), Facts((known.schema[place],), _length_of_both(node.length, known.length), node.facts.domain))
 
 
 def columns_of(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
-    """Some columns of a node, in this order; the node itself if these are all of them."""
+    """Return a node with some columns of a node, in the given order; the node itself if these are all its columns in order."""
     operator = node.operator
     if isinstance(operator, Project) and not shows_all(positions, node.facts.width):
         schema, places = _picked(node.schema, positions), _picked(operator.positions, positions)
@@ -160,7 +160,7 @@ def columns_of(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
 
 
 def columns_alongside(node: PlannerNode, *added: PlannerNode) -> PlannerNode:
-    """The columns of a node, then those of further nodes with as many rows.
+    """Return a node with the columns of a node followed by the columns of further nodes with the same number of rows.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def columns_alongside(node: PlannerNode, *added: PlannerNode) -> PlannerNode:
         domain = domain if other.facts.domain is domain else RowDomain()
         more.append((other, parts, [count + slot for slot in of_slots], of_places))
         count += len(parts)
-    # All at once: adding many columns one by one would copy the tuples for each.
+    # All at once, because adding many columns one at a time would copy the tuples for each column.
     schema = node.schema + tuple(chain.from_iterable(other.schema for other, _, _, _ in more))
     inputs += tuple(chain.from_iterable(parts for _, parts, _, _ in more))
     slots += tuple(chain.from_iterable(of_slots for _, _, of_slots, _ in more))
@@ -187,7 +187,7 @@ def columns_alongside(node: PlannerNode, *added: PlannerNode) -> PlannerNode:
 
 
 def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> PlannerNode:
-    """The node with one of its columns replaced by the only column of another node with as many rows.
+    """Return a node with one column replaced by the only column of another node with the same number of rows.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> Pla
         schema = with_item(schema, position, column.schema[0])
     slot = slots[position]
     if inputs[slot].facts.width == 1 and slots.count(slot) == 1:
-        # No other column comes from the replaced input.
+        # No other column comes from the input of the replaced column.
         inputs = with_item(inputs, slot, source)
     else:
         slots = with_item(slots, position, len(inputs))
@@ -214,7 +214,7 @@ def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> Pla
 
 
 def with_item(items: tuple[Item, ...], place: int, item: Item) -> tuple[Item, ...]:
-    """The tuple with one item replaced, by slicing: no Python step for each item.
+    """Return the tuple with one item replaced; slicing needs no Python step per item.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def with_item(items: tuple[Item, ...], place: int, item: Item) -> tuple[Item, ..
 
 
 def _parts_of(node: PlannerNode) -> tuple[tuple[PlannerNode, ...], tuple[int, ...], tuple[int, ...]]:
-    """A node as an arrangement: inputs, slots and positions."""
+    """Return inputs, slots and positions of the arrangement that a node is equal to."""
     operator = node.operator
     if isinstance(operator, Arrange):
         return node.inputs, operator.slots, operator.positions
@@ -236,7 +236,7 @@ def _parts_of(node: PlannerNode) -> tuple[tuple[PlannerNode, ...], tuple[int, ..
 
 
 def _picked(items: tuple[Item, ...], positions: Sequence[int]) -> tuple[Item, ...]:
-    """The items at some positions."""
+    """Return the items at some positions."""
     picked: tuple[Item, ...] = itemgetter(*positions)(items) if len(positions) > 1 else tuple(items[position] for position in positions)
     return picked
 
@@ -244,13 +244,13 @@ def _picked(items: tuple[Item, ...], positions: Sequence[int]) -> tuple[Item, ..
 def _arranged(inputs: tuple[PlannerNode, ...], slots: tuple[int, ...], places: tuple[int, ...], facts: Facts) -> PlannerNode:
     if len(inputs) > MAX_INPUTS_FOR_A_COLUMN * len(slots) + FEW_INPUTS:
         used = {slot: number for number, slot in enumerate(dict.fromkeys(slots))}
-        # Without columns there still are rows, those of the first input.
+        # Without columns the rows of the first input are kept.
         inputs, slots = tuple(inputs[slot] for slot in used) or inputs[:1], tuple(map(used.__getitem__, slots))
     return PlannerNode(Arrange(slots, places), inputs, facts)
 
 
 def _length_of_both(first: Length, second: Length) -> Length:
-    """The more informative of two lengths, which are equal."""
+    """Return the more informative of two lengths that must be equal; raise LengthMismatchError if they are known to differ."""
     if first.provably_equals(second) is False:
         raise lengths_differ(first, second)
     return second if first.rows is None and second.rows is not None else first

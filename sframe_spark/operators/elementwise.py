@@ -1,4 +1,4 @@
-"""The row-wise operators: each is a program of scalar functions over the columns of its inputs."""
+"""The row-wise operators. Each one is a program of scalar functions over the columns of its inputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class RowWise(Operator):
-    """Base of operators that are one :class:`Program` over the columns of their zipped inputs."""
+    """Base class of operators that are one :class:`Program` over the columns of their zipped inputs."""
 
     row_wise: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
@@ -38,17 +38,17 @@ class RowWise(Operator):
     is_program: ClassVar[bool] = True
 
     def program(self, width: int) -> Program:
-        """The computation over ``width`` input columns.
+        """Return the computation over ``width`` input columns.
 
         Raises
         ------
         PlanInvariantError
-            If the operator does not define it.
+            If the operator does not define its program.
         """
         raise PlanInvariantError(f"operator {self.name!r} has no program")
 
     def as_read(self) -> Operator:
-        """Refuse negative registers; registers that no column or earlier step defines fail in type inference."""
+        """Check that registers are not negative; type inference finds registers that no column or earlier step defines."""
         program = self.program(self.arity or 0)
         read = [*program.outputs, *(operand for step in program.steps for operand in step.operands)]
         if negative := [operand.index for operand in read if isinstance(operand, Register) and operand.index < 0]:
@@ -60,12 +60,15 @@ class RowWise(Operator):
         return self.program(len(schema)).infer(schema)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Copied columns keep their properties; monotone results follow the order of their argument."""
+        """Return properties: copied columns keep theirs, and results of monotone functions follow the order of their argument."""
         rows, schema = side_by_side(inputs, facts)
         return program_properties(self.program(len(schema)), rows, schema)
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Sizes of copied columns; computed strings are at most as long as all inputs together, unless a user's function makes them (unknown)."""
+        """Return the sizes of copied columns.
+
+        Computed strings are assumed to be as long as all inputs together; results of user functions are unknown.
+        """
         sizes = [size for item in inputs for size in item]
         fixed = [fixed_size(kind) for kind in schema]
         if None not in fixed:
@@ -87,7 +90,7 @@ class RowWise(Operator):
 
     @property
     def spark_inlines(self) -> bool:  # type: ignore[override]
-        """Return whether there is one input, so that the program becomes an expression."""
+        """Whether there is one input, so that the program becomes a select over it."""
         return self.arity == 1
 
     def spark_steps(self, width: int) -> int:
@@ -104,7 +107,7 @@ class RowWise(Operator):
         return GeneralizedTransform(attrs.evolve(program, steps=tuple(steps)))
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """The same program, with the additional column copied."""
+        """Return the same program, with the additional first column copied."""
         if len(inputs) != 1:
             return None
         width = inputs[0].width
@@ -112,7 +115,7 @@ class RowWise(Operator):
         return GeneralizedTransform(attrs.evolve(moved, outputs=(Register(0), *moved.outputs)))
 
     def requires(self, slot: int) -> Need:
-        """Aligned rows if there are several inputs."""
+        """Return the need for aligned rows if there are several inputs."""
         return Need.INHERITED if self.arity == 1 else Need.ALIGNED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
@@ -121,7 +124,7 @@ class RowWise(Operator):
         return self.program(len(schema)).run(chunk, schema)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """One select, or several when a computed value is read more than once."""
+        """Return the program as one select, or several if a computed value is read more than once."""
         relation = inputs[0] if len(inputs) == 1 else Zip().plan_to_operator(inputs, context)
         return lower_rows(self.program(len(relation.schema)), relation)
 
@@ -129,7 +132,7 @@ class RowWise(Operator):
 @register
 @attrs.frozen
 class Transform(RowWise):
-    """One function of one column (and literals)."""
+    """One scalar function of one column (and literals)."""
 
     name: ClassVar[str] = "transform"
     function: Function
@@ -152,7 +155,7 @@ class Transform(RowWise):
 @register
 @attrs.frozen
 class BinaryTransform(Transform):
-    """One function of two aligned columns."""
+    """One scalar function of two aligned columns (and literals)."""
 
     name: ClassVar[str] = "binary_transform"
     arity: ClassVar[int | None] = 2
@@ -165,7 +168,7 @@ class BinaryTransform(Transform):
 @register
 @attrs.frozen
 class TernaryTransform(Transform):
-    """One function of three aligned columns."""
+    """One scalar function of three aligned columns (and literals)."""
 
     name: ClassVar[str] = "ternary_transform"
     arity: ClassVar[int | None] = 3
@@ -187,7 +190,7 @@ class LambdaTransform(RowWise):
         return self.function.describe()
 
     def program(self, width: int) -> Program:
-        """One call over all columns."""
+        """Return a program that calls the function with all columns."""
         return Program(width, (Step(self.function, tuple(Register(i) for i in range(width))),), (Register(width),))
 
     def describe(self) -> str:
@@ -197,22 +200,22 @@ class LambdaTransform(RowWise):
 @register
 @attrs.frozen
 class GeneralizedTransform(RowWise):
-    """Any number of functions over the columns of one input: the fused form of all row-wise operators."""
+    """Any number of functions over the columns of one input; all row-wise operators are fused into this form."""
 
     name: ClassVar[str] = "generalized_transform"
     takes_wider: ClassVar[bool] = True
     computation: Program
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """The columns that the steps behind these outputs read."""
+        """Return the input columns that are read to compute some outputs."""
         return [self.computation.pruned(outputs).used_inputs() or [0]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Only the steps behind these outputs remain."""
+        """Return the operator with only the steps that compute some outputs."""
         return GeneralizedTransform(self.computation.pruned(outputs).with_inputs(places_of(kept[0]), len(kept[0]))), outputs
 
     def called(self, outputs: Sequence[int] | None = None) -> str:
-        """The functions of its steps: users do not know the fused operator."""
+        """Return the names of the functions in its steps, because users do not know the fused operator."""
         return (self.computation if outputs is None else self.computation.pruned(outputs)).called()
 
     def program(self, width: int) -> Program:
@@ -223,7 +226,7 @@ class GeneralizedTransform(RowWise):
 
 
 def lower_rows(program: Program, relation: Relation) -> Relation:
-    """Select the program's outputs; a register that is read more than once gets a select of its own, so that Spark does not compute it twice."""
+    """Select the outputs of a program. A value that is read more than once gets a select of its own, so that Spark does not compute it twice."""
     schema = program.infer(relation.schema)
     while True:
         prefix = first_shared_step(program)
@@ -237,15 +240,15 @@ def lower_rows(program: Program, relation: Relation) -> Relation:
 
 
 def origins(program: Program) -> list[int | None]:
-    """For each output, the position of the input column that it copies, or None if it is computed."""
+    """Return for each output the position of the input column that it copies; None if it is computed."""
     return [output.index if isinstance(output, Register) and output.index < program.width else None for output in program.outputs]
 
 
 def first_shared_step(program: Program) -> int | None:
-    """Number of leading steps up to and including the first one whose register is read more than once; None if there is none.
+    """Return the number of leading steps up to the first one whose register is read more than once; None if there is none.
 
-    A Python step that a Spark expression reads counts as read more than once: expressions such as comparisons mention their operands several times,
-    and Spark would call the function each time.
+    The result of a Python step that a Spark expression reads counts as read twice: expressions such as comparisons mention their operands several
+    times, and Spark would call the function each time.
     """
     reads = [0] * (program.width + len(program.steps))
     for step in program.steps:
@@ -264,12 +267,12 @@ def first_shared_step(program: Program) -> int | None:
 
 
 def apply_function(function: str, *arguments: PlannerNode | Literal, parameters: tuple[Any, ...] = ()) -> PlannerNode:
-    """One scalar function over one-column nodes and literals, as the operator of fitting arity.
+    """Return a node with one scalar function of one-column nodes and literals, as the operator with the matching number of inputs.
 
     Raises
     ------
     TypeError, RuntimeError
-        As the reference does for operand types the function does not take.
+        If the function does not take the types of the operands; the same error as in the reference.
     """
     nodes = [argument for argument in arguments if isinstance(argument, PlannerNode)]
     places = iter(range(len(nodes)))
@@ -279,7 +282,7 @@ def apply_function(function: str, *arguments: PlannerNode | Literal, parameters:
 
 
 def apply_program(node: PlannerNode, program: Program) -> PlannerNode:
-    """A program over the columns of one node.
+    """Return a node with a program over the columns of one node.
 
     Examples
     --------
@@ -294,7 +297,7 @@ def apply_program(node: PlannerNode, program: Program) -> PlannerNode:
 def apply_lambda(
     node: PlannerNode, function: Any, result: ColumnType, names: Sequence[str] | None = None, skip_missing: bool = False, guess: Guess | None = None
 ) -> PlannerNode:
-    """A user's function over the values of a one-column node, or over rows as dicts when ``names`` are given."""
+    """Return a node with a user's function of the values of a one-column node, or of rows as dicts if ``names`` are given."""
     python = PythonFunction(function, result, None if names is None else tuple(names), skip_missing, guess=guess)
     return LambdaTransform(python).make_planner_node(node)
 

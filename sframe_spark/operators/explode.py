@@ -1,4 +1,4 @@
-"""The explode operator: one row for each item of a list, an array or a dict."""
+"""The explode operator, which makes one row of each item of a list, an array or a dict."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ KINDS = (LIST_KIND, ARRAY_KIND, DICT_KIND)
 @register
 @attrs.frozen
 class Explode(Operator):
-    """For each item of a column's lists, in order, the other columns of its row and the item (of dicts: key and value).
+    """For each item of a column's lists, in order: the other columns of the row, and the item (for dicts: key and value).
 
     Parameters
     ----------
     position
-        The column, of lists, arrays or dicts.
+        Position of the column, which has lists, arrays or dicts.
     types
-        Types of the items, or of keys and values.
+        Type of the items; for dicts, types of keys and values.
     keeps_empty
-        Whether a row whose value is missing or has no items stays, as one row with missing items.
+        Whether a row whose value is missing or has no items stays as one row with missing items.
     """
 
     name: ClassVar[str] = "explode"
@@ -58,12 +58,12 @@ class Explode(Operator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """No shuffle: rows are made within their partition."""
+        """No cost: rows are made within their partition, without a shuffle."""
         return NO_WORK
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """A filter by the other columns keeps or drops all rows of an input row."""
+        """The only input: a filter by the other columns keeps or drops all output rows of an input row."""
         return (0,)
 
     def repeated(self, width: int) -> list[int]:
@@ -73,17 +73,17 @@ class Explode(Operator):
         return [[(0, place)] for place in self.repeated(inputs[0].width)]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """The items: numbers and strings are sliced out of their column, however lists are stored."""
+        """Return the columns of items: numbers and strings are sliced from their column, however the lists are stored."""
         width = inputs[0].width - 1
         return range(width, width + len(self.types))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The other columns' types, then those of the items.
+        """Return the types of the other columns, followed by the types of the items.
 
         Raises
         ------
         SchemaError
-            If the column has no items, or items of other types.
+            If the column's type has no items, or its items have other types.
         """
         schema = inputs[0].schema
         if self.position >= len(schema) or schema[self.position].kind not in KINDS:
@@ -94,35 +94,35 @@ class Explode(Operator):
         return (*[schema[place] for place in self.repeated(len(schema))], *self.types)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Unknown, unless the input is empty."""
+        """Return an unknown length, unless the input is empty."""
         return Length.exactly(0) if inputs[0].length.at_most == 0 else Length.unknown()
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Repeating rows in place keeps orders, but no keys."""
+        """Return properties: repeating rows in place keeps orders, but not keys."""
         order = derive.repeat_each(inputs[0].order, range(facts[0].width))
         return RelationProperties(order, bounds=inputs[0].bounds).project([*self.repeated(facts[0].width), *[None] * len(self.types)])
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """The column, and the required ones of the others."""
+        """Return the exploded column and the required other columns."""
         others = self.repeated(inputs[0].width)
         return [sorted({self.position, *(others[output] for output in outputs if output < len(others))})]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Only the columns that are left are repeated."""
+        """Return an operator that repeats only the remaining columns."""
         others = self.repeated(inputs[0].width)
         left = [place for place, column in enumerate(others) if column in kept[0]]
         made = range(len(others), len(others) + len(self.types))
         return attrs.evolve(self, position=places_of(kept[0])[self.position]), [*left, *made]
 
     def requires(self, slot: int) -> Need:
-        """Items follow the order of their rows."""
+        """Return the need for row order if the order of the output is observed."""
         return Need.INHERITED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """At most ``max_rows`` items at a time."""
+        """Yield at most ``max_rows()`` items at a time."""
         chunk = inputs[0]
         column, items = items_of(chunk.columns[self.position], facts[0].schema[self.position], self.types)
         rows, places = rows_of_items(column, self.keeps_empty)
@@ -137,7 +137,7 @@ class Explode(Operator):
                 return
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Spark's ``posexplode``; the row's key and the item's position form the new key."""
+        """Return Spark's ``posexplode``; the row's key and the item's position form the new key."""
         from pyspark.sql import functions as F
 
         relation = inputs[0]
@@ -157,7 +157,7 @@ class Explode(Operator):
         return Relation(df, self.infer_type(facts), (*relation.key, KeyColumn("place")))
 
     def _spark_items(self, relation: Relation) -> Column:
-        """The column in a form that Spark can explode: columns of variable item types are converted in Python."""
+        """Return the column in a form that Spark can explode: Python converts columns whose items may have any type."""
 
         from sframe_spark.compute.spark_columns import arrow_function, ddl, fit
         from sframe_spark.udf.errors import error_transport
@@ -178,7 +178,7 @@ class Explode(Operator):
 
 
 def natural_types(column_type: ColumnType) -> Schema | None:
-    """Item types that the column's type determines; None for columns whose cells may hold items of any type."""
+    """Return the item types if the column's type determines them; None if its cells may hold items of any type."""
     physical = column_type.physical
     if column_type.kind == ARRAY_KIND:
         return (FLOAT,)
@@ -189,7 +189,7 @@ def natural_types(column_type: ColumnType) -> Schema | None:
 
 
 def items_of(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[pa.Array, list[pa.Array]]:
-    """The column as a list array, and the flat arrays of its items (of dicts: keys and values)."""
+    """Return the column as a list array, and the flat arrays of its items (for dicts: keys and values)."""
     if natural_types(column_type) is None:
         stored = _stored_items(column, column_type, types)
         if stored is not None:
@@ -204,7 +204,7 @@ def items_of(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[
 
 
 def _stored_items(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[pa.Array, list[pa.Array]] | None:
-    """:func:`items_of` for lists and dicts stored as JSON, without Python objects; None if not all items have these types."""
+    """Return :func:`items_of` for lists and dicts stored as JSON, without Python objects; None if not all items have these types."""
     found = any_items(column, column_type.kind)
     if found is None:
         return None
@@ -215,7 +215,7 @@ def _stored_items(column: pa.Array, column_type: ColumnType, types: Schema) -> t
 
 
 def rows_of_items(column: pa.Array, keeps_empty: bool) -> tuple[pa.Array, pa.Array]:
-    """For each output row, its input row and the index of its item, which is missing if the row has no item."""
+    """Return for each output row its input row, and the index of its item (missing if the row has no item)."""
     offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     lengths = np.where(column.is_valid().to_numpy(zero_copy_only=False), np.diff(offsets), 0) if len(column) else np.zeros(0, np.int64)
     counts = np.maximum(lengths, 1) if keeps_empty else lengths
@@ -227,12 +227,12 @@ def rows_of_items(column: pa.Array, keeps_empty: bool) -> tuple[pa.Array, pa.Arr
 
 
 def as_lists(cells: pa.Array, column_type: ColumnType, types: Schema, item: pa.DataType) -> pa.Array:
-    """Cells of variable item types as lists of one type."""
+    """Return cells with items of any type as lists with items of one type."""
     column, items = items_of(cells, column_type, types)
     values = items[0] if len(items) == 1 else pa.StructArray.from_arrays(items, fields=list(item))
     return pa.ListArray.from_arrays(column.offsets, values, type=pa.list_(item))
 
 
 def explode(node: PlannerNode, position: int, types: Schema, keeps_empty: bool = True) -> PlannerNode:
-    """A row for each item of a column."""
+    """Return a node with a row for each item of a column."""
     return Explode(position, tuple(types), keeps_empty).make_planner_node(node)

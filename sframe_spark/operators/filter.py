@@ -1,4 +1,4 @@
-"""The filter operators: rows whose mask is not zero."""
+"""The filter operators, which keep the rows whose mask is neither zero nor missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sframe_spark.planner.registry import register
 @register
 @attrs.frozen
 class FilterRows(Operator):
-    """Rows whose last column is not zero (and not missing), without that column."""
+    """Rows whose last column, the mask, is neither zero nor missing, without the mask."""
 
     name: ClassVar[str] = "filter_rows"
     deterministic: ClassVar[bool] = True
@@ -34,34 +34,34 @@ class FilterRows(Operator):
     spark_inlines: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """All types but the mask's."""
+        """Return the types of all columns except the mask."""
         return inputs[0].schema[:-1]
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """At most the input's length."""
+        """Return the input's length as an upper bound."""
         return Length.unknown(at_most=inputs[0].length.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of the input, and what a true mask implies."""
+        """Return the properties of the input, and what a true mask implies."""
         return filtered_properties(inputs[0], facts[0].width)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Required columns and the mask."""
+        """Return the required columns and the mask."""
         return [[*outputs, inputs[0].width - 1]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         return self, kept[0][:-1]
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """The same operator, as the mask is the last column."""
+        """Return the same operator, because the mask stays the last column."""
         return self
 
     def requires(self, slot: int) -> Need:
-        """Surviving rows keep their order."""
+        """Return the need for row order if the order of the output is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """``where`` on the mask column; row indices are no longer dense."""
+        """Return ``where`` on the mask column; the result has no row numbers."""
         relation = inputs[0]
         mask = relation.df[relation.columns[-1]]
         key = relation.key
@@ -80,7 +80,7 @@ class FilterRows(Operator):
 @register
 @attrs.frozen
 class Filter(Operator):
-    """Rows of the first input where the second, an aligned int column, is not zero and not missing."""
+    """Rows of the first input where the second, an aligned int column, is neither zero nor missing."""
 
     name: ClassVar[str] = "filter"
     arity: ClassVar[int | None] = 2
@@ -91,7 +91,7 @@ class Filter(Operator):
     streams: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The first input's types.
+        """Return the types of the first input.
 
         Raises
         ------
@@ -103,16 +103,16 @@ class Filter(Operator):
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """At most the input's length."""
+        """Return the input's length as an upper bound."""
         return Length.unknown(at_most=inputs[0].length.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of the first input, and what a true mask implies."""
+        """Return the properties of the first input, and what a true mask implies."""
         rows, schema = side_by_side(inputs, facts)
         return filtered_properties(rows, len(schema))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Required columns of the first input, and the mask."""
+        """Return the required columns of the first input, and the mask."""
         return [outputs, [0]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
@@ -134,7 +134,7 @@ class Filter(Operator):
 
 
 def filter_by_mask(node: PlannerNode, mask: PlannerNode) -> PlannerNode:
-    """Rows of ``node`` where the int column ``mask`` is not zero.
+    """Return a node with the rows of ``node`` where the int column ``mask`` is neither zero nor missing.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The flat map operator: a user's function returns any number of rows for each row."""
+"""The flat map operator: a user's function returns any number of output rows for each input row."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sframe_spark.values.nested.python_objects import named_rows
 @register
 @attrs.frozen
 class FlatMap(Operator):
-    """For each row, given as a dict, the rows of the list a function returns, in order."""
+    """For each row, given as a dict to a user's function, the rows of the list that the function returns, in order."""
 
     name: ClassVar[str] = "flat_map"
     deterministic: ClassVar[bool] = True
@@ -46,7 +46,7 @@ class FlatMap(Operator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """No shuffle: rows are made within their partition."""
+        """No cost: rows are made within their partition, without a shuffle."""
         return NO_WORK
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -65,14 +65,14 @@ class FlatMap(Operator):
         return self.types
 
     def requires(self, slot: int) -> Need:
-        """Results follow the order of their rows."""
+        """Return the need for row order if the order of the output is observed."""
         return Need.INHERITED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """One call per row; results are yielded as soon as there are enough, so at most those of one row are in memory beyond that."""
+        """Call the function once per row, and yield results as soon as there are enough. Beyond that only the results of one row are in memory."""
         chunk, schema = inputs[0], facts[0].schema
         memo = self.function.memo
         if memo is None or not self.function.numbered:
@@ -88,7 +88,7 @@ class FlatMap(Operator):
         for number, found in enumerate(self._called(chunk, schema)):
             waiting.extend(found)
             if not number % ROWS_PER_CHECK and found:
-                # Results in between are assumed to be as long.
+                # The results of the rows in between are assumed to be as long.
                 size += ROWS_PER_CHECK * len(found) * min_size(found[-1])
             while len(waiting) > (limit := max_rows()) or (size > max_bytes and waiting):
                 yield self._encoded(waiting[:limit])
@@ -96,11 +96,11 @@ class FlatMap(Operator):
         yield self._encoded(waiting)
 
     def _max_bytes(self) -> float:
-        """The size at which results are yielded; infinite if results are not measured."""
+        """Return the number of bytes at which results are yielded; infinite if results are not measured."""
         return math.inf if self.function.made is None else self.function.made.max_bytes
 
     def _remembered(self, memo: CallMemo, chunk: Chunk, schema: Schema, max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """Results through a memo, a few rows at a time; the step adapts so that results fit the limits, judging by those before."""
+        """Yield results with a memo, a few rows at a time. The number of rows adapts so that results fit the limits, judging by earlier results."""
         start, step, waiting = 0, chunk.rows if max_rows() == ALL_ROWS else 1, Chunk.empty(self.types)
         max_bytes = self._max_bytes()
         while start < chunk.rows:
@@ -123,12 +123,12 @@ class FlatMap(Operator):
         yield waiting
 
     def _call_for(self, memo: CallMemo, chunk: Chunk, schema: Schema, places: np.ndarray) -> tuple[Chunk, np.ndarray]:
-        """The results for some rows of a chunk whose last column is the row id, and how many results each row gives.
+        """Return the results for some rows of a chunk whose last column is the row id, and the number of results of each row.
 
         Raises
         ------
         ResultsTooLongError
-            If the results are too large. Those that were made are in the memo.
+            If the results are too large. The results made so far are in the memo.
         """
         chosen = chunk.select(range(len(schema) - 1)).rows_at(places)
         rows, counts, size, max_bytes = list[Any](), list[int](), 0, self._max_bytes() if memo.keeps else math.inf
@@ -155,7 +155,7 @@ class FlatMap(Operator):
             raise self._misfit(rows, error) from None
 
     def _misfit(self, rows: Sequence[Sequence[Any]], error: Exception) -> UserFunctionError:
-        """The error about the first value that does not fit its column."""
+        """Return the error about the first value that does not fit its column."""
         for row in rows:
             for place, value in enumerate(row):
                 column_type = self.types[place]
@@ -182,9 +182,9 @@ class FlatMap(Operator):
         return self._rows_of(result, row)
 
     def _rows_of(self, result: Sequence[Any], row: dict[str, Any]) -> list[Sequence[Any]]:
-        """A snapshot of the rows that the function returned, as by :func:`snapshot_rows`.
+        """Return a snapshot of the rows that the function returned, like :func:`snapshot_rows`.
 
-        Inlined, as calls would take as long as the function; tuples of immutable values are not tracked by Python's garbage collector.
+        It is inlined, because further calls would take as long as the function. Tuples of immutable values are not tracked by the garbage collector.
         """
         made, width = list[Sequence[Any]](), len(self.types)
         for item in result:
@@ -198,7 +198,7 @@ class FlatMap(Operator):
         return made
 
     def _row_of(self, item: Any, row: dict[str, Any]) -> Any:
-        """One returned item as a row: a list, or the value of the only column."""
+        """Return one returned item as a row: a list of values; the item itself may be the value of the only column."""
         if isinstance(item, (list, tuple, array.array)) and len(item) == len(self.types):
             return item
         if len(self.types) == 1 and isinstance(item, (int, float, str, datetime.datetime)):
@@ -207,7 +207,7 @@ class FlatMap(Operator):
         raise error_like(TypeError, message, row=row)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """``mapInArrow``; the row's key and the position within its results form the new key."""
+        """Return ``mapInArrow`` over the rows; the row's key and the position among its results form the new key."""
         from sframe_spark.compute.spark_columns import ddl
 
         relation = inputs[0]
@@ -223,13 +223,13 @@ class FlatMap(Operator):
 
 
 def _column_type_arguments(place: int, types: Sequence[ColumnType]) -> tuple[str, str]:
-    """The arguments ``column_types`` that make one of the columns a column of floats, and of ints."""
+    """Return the arguments ``column_types`` that make one column float, and int."""
     names = [[name if i == place else column_type.kind for i, column_type in enumerate(types)] for name in ("float", "int")]
     return f"column_types=[{', '.join(names[0])}]", f"column_types=[{', '.join(names[1])}]"
 
 
 def snapshot_rows(rows: Sequence[Any]) -> list[Any]:
-    """A snapshot of the rows that a function returned: the function may change them in its next call.
+    """Return a snapshot of the rows that a function returned, because the function may change them in its next call.
 
     Examples
     --------
@@ -243,13 +243,13 @@ def snapshot_rows(rows: Sequence[Any]) -> list[Any]:
 
 
 def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType], guess: Guess | None = None) -> Chunk:
-    """Rows of values as columns of some types."""
+    """Return rows of values as columns of the given types."""
     columns = [stored_results([row[i] for row in rows], column_type, guess, i) for i, column_type in enumerate(types)]
     return Chunk(tuple(columns), len(rows))
 
 
 def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable[[Any], Any]:
-    """The function that Spark runs over batches: results carry the hidden columns of their row."""
+    """Return the function that Spark calls with batches: results carry the hidden columns of their input row."""
     from sframe_spark.compute.spark_columns import fit
     from sframe_spark.udf.errors import error_transport
 
@@ -273,6 +273,6 @@ def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable
 
 
 def flat_map(node: PlannerNode, function: Any, names: Sequence[str], types: Sequence[ColumnType], guess: Guess | None = None) -> PlannerNode:
-    """Rows of the lists a function returns for each row of a node."""
+    """Return a node with the rows that a function returns for each row of a node."""
     python = PythonFunction(function, types[0], tuple(names), guess=guess)
     return FlatMap(python, tuple(types)).make_planner_node(node)

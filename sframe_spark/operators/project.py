@@ -1,4 +1,4 @@
-"""The column operators: project and zip."""
+"""The operators that arrange columns, project and zip, and helpers for positions of columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sframe_spark.planner.row_sizes import Sizes
 @register
 @attrs.frozen(cache_hash=True)
 class Project(Operator):
-    """Rows unchanged, columns picked by position."""
+    """The input's rows with columns chosen by position."""
 
     name: ClassVar[str] = "project"
     row_wise: ClassVar[bool] = True
@@ -50,7 +50,7 @@ class Project(Operator):
         return [[self.positions[output] for output in outputs]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """Only required columns are picked."""
+        """Return a projection on only the required columns."""
         places = places_of(kept[0])
         return Project(tuple(places[self.positions[output]] for output in outputs)), outputs
 
@@ -61,11 +61,11 @@ class Project(Operator):
         return [(0, self.positions[column]) for column in columns]
 
     def beside_one_more(self, inputs: Sequence[Facts]) -> Operator | None:
-        """The additional column, then the picked ones."""
+        """Return a projection on the additional column, followed by the chosen columns."""
         return Project((0, *(position + 1 for position in self.positions)))
 
     def requires(self, slot: int) -> Need:
-        """Rows pass through."""
+        """Return the need for row order if the order of the output is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -83,7 +83,7 @@ class Project(Operator):
 @register
 @attrs.frozen
 class Zip(Operator):
-    """Rows of several inputs combined by position; all inputs have the same number of rows."""
+    """The columns of several inputs side by side; all inputs have the same number of rows."""
 
     name: ClassVar[str] = "zip"
     arity: ClassVar[int | None] = None
@@ -95,12 +95,12 @@ class Zip(Operator):
     arranges_columns: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The types of all inputs, in order.
+        """Return the types of all inputs, in order.
 
         Raises
         ------
         LengthMismatchError
-            If two lengths are known and differ.
+            If the lengths of two inputs are known and differ.
         """
         for facts in inputs[1:]:
             if inputs[0].length.provably_equals(facts.length) is False:
@@ -108,14 +108,14 @@ class Zip(Operator):
         return joined_schemas(inputs)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Properties of all inputs combined: they describe one sequence of rows."""
+        """Return the properties of all inputs combined, because they describe the same rows."""
         return side_by_side(inputs, facts)[0]
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
         return tuple(size for sizes in inputs for size in sizes)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """The required columns of each input."""
+        """Return the required columns of each input."""
         starts = first_columns(inputs)
         parts: list[list[int]] = [[] for _ in inputs]
         for output in outputs:
@@ -124,11 +124,11 @@ class Zip(Operator):
         return parts
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """All columns that the inputs still have."""
+        """Return the operator itself with all columns that the inputs still have."""
         return self, [start + column for start, columns in zip(first_columns(inputs), kept, strict=True) for column in columns]
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """All columns, input by input."""
+        """Return all columns, input by input."""
         return [[(slot, position)] for slot, facts in enumerate(inputs) for position in range(facts.width)]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
@@ -140,7 +140,7 @@ class Zip(Operator):
         return Need.ALIGNED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A full join on the row index."""
+        """Return a full join on the row number."""
         from pyspark.sql import functions as F
 
         first = inputs[0].with_position()
@@ -168,37 +168,37 @@ class Zip(Operator):
 
 
 def lengths_differ(first: Length, second: Length) -> LengthMismatchError:
-    """The error for zipping columns of different lengths."""
+    """Return the error for columns of different lengths."""
     return LengthMismatchError(f"columns of {first} and {second} rows cannot stand side by side: make the lengths equal")
 
 
 def joined_schemas(inputs: Sequence[Facts]) -> Schema:
-    """The types of all columns of several inputs."""
+    """Return the types of all columns of several inputs."""
     if len(inputs) == 1:
         return inputs[0].schema
     if len(inputs) == 2:
-        # A column is added to a wide frame by a tuple concatenation, without a Python step for each column.
+        # Adding a column to a wide frame takes one concatenation of tuples, without a Python step for each column.
         return inputs[0].schema + inputs[1].schema
     return tuple(chain.from_iterable(item.schema for item in inputs))
 
 
 def first_columns(inputs: Sequence[Facts]) -> list[int]:
-    """Position of the first column of each input in the zipped inputs."""
+    """Return the position of each input's first column in the zipped inputs."""
     return [0, *accumulate(facts.width for facts in inputs)][:-1]
 
 
 def places_of(kept: Sequence[int]) -> dict[int, int]:
-    """The new position of each column, by its old one, when only the columns ``kept`` are left."""
+    """Return the new position of each column by its old one, if only the columns ``kept`` remain."""
     return {old: new for new, old in enumerate(kept)}
 
 
 def side_by_side(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> tuple[RelationProperties, Schema]:
-    """Properties and types of the zipped inputs."""
+    """Return the properties and the types of the zipped inputs."""
     return RelationProperties.side_by_side(inputs, [item.width for item in facts]), joined_schemas(facts)
 
 
 def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
-    """The input of a zip that a column comes from, and its position there."""
+    """Return the input of a zip that a column comes from, and the column's position in that input."""
     for child in node.inputs:
         if position < child.facts.width:
             return child, position
@@ -207,7 +207,7 @@ def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
 
 
 def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
-    """Columns of a node by position.
+    """Return a node with some columns of a node; the node itself if these are all its columns in order.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
 
 
 def all_columns(width: int) -> tuple[int, ...]:
-    """The positions of ``width`` columns. Plans of wide frames share the int objects, which take more memory than the references to them."""
+    """Return the positions of ``width`` columns. All callers share the int objects, which take more memory than references to them."""
     return _numbers(width.bit_length())[:width]
 
 
@@ -231,12 +231,12 @@ def _numbers(bits: int) -> tuple[int, ...]:
 
 
 def shows_all(positions: Sequence[int], width: int) -> bool:
-    """Return whether positions are those of all ``width`` columns, in order."""
+    """Return whether ``positions`` are those of all ``width`` columns, in order."""
     return len(positions) == width and tuple(positions) == all_columns(width)
 
 
 def zip_columns(*nodes: PlannerNode) -> PlannerNode:
-    """The columns of all nodes, combined row by row.
+    """Return a node with the columns of all nodes side by side.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Properties of the rows of row-wise programs and of filters, given those of their input."""
+"""Properties (order, constants, bounds) of the output rows of row-wise programs and filters, derived from those of the input."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from sframe_spark.order.properties import RelationProperties, ValueBounds
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ColumnType
 
-# What a true mask implies for the columns that it was computed from.
+# What a true mask implies for the columns from which it was computed.
 
-# Comparisons with the sides swapped.
+# The comparison that is equal after swapping its operands.
 MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal", "equal": "equal"}
-# Numbers below this are exact as floats, so int and float compare exactly.
+# Ints below this are exact as floats, so int and float compare exactly.
 EXACT_IN_FLOAT = 2**53
 
 
 def conjuncts(program: Program, mask: Operand) -> Iterator[Step]:
-    """Steps whose results must all be true where ``mask`` is true.
+    """Yield steps whose results must all be true if ``mask`` is true.
 
-    Missing is not true, so a conjunct that is false or missing makes the whole mask untrue.
+    A missing result is not true: if a conjunct is false or missing, the mask is not true.
     """
     pending = [mask]
     while pending:
@@ -44,7 +44,7 @@ def conjuncts(program: Program, mask: Operand) -> Iterator[Step]:
 
 
 def compared_with_constant(step: Step) -> tuple[int, str, Literal] | None:
-    """Register, comparison and constant of a comparison with a constant, the register on the left; None for other steps."""
+    """Return register, comparison and constant of a step that compares a register with a constant (in that order); None for others."""
     if step.function not in MIRRORED:
         return None
     left, right = step.operands
@@ -57,7 +57,7 @@ def compared_with_constant(step: Step) -> tuple[int, str, Literal] | None:
 
 
 def compares_exactly(literal: Literal, column_type: ColumnType) -> bool:
-    """Return whether a column compares exactly with a constant: the same kind, no rounding, date-times by instants, not missing, not NaN."""
+    """Return whether a column compares exactly with a constant: same kind, no rounding, neither missing nor NaN; date-times compare by instant."""
     value = literal.value
     if value is None or value != value:
         return False
@@ -69,7 +69,7 @@ def compares_exactly(literal: Literal, column_type: ColumnType) -> bool:
 
 
 def without_missing(program: Program, register: int) -> list[int]:
-    """Registers that are not missing if a count of missing values, such as ``is_missing(a) + is_missing(b)``, is zero."""
+    """Return the registers that are not missing if a count of missing values, such as ``is_missing(a) + is_missing(b)``, is zero."""
     counted: list[int] = []
     pending = [register]
     while pending:
@@ -83,9 +83,9 @@ def without_missing(program: Program, register: int) -> list[int]:
 
 
 def constants_and_present(program: Program, mask: Operand, types: Sequence[ColumnType]) -> tuple[list[int], list[tuple[int, int]], list[int]]:
-    """Registers that are constant, pairs that are equal and registers that are not missing, among rows where ``mask`` is true.
+    """Return registers that are constant, pairs of equal registers, and registers that are not missing, in the rows where ``mask`` is true.
 
-    ``types`` are those of all registers.
+    ``types`` are the types of all registers.
     """
     constants, pairs, present = [], [], []
     for step in conjuncts(program, mask):
@@ -106,14 +106,14 @@ def constants_and_present(program: Program, mask: Operand, types: Sequence[Colum
             if types[first] == types[second] and types[first] in (INT, FLOAT, STR, DATETIME):
                 pairs.append((first, second))
         elif step.function in MIRRORED or step.function == "is_not_missing":
-            # Some of these tests treat NaN as missing, but none treats a missing value as present.
+            # Some of these tests treat NaN as missing, but none is true for a missing value.
             present.extend(operand.index for operand in step.operands if isinstance(operand, Register))
     return constants, pairs, present
 
 
-# Longer programs are not analysed step by step: the cost exceeds the benefit.
+# Longer programs are not analysed step by step, because that would cost more than it saves.
 MAX_STEPS = 200
-# Results of more input columns get no functional dependency.
+# No functional dependency is recorded for results that depend on more input columns than this.
 MAX_COLUMNS = 8
 INC: Effect = "inc"
 DEC: Effect = "dec"
@@ -128,10 +128,10 @@ INT_LIMITS = (-(2**63), 2**63 - 1)
 
 
 def program_properties(program: Program, rows: RelationProperties, schema: Schema) -> RelationProperties:
-    """Properties of a program's outputs over rows with known properties.
+    """Return the properties of a program's outputs, given the properties of its input rows.
 
-    Copies keep their properties, literals are constant, results of monotone functions are monotone, and results of functions of ints and strings
-    depend functionally on their arguments. Nothing is known of users' functions.
+    Copies keep their properties, literals are constant, and results of monotone functions are monotone. Results of functions of ints, strings and
+    date-times depend functionally on their arguments. Nothing is known about results of users' functions.
     """
     outputs = [output.index if isinstance(output, Register) else None for output in program.outputs]
     literals = [place for place, output in enumerate(program.outputs) if isinstance(output, Literal)]
@@ -145,16 +145,16 @@ def program_properties(program: Program, rows: RelationProperties, schema: Schem
 
 @attrs.frozen
 class ColumnOrigin:
-    """How a register depends on input columns.
+    """How the value of a register depends on input columns.
 
     Parameters
     ----------
     columns
-        Input columns that determine it.
+        Input columns that determine the value.
     effect
-        ``inc`` or ``dec`` if it is monotone in its only input column, else None.
+        ``inc`` or ``dec`` if the value is monotone in its only input column, otherwise None.
     strict
-        Whether different inputs give different results.
+        Whether different inputs give different values.
     """
 
     columns: frozenset[int]
@@ -163,7 +163,7 @@ class ColumnOrigin:
 
 
 def with_results(program: Program, rows: RelationProperties, schema: Schema) -> RelationProperties:
-    """Properties by register of the inputs and of the computed outputs, each derived from the inputs."""
+    """Return the properties of input columns and computed outputs, by register; each output is derived from the input columns."""
     types = program.register_types(schema)
     bounds = dict(rows.bounds)
     origins: list[ColumnOrigin | None] = [ColumnOrigin(frozenset([column]), "inc", True) for column in range(program.width)]
@@ -188,7 +188,7 @@ def with_results(program: Program, rows: RelationProperties, schema: Schema) -> 
 def origin_of(
     step: Step, result: int, origins: Sequence[ColumnOrigin | None], types: Sequence[ColumnType], bounds: dict[int, ValueBounds]
 ) -> ColumnOrigin | None:
-    """How a step's result depends on input columns, None if unknown; bounds of the result are added to ``bounds``."""
+    """Return how a step's result depends on input columns; None if unknown. Known bounds of the result are added to ``bounds``."""
     arguments = [operand.index for operand in step.operands if isinstance(operand, Register)]
     found = [origins[argument] for argument in arguments]
     if not isinstance(step.function, str) or any(origin is None for origin in found):
@@ -203,13 +203,13 @@ def origin_of(
         if follows is not None:
             effect = known[0].effect if follows[0] == INC else flip(known[0].effect)
             return ColumnOrigin(columns, effect, known[0].strict and follows[1])
-    # Values of other types may compare as equal and yet give different results: both zeros, or an instant at two offsets.
+    # Values of other types may be equal and yet give different results, like the two zeros, or one instant at two offsets.
     same = all(types[argument] in (INT, STR, DATETIME) for argument in arguments)
     return ColumnOrigin(columns) if same and len(columns) <= MAX_COLUMNS else None
 
 
 def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool] | None:
-    """How a step's result follows its only column argument and whether strictly, if it does."""
+    """Return how a step's result follows its only column argument, and whether strictly; None if it is not known to be monotone."""
     describe = FUNCTIONS.named(str(step.function)).monotone
     if describe is None or step.parameters:
         return None
@@ -224,7 +224,7 @@ def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool
 
 
 def shifted_bounds(step: Step, bounds: ValueBounds | None) -> ValueBounds | None:
-    """Bounds of an int column to which a constant int is added, if no sum wraps around."""
+    """Return the bounds of an int column plus or minus a constant int; None for other steps, or if a result may wrap around."""
     constants = [operand for operand in step.operands if isinstance(operand, Literal)]
     if bounds is None or step.function not in ("add", "subtract") or len(step.operands) != 2 or len(constants) != 1:
         return None
@@ -239,11 +239,11 @@ def shifted_bounds(step: Step, bounds: ValueBounds | None) -> ValueBounds | None
 
 
 def mask_facts(program: Program, schema: Schema) -> Mapping[int, SequenceFacts]:
-    """For each output that may be a mask, what holds for the outputs among rows where it is true."""
+    """Return for each output that may be a mask what holds for the outputs in rows where the mask is true."""
     if len(program.steps) > MAX_STEPS:
         return {}
     places: dict[int, int] = {}
-    # Computed once: there may be as many masks as columns.
+    # Computed once, because there may be as many masks as columns.
     types = program.register_types(schema)
     for place, output in enumerate(program.outputs):
         if isinstance(output, Register):
@@ -258,7 +258,7 @@ def mask_facts(program: Program, schema: Schema) -> Mapping[int, SequenceFacts]:
 
 
 def facts_where(program: Program, mask: Operand, types: Sequence[ColumnType], places: Mapping[int, int]) -> SequenceFacts:
-    """What holds among rows where a mask is true, in terms of outputs: ``places`` maps registers to them."""
+    """Return what holds in rows where a mask is true, for output columns; ``places`` gives the output column of a register."""
     constants, pairs, present = constants_and_present(program, mask, types)
     return SequenceFacts(
         constants=tuple(places[register] for register in constants if register in places),
@@ -268,7 +268,7 @@ def facts_where(program: Program, mask: Operand, types: Sequence[ColumnType], pl
 
 
 def filtered_properties(rows: RelationProperties, width: int) -> RelationProperties:
-    """Properties of the rows whose last column is true, without that column."""
+    """Return the properties of the rows whose last column, the mask, is true, without that column."""
     facts = rows.where.get(width - 1, SequenceFacts())
     order = rows.order
     if facts != SequenceFacts():

@@ -22,14 +22,14 @@ from sframe_spark.planner.operator import Operator, SequentialOperator
 from sframe_spark.planner.registry import register
 from sframe_spark.types import INT
 
-# More rows than any frame has.
+# A number larger than the number of rows of any frame.
 MAX_ROWS = 2**62
 
 
 @register
 @attrs.frozen
 class RowNumber(SequentialOperator):
-    """One int column: ``start`` in the first row, one more in each next row."""
+    """One int column: ``start`` in the first row, and one more in each following row."""
 
     name: ClassVar[str] = "row_number"
     numbers_rows: ClassVar[bool] = True
@@ -39,20 +39,20 @@ class RowNumber(SequentialOperator):
         return (INT,)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Strictly ascending."""
+        """Return properties that say that the numbers ascend strictly, and their bounds."""
         rows = facts[0].length.rows
         bounds = {0: (self.start, self.start + rows - 1)} if rows else {}
         return RelationProperties(derive.row_number(OrderingProperties(), 0), bounds=bounds)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Any one column: rows are only counted."""
+        """Return one column, which only serves to count rows."""
         return [[0]]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         return self, outputs
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """The dense position."""
+        """Return the row number of the relation plus ``start``."""
         from pyspark.sql import functions as F
 
         relation = inputs[0].with_position()
@@ -84,12 +84,12 @@ class RowNumber(SequentialOperator):
 
 
 def row_number(node: PlannerNode, start: int = 0) -> PlannerNode:
-    """A column of row numbers aligned with the node's rows.
+    """Return a node with a column of row numbers, aligned with the rows of a node.
 
     Raises
     ------
     InvalidArgumentError
-        If they do not fit 64 bits.
+        If the numbers do not fit into 64 bits.
     """
     last = start if node.length.rows is None else start + node.length.rows - 1
     if start < -(2**63) or max(start, last) >= 2**63:

@@ -1,4 +1,4 @@
-"""The slice operator: rows by index."""
+"""The slice operator, which selects rows by index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sframe_spark.planner.registry import register
 @register
 @attrs.frozen
 class SliceRows(Operator):
-    """Rows ``start, start + step, ...`` before ``stop``; indices are not negative, and ``step`` is at least one."""
+    """Rows ``start, start + step, ...`` before ``stop`` (None: up to the end). Indices are not negative, and ``step`` is at least one."""
 
     name: ClassVar[str] = "slice"
     deterministic: ClassVar[bool] = True
@@ -39,7 +39,7 @@ class SliceRows(Operator):
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Exact when the input's length is known."""
+        """Return the exact length if the input's length is known, otherwise an upper bound."""
         requested = None if self.stop is None else len(range(self.start, self.stop, self.step))
         if inputs[0].length.rows is not None:
             stop = inputs[0].length.rows if self.stop is None else min(self.stop, inputs[0].length.rows)
@@ -48,7 +48,7 @@ class SliceRows(Operator):
         return Length.unknown(at_most=min(bounds) if bounds else None)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of the input, which hold for any subset of its rows."""
+        """Return the properties of the input, which hold for any subset of its rows."""
         return inputs[0]
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
@@ -65,13 +65,13 @@ class SliceRows(Operator):
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
-        """Input rows that hold output rows ``start..stop``."""
+        """Return the range of input rows that contains output rows ``start`` to ``stop``."""
         if stop <= start:
             return (self.start, self.start)
         return (self.start + start * self.step, self.start + (stop - 1) * self.step + 1)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A filter on the row index; a prefix of a keyed relation becomes a top-k query, and of rows without order a limit."""
+        """Return a filter by row number. The first rows of a relation become a limit after a sort, or a mere limit if they have no order."""
         from pyspark.sql import functions as F
 
         relation = inputs[0]
@@ -95,20 +95,20 @@ class SliceRows(Operator):
         return Relation(df, numbered.schema, kept or (KeyColumn("p"),), "p", relation.not_missing)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """A slice of the whole input."""
+        """Return the slice of a chunk with all input rows."""
         chunk = inputs[0]
         stop = chunk.rows if self.stop is None else min(self.stop, chunk.rows)
         return self.take_steps(chunk.slice(self.start, stop))
 
     def take_steps(self, chunk: Chunk) -> Chunk:
-        """Every ``step``-th row of a chunk that begins at an output row."""
+        """Return every ``step``-th row of a chunk, beginning with the first."""
         if self.step == 1 or not chunk.rows:
             return chunk
         places = pa.array(np.arange(0, chunk.rows, self.step))
         return Chunk(tuple(column.take(places) for column in chunk.columns), len(places))
 
     def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
-        """Output rows from the requested input interval."""
+        """Return output rows from the input interval that was requested for them."""
         return self.take_steps(inputs[0])
 
     def describe(self) -> str:
@@ -117,7 +117,7 @@ class SliceRows(Operator):
 
 
 def slice_rows(node: PlannerNode, start: int, stop: int | None, step: int = 1) -> PlannerNode:
-    """Rows by number.
+    """Return a node with some rows of a node, selected by index.
 
     Examples
     --------

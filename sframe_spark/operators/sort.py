@@ -1,6 +1,6 @@
-"""The operators that reorder rows: sort, suffix sort, top rows, reverse; and the promise that rows are in an order.
+"""Operators for row order: sort, suffix sort, top rows and reverse, which reorder rows, and the assumption that rows are in an order.
 
-In Spark a sort only defines a row key, so a sort whose order nobody observes costs nothing.
+In Spark a sort only defines a row key, so a sort costs nothing if its order is not observed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Limits of a run of ties: it is sorted in memory, and a run at the edge of a row range passes through the driver.
+# Limits of a run of ties, which is sorted in memory. A run at the edge of a row range is sent through the driver.
 MAX_TIES = 262_144
 MAX_TIED_BYTES = 256 << 20
 
@@ -43,7 +43,7 @@ SORTABLE = ("int", "float", "str", "datetime")
 
 @attrs.frozen
 class Reordering(Operator):
-    """Rows of the input in the order of some columns; ties keep their input order. Missing is smallest, NaN largest.
+    """Base class of operators that put rows in the order of some columns. Ties keep their input order. Missing is smallest, NaN largest.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Reordering(Operator):
 
     @property
     def leaves_equal_rows(self) -> bool:
-        """Return whether no further column orders rows that tie in the first one."""
+        """Whether there is only one sort column, so that no further column orders rows that tie in it."""
         return len(self.by) == 1
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -67,11 +67,11 @@ class Reordering(Operator):
         return inputs[0].length
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """In the sort order; ties keep the orders of the input."""
+        """Return properties: rows are in the sort order, and ties keep the orders of the input."""
         return sorted_properties(inputs[0], self.by)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Required columns and sort columns."""
+        """Return the required columns and the sort columns."""
         return [sorted({*outputs, *(position for position, _ in self.by)})]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
@@ -89,7 +89,7 @@ class Sort(Reordering):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """A sort only defines a row key: the result of the whole query is sorted."""
+        """No cost: a sort only defines a row key, and the result of the whole query is sorted once."""
         return NO_WORK
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
@@ -97,7 +97,7 @@ class Sort(Reordering):
 
     @property
     def takes_all_rows(self) -> bool:
-        """True: rows are sorted once all of them are in one place."""
+        """True: rows are sorted in memory if all of them fit there."""
         return True
 
     @property
@@ -106,21 +106,21 @@ class Sort(Reordering):
         return self.by[0]
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """All rows in order, in memory."""
+        """Return all rows in order, sorted in memory."""
         rows, schema = inputs[0], facts[0].schema
         parts = [part for position, up in self.by for part in sort_parts(rows.columns[position], schema[position], up)]
         return rows.rows_at(order_of(parts)) if rows.rows else rows
 
     def in_memory(self) -> Operator:
-        """The suffix sort without a sorted prefix: all rows are one run of ties."""
+        """Return the suffix sort without a sorted prefix, for which all rows are one run of ties."""
         return SuffixSort(self.by, 0)
 
     def requires(self, slot: int) -> Need:
-        """Input order, which breaks ties, if the output's order is observed."""
+        """Return the need for the input's row order, which decides between ties, if the order of the output is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """New key columns before the old ones; no shuffle until the order is observed."""
+        """Return the relation with the sort columns as key, followed by the old key; rows are not moved until the order is observed."""
         relation = inputs[0]
         columns = key_columns(relation, self.by)
         df = relation.df.select(*relation.columns, *[column.alias(f"k{i}") for i, (column, _) in enumerate(columns)])
@@ -134,14 +134,14 @@ class Sort(Reordering):
 @register
 @attrs.frozen
 class SuffixSort(Reordering, RunOperator):
-    """A stable sort of rows that are already sorted by the leading sort columns: only runs of ties are sorted.
+    """A stable sort of rows that are already sorted by the leading sort columns, so that only runs of ties are sorted.
 
     Parameters
     ----------
     by
         Pairs of column position and whether it ascends.
     held
-        By how many leading columns the input is sorted already; with none, all rows are sorted in memory.
+        Number of leading sort columns by which the input is sorted already; if 0, all rows are sorted in memory.
     """
 
     name: ClassVar[str] = "suffix_sort"
@@ -150,23 +150,23 @@ class SuffixSort(Reordering, RunOperator):
 
     @property
     def prefix(self) -> tuple[int, ...]:
-        """Columns by which the input is sorted."""
+        """The columns by which the input is sorted already."""
         return tuple(position for position, _ in self.by[: self.held])
 
     def otherwise(self) -> Sort:
-        """A full sort by Spark, if a run of ties is too long."""
+        """Return a full sort, to be used if a run of ties is too long."""
         return Sort(self.by)
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
         return chunk
 
     def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
-        """The rows, and each one's run of ties.
+        """Return the rows, and the number of each row's run of ties.
 
         Raises
         ------
         RunTooLongError
-            If too many rows tie to be sorted in memory; Spark then sorts all rows.
+            If more rows tie than can be sorted in memory. Then the rows are sorted by :meth:`otherwise`.
         """
         starts = run_starts([table.columns[p] for p in self.prefix], [schema[p] for p in self.prefix], table.rows)
         lengths = np.diff([*starts.tolist(), table.rows])
@@ -175,13 +175,13 @@ class SuffixSort(Reordering, RunOperator):
         return table, run_numbers(starts, table.rows)
 
     def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
-        """The rows of each run, sorted."""
+        """Return the rows with each run sorted."""
         parts = [part for position, up in self.by[self.held :] for part in sort_parts(table.columns[position], schema[position], up)]
         order = pa.array(order_of([runs, *parts]))
         return Chunk(tuple(column.take(order) for column in table.columns), table.rows)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Spark's sort by all columns."""
+        """Return a sort by all columns in Spark."""
         return Sort(self.by).plan_to_operator(inputs, context)
 
     def describe(self) -> str:
@@ -189,40 +189,40 @@ class SuffixSort(Reordering, RunOperator):
 
 
 def sorted_properties(rows: RelationProperties, by: Sequence[tuple[int, bool]]) -> RelationProperties:
-    """Properties of rows after a stable sort: in the sort order, and among ties in every order that held before."""
+    """Return the properties of rows after a stable sort: in the sort order, and ties are in every order that held before."""
     return rows.reordered(derive.sort(rows.order, requirement(by), stable=True))
 
 
 def key_columns(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:
-    """Row key after a stable sort: the sort columns, then the key before the sort."""
+    """Return the row key after a stable sort: the sort columns, followed by the key before the sort."""
     return [*sort_keys(relation, by), *((relation.df[column.name], column.ascending) for column in relation.key)]
 
 
 def sort_keys(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:
-    """Key expressions of columns in the engine's value order."""
+    """Return Spark columns by which a sort is in the engine's order, with their directions."""
     return [(part, ascending) for position, ascending in by for part in order_parts(relation.df[f"c{position}"], relation.schema[position])]
 
 
 def order_parts(column: Column, column_type: ColumnType) -> list[Column]:
-    """Spark columns whose lexicographic order (missing first, NaN last) is the engine's value order; zoned date-times order by their instant."""
+    """Return Spark columns whose lexicographic order (null first, NaN last) is the engine's order; zoned date-times are ordered by instant."""
     if column_type.kind == DATETIME_KIND and column_type.is_zoned:
         return [column["instant"]]
     return [column]
 
 
 def describe_order(by: Sequence[tuple[int, bool]]) -> str:
-    """Columns and directions as text."""
+    """Return columns and directions as a string."""
     return ", ".join(f"c{position} {'asc' if ascending else 'desc'}" for position, ascending in by)
 
 
 def moved_order(by: Sequence[tuple[int, bool]], kept: Sequence[int]) -> tuple[tuple[int, bool], ...]:
-    """Columns and directions where only the columns ``kept`` are left."""
+    """Return columns and directions with the positions that columns have if only the columns ``kept`` remain."""
     places = places_of(kept)
     return tuple((places[position], ascending) for position, ascending in by)
 
 
 def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
-    """Rows in the order of columns given as (position, ascending).
+    """Return a node with the rows in the order of columns, given as pairs of position and whether it ascends.
 
     Raises
     ------
@@ -242,35 +242,35 @@ def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
     return Sort(tuple((position, bool(ascending)) for position, ascending in by)).make_planner_node(node)
 
 
-# The first rows in some order, without a sort of all rows.
+# Finding the first rows in an order without sorting all rows.
 
-# Rows that a task sends to the driver at most.
+# The most rows that a task sends to the driver.
 MAX_ROWS_SENT = 10_000
-# Sampled numbers per requested row, for a bound above which rows need not be sorted.
+# Numbers that are sampled per requested row, to find a bound above which rows need not be sorted.
 SAMPLED = 64
 
 
 @register
 @attrs.frozen
 class TopRows(Reordering, DecomposableOperator):
-    """The first ``rows`` rows in the order of some columns (ties in input order): a sort and a head in one."""
+    """The first ``rows`` rows in the order of some columns, with ties in input order: a sort and a slice in one."""
 
     name: ClassVar[str] = "top_rows"
     rows: int = attrs.field(validator=at_least(0))
 
     @property
     def query_work(self) -> QueryWork | None:
-        """Spark keeps the first rows of each partition."""
+        """No cost: Spark keeps the first rows of each partition."""
         return NO_WORK
 
     @property
     def has_whole_kernel(self) -> bool:
-        """True: all rows are passed as one chunk."""
+        """True: the kernel takes all rows as one chunk."""
         return True
 
     @property
     def split_by(self) -> tuple[int, bool] | None:
-        """The first sort column: later ranges are computed only if earlier ones have too few rows."""
+        """The first sort column: later ranges are computed only if the ranges before them have too few rows."""
         return self.by[0] if self.by else None
 
     @property
@@ -279,7 +279,7 @@ class TopRows(Reordering, DecomposableOperator):
         return self.rows
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """At most ``rows``."""
+        """Return the smaller of ``rows`` and the input's length."""
         known = inputs[0].length.rows
         if known is not None:
             return Length.exactly(min(known, self.rows))
@@ -288,38 +288,38 @@ class TopRows(Reordering, DecomposableOperator):
 
     @property
     def rows_of_part(self) -> int:
-        """A partial result holds at most the requested number of rows."""
+        """The requested number of rows, which is the most that a partial result holds."""
         return self.rows
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         return [(0, [position for position, _ in self.by])]
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Spark's take-ordered: no shuffle."""
+        """Return the first rows by Spark's sort with a limit, which does not shuffle all rows."""
         relation = inputs[0]
         order = [sort_expression(column, ascending) for column, ascending in key_columns(relation, self.by)]
-        # Key columns are added after the limit: they are not copied for rows that are dropped.
+        # Key columns are added after the limit, so that they are not computed for rows that are dropped.
         limited = attrs.evolve(relation, df=relation.df.orderBy(*order).limit(self.rows))
         return Sort(self.by).plan_to_operator([limited], context)
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
-        """Return whether few enough rows are requested for each task to send its own first rows."""
+        """Return whether few enough rows are requested for each task to send its own first rows to the driver."""
         return self.rows <= MAX_ROWS_SENT
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """The first rows of all."""
+        """Return the first rows of all rows."""
         return self.part_of(inputs[0], facts)
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> Chunk:
-        """The first rows of a chunk."""
+        """Return the first rows of a chunk."""
         parts = [part for position, up in self.by for part in sort_parts(rows.columns[position], facts[0].schema[position], up)]
-        # Only the few rows that may be among the first ones are sorted.
+        # Only rows that may be among the first ones are sorted.
         near = first_places(parts[0], parts[1], self.rows)
         order = near[np.lexsort([part[near] for part in reversed(parts)])][: self.rows]
         return Chunk(tuple(column.take(pa.array(order)) for column in rows.columns), len(order))
 
     def combined(self, first: Chunk, second: Chunk, facts: Sequence[Facts]) -> Chunk:
-        """The first rows of both; ties are broken in favour of the first chunk."""
+        """Return the first rows of two consecutive chunks; ties come from the first chunk first."""
         return self.part_of(joined(first, second), facts)
 
     def rows_from(self, part: Chunk, facts: Sequence[Facts]) -> Chunk:
@@ -330,7 +330,7 @@ class TopRows(Reordering, DecomposableOperator):
 
 
 def first_places(ranks: np.ndarray, numbers: np.ndarray, count: int) -> np.ndarray:
-    """Ascending indices of the rows whose (rank, number) is not above that of the ``count``-th row in order.
+    """Return the ascending indices of the rows whose pair (rank, number) is not above that of the ``count``-th row in order.
 
     Examples
     --------
@@ -348,21 +348,21 @@ def first_places(ranks: np.ndarray, numbers: np.ndarray, count: int) -> np.ndarr
 
 
 def _places_of_smallest(numbers: np.ndarray, count: int) -> np.ndarray:
-    """Ascending indices of the numbers that are not above the ``count``-th smallest."""
+    """Return the ascending indices of the numbers that are not above the ``count``-th smallest."""
     sample = numbers[:: max(1, len(numbers) // (SAMPLED * count))]
-    # At least ``count`` numbers are not above the ``count``-th smallest of the sample.
+    # At least ``count`` numbers are not above the ``count``-th smallest number of the sample.
     near = np.flatnonzero(numbers <= np.partition(sample, count - 1)[count - 1])
     chosen = numbers[near]
     return near[chosen <= np.partition(chosen, count - 1)[count - 1]]
 
 
-# Reverse: every range of output rows is a range of input rows, so nothing is shuffled.
+# Reverse: every range of output rows is a range of input rows, so rows need not be shuffled.
 
 
 @register
 @attrs.frozen
 class Reverse(Operator):
-    """All rows, the last one first."""
+    """All rows, from the last to the first."""
 
     name: ClassVar[str] = "reverse"
     reorders: ClassVar[bool] = True
@@ -380,7 +380,7 @@ class Reverse(Operator):
         return inputs[0].length
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Orders are reversed; properties that do not depend on order stay."""
+        """Return properties with all orders reversed; properties that do not depend on order stay."""
         return inputs[0].reordered(inputs[0].order.reverse())
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
@@ -393,19 +393,19 @@ class Reverse(Operator):
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
-        """The same number of rows, counted from the end."""
+        """Return the range of rows at the same distance from the end."""
         rows = facts[slot].length.rows
         assert rows is not None, "rows addressed by number are counted"
         return (rows - stop, rows - start)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """The rows in reverse."""
+        """Return the rows in reverse order."""
         chunk = inputs[0]
         places = pa.array(np.arange(chunk.rows - 1, -1, -1))
         return Chunk(tuple(column.take(places) for column in chunk.columns), chunk.rows)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """The same row key, with opposite directions."""
+        """Return the relation with the direction of each key column reversed."""
         relation = inputs[0]
         turned = tuple(KeyColumn(column.name, not column.ascending) for column in relation.key)
         hidden = [column.name for column in turned]
@@ -416,7 +416,7 @@ class Reverse(Operator):
 
 
 def reverse(node: PlannerNode) -> PlannerNode:
-    """Rows backwards.
+    """Return a node with the rows in reverse order.
 
     Examples
     --------
@@ -430,7 +430,7 @@ def reverse(node: PlannerNode) -> PlannerNode:
 @register
 @attrs.frozen
 class AssumeOrder(Operator):
-    """Rows unchanged, with the promise that they are in an order; a false promise makes later results wrong.
+    """The input's rows, which are assumed to be in an order. If the assumption is wrong, later results are wrong.
 
     Parameters
     ----------
@@ -450,26 +450,26 @@ class AssumeOrder(Operator):
     by: tuple[tuple[int, bool], ...]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types.
+        """Return the types of the input.
 
         Raises
         ------
         SchemaError
-            If there is no such column.
+            If the input has no column at one of the positions.
         """
         require_columns(inputs[0].schema, (position for position, _ in self.by))
         return inputs[0].schema
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of the input, and the promised order."""
+        """Return the properties of the input, and the assumed order."""
         return inputs[0].reordered(inputs[0].order.add(orderings=[requirement(self.by)]))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Required columns: the promise itself requires none."""
+        """Return the required columns; the assumption itself needs none."""
         return [outputs]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The prefix of the promise whose columns are left."""
+        """Return the operator with the longest prefix of the assumption whose columns remain."""
         places = places_of(kept[0])
         return AssumeOrder(moved_order(tuple(takewhile(lambda item: item[0] in places, self.by)), kept[0])), kept[0]
 
@@ -477,7 +477,7 @@ class AssumeOrder(Operator):
         return [(0, [position for position, _ in self.by])]
 
     def requires(self, slot: int) -> Need:
-        """Rows pass through."""
+        """Return the need for row order if the order of the output is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -491,7 +491,7 @@ class AssumeOrder(Operator):
 
 
 def assume_order(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
-    """The node's rows, assumed by the planner to be in an order; a source records the assumption itself."""
+    """Return a node with the same rows, assumed to be in an order; for stored rows and rows in memory the source records the assumption."""
     operator = node.operator
     if isinstance(operator, (MemorySource, SegmentSource)):
         ordering = tuple((operator.positions[position], up) for position, up in by)

@@ -1,7 +1,7 @@
-"""Applications of users' functions in a graph, and the memos of their results.
+"""Calls of users' functions in a plan, and the memos that cache their results.
 
-An application is a node: a function applied twice makes two columns. Laws copy operators into other nodes of a plan; the memo that a function
-carries there identifies its application.
+A call is identified by its node: a function that is applied twice makes two columns. Laws copy operators into other nodes of a plan, in which
+the memo that a function carries identifies the original node.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ def program_of(node: PlannerNode) -> Program:
 
 
 def functions_of(node: PlannerNode) -> Sequence[PythonFunction]:
-    """Return the users' functions that a node calls itself."""
+    """Return the users' functions that a node itself calls."""
     return node.operator.user_functions(sum(child.facts.width for child in node.inputs))
 
 
 def memos_in(plan: PlannerNode) -> Iterator[CallMemo]:
-    """Return the memos of all applications in a plan."""
+    """Yield the memos of all calls in a plan."""
     for node in postorder([plan]):
         yield from memos_at(node)
 
 
 def memos_at(node: PlannerNode) -> Iterator[CallMemo]:
-    """Return the memos of the applications in a node of a plan."""
+    """Return an iterator over the memos of the calls in one node of a plan."""
     return (function.memo for function in functions_of(node) if function.memo is not None)
 
 
@@ -64,7 +64,7 @@ def calls_user_functions(root: PlannerNode) -> bool:
 
 @contextlib.contextmanager
 def running_user_functions(plan: PlannerNode) -> Iterator[None]:
-    """A context in which a plan runs: its users' functions see the state of the program in which they were given."""
+    """Return a context manager for running a plan: its users' functions see the state of the program in which they were given."""
     with contextlib.ExitStack() as stack:
         for node in postorder([plan]):
             for function in functions_of(node):
@@ -73,7 +73,7 @@ def running_user_functions(plan: PlannerNode) -> Iterator[None]:
 
 
 def memos_of(node: PlannerNode) -> Sequence[CallMemo]:
-    """Return the memos of a node's applications, in the order of :func:`functions_of`; new ones where it has none."""
+    """Return the memos of a node's calls, in the order of :func:`functions_of`; they are made if the node has none."""
     if not node.calls:
         node.calls = tuple(CallMemo() for _ in functions_of(node))
     memos: Sequence[CallMemo] = node.calls
@@ -81,28 +81,28 @@ def memos_of(node: PlannerNode) -> Sequence[CallMemo]:
 
 
 def remember_first(node: PlannerNode, results: Chunk, counts: Sequence[int] | None = None, numbers: Sequence[int] | None = None) -> None:
-    """Remember results that were computed to infer a node's type, for its first rows unless row ids are given."""
+    """Remember results that were computed to infer a node's type; they belong to its first rows unless row ids are given."""
     sizes = np.ones(results.rows, dtype=np.int64) if counts is None else np.array(counts, dtype=np.int64)
     rows = np.arange(sizes.size) if numbers is None else np.array(numbers, dtype=np.int64)
     if rows.size:
         order = np.argsort(rows)
-        # Results that are too many for memory are materialized by the next action.
+        # If the results are too large to be cached, the next action materializes them.
         with contextlib.suppress(MemoFullError):
             memos_of(node)[0].completed(rows[order], lambda _: (results if numbers is None else results.rows_at(order), sizes[order]))
 
 
 def with_memos(root: PlannerNode, everywhere: bool, kept: PlannerNode | None = None) -> tuple[PlannerNode, dict[int, PlannerNode]]:
-    """Return a copy of the graph in which each application carries its memo, and the node of each memo by the memo's ``id``.
+    """Return a copy of the graph in which each call carries its memo, and the original node of each memo by the memo's ``id``.
 
     Parameters
     ----------
     root
-        The graph.
+        The root of the graph.
     everywhere
-        Whether every application gets row ids, by which results are looked up and remembered. Otherwise only applications with some known results
-        get them, and no new results are remembered.
+        Whether all calls get row ids, by which results are looked up and cached. Otherwise only calls with some known results get row ids, and new
+        results are not cached.
     kept
-        A node that is materialized, so its memo remembers no new results.
+        A node that is being materialized, whose new results need not be cached.
     """
     owners: dict[int, PlannerNode] = {}
     numbers: dict[int, PlannerNode] = {}
@@ -133,14 +133,14 @@ def _named_like(node: PlannerNode, rebuilt: PlannerNode) -> PlannerNode:
 
 
 def row_numbers(node: PlannerNode) -> PlannerNode:
-    """Return a node of row ids, aligned with a node."""
+    """Return a node of row ids, aligned with the rows of a node."""
     rows = node.length.rows
     operator = RowNumber() if rows is None else RangeSource(0, rows)
     return operator.make_planner_node(*([node] if rows is None else []))
 
 
 def _applied(node: PlannerNode, inputs: Sequence[PlannerNode], memos: Sequence[CallMemo], numbered: bool) -> PlannerNode:
-    """The application with its memos, over other inputs; if it is ``numbered``, row ids are the last column."""
+    """Return the node over other inputs, with memos; if ``numbered``, row ids are added as the last input column."""
     operator = node.operator
     if isinstance(operator, MapCycles):
         function = attrs.evolve(operator.function, function=attrs.evolve(operator.function.function, memo=memos[0], numbered=numbered))
@@ -155,7 +155,7 @@ def _applied(node: PlannerNode, inputs: Sequence[PlannerNode], memos: Sequence[C
 
 
 def with_memos_in_steps(program: Program, memos: Sequence[CallMemo], numbered: bool) -> Program:
-    """The program with memos in its users' functions; ``numbered``: an additional last input column holds row ids."""
+    """Return the program with memos in its users' functions; if ``numbered``, an additional last input column holds row ids."""
     number = program.width
     if numbered:
         program = program.with_inputs({place: place for place in range(number)}, number + 1)
@@ -171,7 +171,7 @@ def with_memos_in_steps(program: Program, memos: Sequence[CallMemo], numbered: b
 
 
 def complete_source(node: PlannerNode) -> PlannerNode | None:
-    """Return a source of a node's results once its memo has those of all rows; None before that, or if they are too large for memory."""
+    """Return a source of a node's results if its memo has the results of all rows; None if not, or if they are too large for memory."""
     if not isinstance(node.operator, (LambdaTransform, FlatMap)) or not node.calls:
         return None
     memo: CallMemo = node.calls[0]
@@ -200,7 +200,7 @@ def calls_plugins(operator: Operator) -> bool:
 
 
 def calls_within(value: Any) -> Iterator[Step | Aggregation]:
-    """All calls of named functions in an operator's fields, nested ones included."""
+    """Yield all calls of named functions in an operator's fields, including nested ones."""
     if isinstance(value, (Step, Aggregation)) and isinstance(value.function, str):
         yield value
     elif isinstance(value, tuple):

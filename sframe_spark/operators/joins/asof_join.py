@@ -1,4 +1,4 @@
-"""As-of join: to each row the row of a sorted table that is nearest in time (or in any key)."""
+"""The as-of join: for each row the row of a sorted table with the nearest time (or other key)."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# Spark lowering: a window over the union of both sides, in key order.
+# Lowering to Spark: a window over the union of both sides, in key order.
 
 
 def asof_relation(left: Relation, right: Relation, join: AsofJoin) -> Relation:
-    """The left rows with the values of their matches.
+    """Return the left rows with the values of their matches.
 
-    Each right row carries a struct of key and values; a left row takes the last struct before it, or the first one after it.
+    Each right row carries a struct of key and values. A left row takes the struct of the last right row before it, or of the first one after it.
     """
     from pyspark.sql import functions as F
 
@@ -82,13 +82,13 @@ def asof_relation(left: Relation, right: Relation, join: AsofJoin) -> Relation:
 
 
 def matched(both: DataFrame, names: Sequence[str], join: AsofJoin, is_float: bool) -> DataFrame:
-    """The left rows, each with its match in the column ``found``."""
+    """Return the left rows, each with the struct of its match in the column ``found``."""
     from pyspark.sql import functions as F
 
     before = window_answer(names, after=False, equal=join.allow_exact)
     after = window_answer(names, after=True, equal=join.allow_exact)
     if join.direction == "nearest":
-        # Window expressions must be columns before they can be compared.
+        # Spark cannot compare window expressions directly, so they become columns first.
         both = both.withColumn("before", before).withColumn("after", after)
         closer = distance(F.col("after.at"), F.col("at"), is_float) < distance(F.col("at"), F.col("before.at"), is_float)
         found = F.when(F.col("before").isNull() | closer, F.col("after")).otherwise(F.col("before"))
@@ -105,11 +105,11 @@ def matched(both: DataFrame, names: Sequence[str], join: AsofJoin, is_float: boo
 
 
 def window_answer(names: Sequence[str], after: bool, equal: bool) -> Column:
-    """The last candidate before each row in key order, or the first one after it."""
+    """Return the struct of the last right row before each row in key order (``after``: of the first one after it)."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    # Among rows with equal keys, candidates come on the side that is searched if an equal key counts, else on the other side.
+    # If an equal key is a match, right rows come before left rows with the same key (``after``: behind them); otherwise it is the other way round.
     asks = F.col("asks").asc() if equal != after else F.col("asks").desc()
     window = Window.partitionBy(*names).orderBy(F.col("at").asc_nulls_first(), asks, "number")
     if after:
@@ -118,7 +118,7 @@ def window_answer(names: Sequence[str], after: bool, equal: bool) -> Column:
 
 
 def distance(above: Column, below: Column, is_float: bool) -> Column:
-    """How far one key is above another, without overflow of ints; zero for equal infinities."""
+    """Return how far one key is above another, without overflow of ints; zero for equal infinities."""
     from pyspark.sql import functions as F
 
     difference = above - below if is_float else above.cast(WIDE) - below.cast(WIDE)
@@ -126,16 +126,16 @@ def distance(above: Column, below: Column, is_float: bool) -> Column:
 
 
 def normal(key: Column) -> Column:
-    """The key with one zero."""
+    """Return the key with -0.0 replaced by 0.0."""
     from pyspark.sql import functions as F
 
     return F.when(key == 0, F.lit(0)).otherwise(key)
 
 
 DIRECTIONS = ("backward", "forward", "nearest")
-# A right side of at most so many rows stays in memory, so the left rows may come in any order.
+# A right side of at most so many rows stays in memory, so left rows may come in any order.
 MAX_RIGHT_ROWS_IN_MEMORY = 4_000_000
-# Fewer left rows than this read each block of the right side a few times at most, in whatever order they come.
+# Fewer left rows than this, in any order, read each block of the right side a few times at most.
 MAX_ROWS_OUT_OF_ORDER = 524_288
 GROUPS = ("int", "float", "str", "datetime")
 
@@ -143,10 +143,10 @@ GROUPS = ("int", "float", "str", "datetime")
 @register
 @attrs.frozen
 class AsofJoin(Operator):
-    """For each row of the first input, the values of the nearest row of the second, missing where there is none.
+    """For each row of the first input, values of the row of the second input with the nearest key; missing if there is none.
 
-    The first input has a key column, then group columns. The second is in ascending order of its key column. Rows with a missing (or NaN) key or a
-    missing group value match nothing.
+    The first input has the key as its first column, then the group columns. The second input is in ascending order of its key column. Rows with a
+    missing (or NaN) key or a missing group value match no row.
 
     Parameters
     ----------
@@ -154,17 +154,17 @@ class AsofJoin(Operator):
         Position of the key in the second input.
     by
         Positions of the group columns in the second input, in the order of those of the first.
-    values
+    Positions of the group columns in the second input, in the order of the group columns of the first.
         Positions of the columns required from the second input.
-    direction
+    Positions of the columns to take from the second input.
         ``backward``: the last row whose key is not larger. ``forward``: the first row whose key is not smaller. ``nearest``: the nearer of both,
-        the one before if they are equally near.
-    tolerance
+        ``backward``: the last row whose key is not larger. ``forward``: the first row whose key is not smaller. ``nearest``: the nearer of both; if
+        they are equally near, the one before.
         Greatest distance between the keys, in the unit of the key (microseconds for date-times); None: any.
     allow_exact
-        Whether an equal key counts.
+        Whether a row with an equal key is a match.
     kept
-        Positions of columns of the first input that come before the values.
+        Positions of the columns of the first input that come before the values in the output.
     """
 
     name: ClassVar[str] = "asof_join"
@@ -183,24 +183,24 @@ class AsofJoin(Operator):
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """Each row of the first input is looked up on its own."""
+        """The first input: each of its rows is matched independently of the others."""
         return (0,)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Passed-through columns of the first input, then values of the second."""
+        """Return the origins of the kept columns of the first input, then of the values of the second."""
         return [*([(0, position)] for position in self.kept), *([(1, position)] for position in self.values)]
 
     def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
-        """Key and group columns of both inputs."""
+        """Return the key and group columns of both inputs."""
         return [((0, place), (1, position)) for place, position in enumerate((self.on, *self.by))]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Types of the columns kept and of the values.
+        """Return the types of the kept columns, followed by the types of the values.
 
         Raises
         ------
         SchemaError
-            If the keys have no distance or cannot be compared, or the group columns cannot, or the tolerance is negative.
+            If the keys have no distance or cannot be compared, if the group columns cannot be compared, or if the tolerance is negative.
         """
         check_distances(self.tolerance)
         left, right = inputs[0].schema, inputs[1].schema
@@ -211,11 +211,11 @@ class AsofJoin(Operator):
         return (*[left[position] for position in self.kept], *[right[position] for position in self.values])
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Rows keep their order, and passed-through columns their properties."""
+        """Return properties: rows keep their order, and kept columns keep their properties."""
         return inputs[0].project([*self.kept, *[None] * len(self.values)])
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Keys and required columns; none of the second input if no value is required."""
+        """Return keys and required columns; no column of the second input if no value is required."""
         width = len(self.kept)
         left, values = [self.kept[o] for o in outputs if o < width], [self.values[o - width] for o in outputs if o >= width]
         if not values:
@@ -233,7 +233,7 @@ class AsofJoin(Operator):
         return attrs.evolve(self, on=right[self.on], by=tuple(right[p] for p in self.by), values=values, kept=left), outputs
 
     def requires(self, slot: int) -> Need:
-        """The second input is looked up by key."""
+        """Return the need to look up rows of the second input by key."""
         return Need.LOOKUP if slot else Need.INHERITED
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
@@ -250,7 +250,7 @@ class AsofJoin(Operator):
         return KeySearch(lookup, self.on, self.by, GroupCodes(facts[0].schema[1 : 1 + len(self.by)]), as_float)
 
     def _nearest(self, search: KeySearch, probes: ProbeKeys) -> Positions:
-        """Row of each match, -1 for none."""
+        """Return the row of each match; -1 if there is none."""
         if self.direction != "nearest":
             after = self.direction == "forward"
             found = search.nearest(probes, after, self.allow_exact, self.tolerance)
@@ -267,12 +267,12 @@ class AsofJoin(Operator):
         return found
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A window over the union of both sides: it shuffles both, so it is only a cross-check of the kernel."""
+        """Return a window over the union of both sides. It shuffles both sides, so it only serves to test the kernel."""
         return asof_relation(inputs[0], inputs[1], self)
 
 
 def gaps(search: KeySearch, keys: Numbers, found: Positions, after: bool) -> Numbers:
-    """Distance between each key and that of its match; zero where there is none."""
+    """Return the distance between each key and the key of its match; zero if there is none."""
     column = search.lookup.take(found, [search.on]).columns[0]
     matched, there = key_numbers(column, search.lookup.schema[search.on], search.as_float)
     matched = np.where(there, matched, keys)
@@ -280,10 +280,10 @@ def gaps(search: KeySearch, keys: Numbers, found: Positions, after: bool) -> Num
 
 
 def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerNode:
-    """For each row of ``left`` (columns: key and groups), the values of the nearest row of ``right``, which may be in any order.
+    """Return a node with the values of the nearest row of ``right`` for each row of ``left`` (columns: key and groups).
 
-    A left side that is not in key order is sorted for the search, and the results sorted back, only if both sides are large: otherwise its keys would
-    have most blocks of the right side read again and again.
+    The right side is sorted if necessary. A left side that is not in key order is sorted, and the results are sorted back, only if both sides are
+    large: otherwise most blocks of the right side would be read again and again.
     """
     right = ascending_by(right, join.on)
     if known_ascending(left, 0) or fits(right, MAX_RIGHT_ROWS_IN_MEMORY) or fits(left, MAX_ROWS_OUT_OF_ORDER):

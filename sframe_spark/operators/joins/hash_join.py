@@ -1,4 +1,4 @@
-"""Hash join in memory: keys of any type become integer codes, so matches are counted before any output row is built and read by index."""
+"""The hash join in memory: keys of any type become integer codes, by which matches are counted before output rows are built, and read by index."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from sframe_spark.planner.operator import ALL_ROWS, Need
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes, uneven_bytes
 
-# Added to the row ids of unmatched right rows, so that they sort after all left rows.
+# Added to the row ids of unmatched right rows, so that these rows sort after all left rows.
 BEHIND = 1 << 62
-# Output rows of a hash partition that are built at a time, fewer where rows are long.
+# At most so many output rows of a hash partition are built at a time; fewer if rows are long.
 PAIRS_AT_A_TIME = 131_072
 # Rows processed per step, so that intermediate arrays stay in a core's cache.
 ROWS_PER_STEP = 1 << 14
-# Pairs have the mean size if the largest possible one is at most this many times the mean; otherwise sizes are summed pair by pair.
+# If the largest possible pair is at most this many times the mean, all pairs are taken to have the mean size. Otherwise sizes are summed up.
 MAX_TIMES_MEAN = 1.5
 
 
 @register
 @attrs.frozen
 class HashJoin(Join):
-    """A join of two inputs small enough for memory, whose output rows are addressed by index.
+    """A join of two inputs that fit into memory; output rows can be addressed by index.
 
-    The planner chooses it; it is never read from a saved plan, because what is small enough depends on the machine.
+    Only the planner chooses it. It is never read from a saved plan, because what fits into memory depends on the machine.
     """
 
     name: ClassVar[str] = "hash_join"
@@ -51,27 +51,27 @@ class HashJoin(Join):
 
     @property
     def is_counted(self) -> bool:
-        """Return whether the matches have been counted."""
+        """Whether the matches have been counted."""
         return self.pairs is not None
 
     def as_read(self) -> Join:
-        """Return the logical join: a saved plan does not decide what is small enough for memory."""
+        """Return the logical join, because what fits into memory depends on the machine."""
         return Join(self.left_keys, self.right_keys, self.how)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Exact once the matches are counted."""
+        """Return the exact length after the matches have been counted."""
         return super().infer_length(inputs) if self.pairs is None else Length.exactly(self.pairs.rows)
 
     def requires(self, slot: int) -> Need:
-        """All keys of both inputs are read, and rows by index."""
+        """Return the need to look up rows by index; all keys of both inputs are read."""
         return Need.LOOKUP
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
-        """All pairs at once."""
+        """Return all output rows at once."""
         return self.run_interval(inputs, facts, 0, ALL_ROWS, ())
 
     def run_interval(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
-        """Build only the output rows ``start`` (inclusive) to ``stop`` (exclusive)."""
+        """Return only the output rows ``start`` (inclusive) to ``stop`` (exclusive)."""
         left, right = (as_lookup(rows, item.schema) for rows, item in zip(inputs, facts, strict=True))
         pairs = self.pairs or self._pairs(left, right)
         rows, partners = pairs.between(start, min(stop, pairs.rows))
@@ -85,11 +85,11 @@ class HashJoin(Join):
 
     @property
     def numbered_slots(self) -> Sequence[int]:
-        """The probe side, which gives the row order; both sides of an outer join, whose unmatched right rows come last."""
+        """The probe side, which determines the row order; for an outer join both sides, because unmatched right rows come last."""
         return {"right": (1,), "outer": (0, 1)}.get(self.how, (0,))
 
     def pairs_of_pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> NumberedPairs:
-        """Join one hash partition of each input; the last column of a numbered side holds its row ids."""
+        """Return the join of one hash partition of each input; the last column of a side in ``numbered_slots`` holds its row ids."""
         sides = [in_one_block(rows, item.schema) for rows, item in zip(inputs, facts, strict=True)]
         numbers = [rows.columns[-1].to_numpy() if slot in self.numbered_slots else None for slot, rows in enumerate(inputs)]
         pairs = self._pairs(*sides)
@@ -100,13 +100,13 @@ class HashJoin(Join):
         return attrs.evolve(self, pairs=self._pairs(*inputs))
 
     def bytes_between(self, start: int, stop: int) -> float:
-        """Sizes of the variable-width columns, once the matches are counted."""
+        """Return the bytes in variable-width columns, after the matches have been counted."""
         if self.pairs is None:
             return super().bytes_between(start, stop)
         return self.pairs.bytes_between(start, min(stop, self.pairs.rows))
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """As for the logical join; once matches are counted, weighted by how often each input row occurs in the output."""
+        """Return sizes as for the logical join; after matches have been counted, weighted by how often each input row occurs in the output."""
         sizes = super().column_sizes(inputs, facts, schema)
         if self.pairs is None:
             return sizes
@@ -118,7 +118,10 @@ class HashJoin(Join):
         return sizes
 
     def _pairs(self, left: Lookup, right: Lookup) -> Pairs:
-        """Encode the keys of both sides as codes and sort the build side by code: the matches of a probe row are then a range of it."""
+        """Return the pairs of matching rows.
+
+        Keys become codes, and the build side is sorted by code, so that the matches of a probe row are a range.
+        """
         keys = [
             [array for position in positions for array in comparable_keys(side, position)]
             for side, positions in ((left, self.left_keys), (right, self.right_keys))
@@ -126,7 +129,7 @@ class HashJoin(Join):
         of_left, of_right, count = matched_codes(*keys)
         probe, build = (of_right, of_left) if self.how == "right" else (of_left, of_right)
         order = _rows_in_order(build)
-        # The extra entry is that of code -1, no key, which no build row has.
+        # The last count belongs to code -1 (no key), which no build row has.
         found = _matches(probe, np.bincount(build[order], minlength=count + 1), keep_all=self.how != "inner")
         alone = _rows_alone(of_right, of_left, count) if self.how == "outer" else np.zeros(0, dtype=np.int64)
         lengths = bytes_of(left, range(len(left.schema))), bytes_of(right, self.right_values(len(right.schema)))
@@ -136,21 +139,21 @@ class HashJoin(Join):
 
 @attrs.frozen(eq=False)
 class Pairs:
-    """The output rows of a join as pairs of a left and a right row.
+    """The output rows of a join, as pairs of a left and a right row.
 
     Parameters
     ----------
     found
-        The matches of each probe row: a range of ``order``.
+        The matches of each probe row, as a range of ``order``.
     order
-        Rows of the build side sorted by key, stable.
+        Rows of the build side that have a key, in a stable sort by key.
     alone
-        Right rows without a match, which an outer join puts after all others.
+        Right rows without a match, which an outer join puts after all other rows.
     turned
         Whether the right side is the probe side.
     lengths
-        Estimated bytes, in variable-width columns, of each left row, of each right row, and of each right row's keys where they stand in for those of
-        a missing left row.
+        Estimated bytes in variable-width columns of each left row, each right row, and the keys of each right row (which replace the keys of a
+        missing left row).
     """
 
     found: Matches
@@ -161,11 +164,11 @@ class Pairs:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Number of output rows."""
         return self.found.rows + len(self.alone)
 
     def between(self, start: int, stop: int) -> tuple[Positions, Positions]:
-        """Left and right row of the pairs ``start`` (inclusive) to ``stop`` (exclusive), -1 for none.
+        """Return left and right row of the pairs ``start`` (inclusive) to ``stop`` (exclusive); -1 if the pair has no such row.
 
         Examples
         --------
@@ -177,12 +180,12 @@ class Pairs:
         rows, places = self.found.pairs(start, min(stop, self.found.rows))
         tail = self.alone[max(start - self.found.rows, 0) : max(stop - self.found.rows, 0)]
         probe = np.concatenate([rows, np.full(len(tail), -1)])
-        # Index -1, no match, picks the -1 at the end.
+        # Index -1 (no match) picks the -1 at the end.
         partners = np.concatenate([np.append(self.order, -1)[places], tail])
         return (partners, probe) if self.turned else (probe, partners)
 
     def bytes_between(self, start: int, stop: int) -> float:
-        """Estimated bytes of some pairs in variable-width columns.
+        """Return the estimated bytes of some pairs in variable-width columns.
 
         Examples
         --------
@@ -202,12 +205,12 @@ class Pairs:
         """Estimated bytes of each pair in variable-width columns; None if pairs differ too much in size."""
         mean = sum(self.total_bytes) / max(self.rows, 1)
         of_left, of_right, of_keys = (int(lengths.max(initial=0)) for lengths in self.lengths)
-        # The right row's keys stand in where there is no left row.
+        # The keys of the right row are counted if there is no left row.
         return mean if max(of_left, of_keys) + of_right <= MAX_TIMES_MEAN * mean else None
 
     @cached_property
     def total_bytes(self) -> tuple[float, float]:
-        """Estimated bytes of the left and of the right variable-width columns in all pairs."""
+        """Estimated bytes of all pairs in the left and in the right variable-width columns."""
         of_left, of_right, of_keys = self.lengths
         of_probe, of_build = (of_right, of_left) if self.turned else (of_left, of_right)
         so_far = np.concatenate([[0], np.cumsum(of_build[self.order])])
@@ -224,20 +227,20 @@ class Pairs:
 
 @attrs.frozen(eq=False)
 class NumberedPairs:
-    """The join of one hash partition of each input, each output row with a row id.
+    """The join of one hash partition of each input, with a row id for each output row.
 
-    Sorting the output of all partitions by row id, stable, gives the output of the whole join in its row order.
+    A stable sort of the output of all partitions by row id gives the output of the whole join in its row order.
 
     Parameters
     ----------
     join
-        The join of the partitions; the last column of a numbered side holds its row ids.
+        The join of the two partitions; the last column of a numbered side holds its row ids.
     pairs
-        Its output rows.
+        The output rows as pairs.
     sides, facts
-        The partitions.
+        The partitions, and facts about them.
     numbers
-        Row ids of each side; None for a side without them.
+        Row ids of each side; None for a side without row ids.
     """
 
     join: HashJoin
@@ -248,16 +251,16 @@ class NumberedPairs:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Number of output rows."""
         return self.pairs.rows
 
     @property
     def size(self) -> float:
-        """Estimated bytes."""
+        """Estimated bytes of the output rows."""
         return self.rows * self._fixed_bytes + sum(self.pairs.total_bytes)
 
     def sampled(self, count: int) -> Positions:
-        """Row ids of evenly spaced output rows."""
+        """Return the row ids of evenly spaced output rows."""
         places = np.arange(count) * self.rows // count if self.rows else np.zeros(0, dtype=np.int64)
         found = self.pairs.found
         rows, tail = np.searchsorted(found.ends, places[places < found.rows], side="right"), places[places >= found.rows] - found.rows
@@ -267,16 +270,16 @@ class NumberedPairs:
         return probe[rows] if right is None else np.concatenate([probe[rows], right[self.pairs.alone[tail]] + BEHIND])
 
     def are_alone(self) -> np.ndarray:
-        """Return, for each probe row, whether it has no match."""
+        """Return for each probe row whether it has no match."""
         return self.pairs.found.first < 0
 
     def of_matches(self) -> NumberedPairs:
-        """Return only the output rows made of a row of each side."""
+        """Return only the output rows that have a left and a right row."""
         pairs = attrs.evolve(self.pairs, found=self.pairs.found.without_those_alone(), alone=self.pairs.alone[:0])
         return attrs.evolve(self, join=attrs.evolve(self.join, pairs=pairs), pairs=pairs)
 
     def chunks(self, max_bytes: int) -> Iterator[Chunk]:
-        """Build all output rows lazily, in chunks of at most so many bytes, or of one row."""
+        """Yield all output rows in chunks of at most ``max_bytes``, or of one row."""
         start, max_rows = 0, int(max(1, min(PAIRS_AT_A_TIME, max_bytes // max(1, self._fixed_bytes))))
         while start < self.rows:
             stop = min(start + max_rows, self.rows)
@@ -290,7 +293,7 @@ class NumberedPairs:
         return row_bytes(tuple(map(fixed_size, self.join.infer_type(self.facts))), 0)
 
     def _with_number(self, rows: Chunk) -> Chunk:
-        """Replace the row ids of the two sides by one row id, as the last column."""
+        """Return rows with the row ids of the two sides replaced by one row id, as the last column."""
         columns, numbers = list(rows.columns), []
         if self.numbers[1] is not None:
             numbers.append(columns.pop())
@@ -303,18 +306,18 @@ class NumberedPairs:
 
 
 def in_one_block(rows: Chunk, schema: Schema) -> Lookup:
-    """A lookup over rows that form one block."""
+    """Return a lookup over rows that form one block."""
     source = MemorySource.of(rows, schema)
     return Lookup(source, (RowBlock(0),), np.array([0, rows.rows], dtype=np.int64)) if rows.rows else Lookup.of(source)
 
 
 def comparable_keys(side: Lookup, position: int) -> list[pa.Array]:
-    """Arrays that are equal where keys of a column are."""
+    """Return arrays that are equal in two rows if the keys in a column are equal."""
     return comparable_values(side.read(0, side.rows, [position]).columns[0], side.schema[position])
 
 
 def _rows_in_order(codes: Positions) -> Positions:
-    """Rows that have a code, sorted by it."""
+    """Return the rows that have a code, sorted by code."""
     if codes.min(initial=0) >= 0:
         return order_of([codes])
     rows = np.flatnonzero(codes >= 0)
@@ -322,12 +325,12 @@ def _rows_in_order(codes: Positions) -> Positions:
 
 
 def _rows_alone(codes: Positions, others: Positions, count: int) -> Positions:
-    """Rows whose code does not occur on the other side; code -1 (no key) occurs on at most one side."""
+    """Return the rows whose code does not occur on the other side. Code -1 (no key) occurs on one side at most."""
     return np.flatnonzero(np.bincount(others + 1, minlength=count + 1)[codes + 1] == 0)
 
 
 def _matches(codes: Positions, sizes: Positions, keep_all: bool) -> Matches:
-    """The matches of each probe row, from the codes of the probe rows and the number of build rows with each code.
+    """Return the matches of each probe row, from the codes of the probe rows and the number of build rows with each code.
 
     Examples
     --------
@@ -345,6 +348,6 @@ def _matches(codes: Positions, sizes: Positions, keep_all: bool) -> Matches:
 
 
 def bytes_of(side: Lookup, positions: Sequence[int]) -> Positions:
-    """Estimated bytes of each row in those of some columns that have variable width."""
+    """Return the estimated bytes of each row in the variable-width columns among some columns."""
     uneven = [position for position in positions if fixed_size(side.schema[position]) is None]
     return uneven_bytes(side.read(0, side.rows, uneven).columns if uneven else (), side.rows)

@@ -1,4 +1,4 @@
-"""Join on equal keys; missing keys equal each other, as in the reference."""
+"""The join on equal keys. Missing keys are equal to each other, as in the reference."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 
 def joined_properties(inputs: Sequence[RelationProperties], widths: Sequence[int], on: Sequence[tuple[int, int]], how: str) -> RelationProperties:
-    """Properties of a join whose output has all left columns, then the right ones that are not keys.
+    """Return the properties of a join whose output has all left columns, followed by the right columns that are not keys.
 
     Parameters
     ----------
     inputs, widths
-        Properties and column counts of the left and the right input.
+        Properties and numbers of columns of the left and the right input.
     on
-        Pairs of a left and a right key position.
+        Pairs of a left and a right key column.
     how
-        ``inner``, ``left``, ``right`` or ``outer``; nothing is known of an outer join.
+        ``inner``, ``left``, ``right`` or ``outer``; for an outer join nothing is known.
     """
     if how == "outer":
         return RelationProperties()
@@ -63,7 +63,7 @@ def joined_properties(inputs: Sequence[RelationProperties], widths: Sequence[int
 
 
 KINDS = ("inner", "left", "right", "outer")
-# Kinds that a search can compute: it finds the matches of left rows, but not the right rows without one.
+# Kinds of joins that a search can compute: it finds the matches of left rows, but not the right rows without a match.
 SEARCHED = ("inner", "left")
 IS_LEFT = "is_left"
 
@@ -71,16 +71,16 @@ IS_LEFT = "is_left"
 @register
 @attrs.frozen
 class Join(Operator):
-    """Rows of two inputs side by side where the key columns are equal.
+    """Pairs of rows of two inputs that are equal in the key columns.
 
-    The output has all columns of the left input, then those of the right that are not keys; a key column of an unmatched right row holds the
-    right key. Row order: left rows in order, each with its matches in right order, then unmatched right rows; for ``right``: right rows in
-    order, each with its matches in left order.
+    The output has all columns of the left input, followed by the columns of the right input that are not keys; for an unmatched right row the key
+    columns hold the right keys. Row order: left rows in order, each with its matches in right order, then unmatched right rows. For ``right``:
+    right rows in order, each with its matches in left order.
 
     Parameters
     ----------
     left_keys, right_keys
-        Positions of the key columns, pairwise of one type.
+        Positions of the key columns; each pair has one type.
     how
         ``inner``, ``left``, ``right`` or ``outer``.
     """
@@ -94,16 +94,16 @@ class Join(Operator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """Spark shuffles and sorts both sides by their keys."""
+        """The cost of shuffling and sorting both sides by their keys."""
         return QueryWork(2, 2)
 
     def in_memory(self) -> Operator:
-        """The hash join."""
+        """Return the hash join."""
         hash_join: Callable[..., Operator] = planner_node_name_to_type("hash_join")
         return hash_join(self.left_keys, self.right_keys, self.how)
 
     def searching(self, known: Sequence[PlannerNode], inputs: Sequence[PlannerNode]) -> PlannerNode | None:
-        """The sorted join, over the right input sorted by the key."""
+        """Return the sorted join, with the right input sorted by key; None if no search is possible."""
         if self.how not in SEARCHED or not self.has_key_to_search(*known):
             return None
         (left_key,), (right_key,) = self.left_keys, self.right_keys
@@ -111,48 +111,48 @@ class Join(Operator):
         return search(left_key, right_key, self.how).make_planner_node(inputs[0], sort_rows(inputs[1], [(right_key, True)]))
 
     def has_key_to_search(self, left: PlannerNode, right: PlannerNode) -> bool:
-        """Return whether there is one key, of ints or date-times, that is not missing on at least one side."""
+        """Return whether there is only one key, it is an int or a date-time without offset, and it is never missing on at least one side."""
         if len(self.left_keys) != 1:
             return False
         a, b = self.left_keys[0], self.right_keys[0]
         if left.schema[a] not in (INT, DATETIME):
             return False
-        # Missing keys would match each other.
+        # Missing keys on both sides would have to match, which a search does not support.
         return properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)
 
     @property
     def forgets_one_partition(self) -> bool:
-        """Return whether this is a full outer join."""
+        """Whether this is a full outer join."""
         return self.how == "outer"
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """Inputs that can be filtered before the join: the preserved side, both sides of an inner join, none of an outer one."""
+        """The preserved side, or both sides of an inner join; none for an outer join."""
         return {"inner": (0, 1), "left": (0,), "right": (1,)}.get(self.how, ())
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """Columns of the left input, then those of the right that are not keys."""
+        """Return the origins of the left columns, then of the right columns that are not keys."""
         left = [[(0, position)] for position in range(inputs[0].width)]
         return [*left, *([(1, position)] for position in self.right_values(inputs[1].width))]
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
-        """The order of each key, on both sides."""
+        """Return the order of each key, on both sides."""
         return [*((0, [column]) for column in self.left_keys), *((1, [column]) for column in self.right_keys)]
 
     def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
         return [((0, left), (1, right)) for left, right in zip(self.left_keys, self.right_keys, strict=True)]
 
     def right_values(self, width: int) -> list[int]:
-        """Positions of the right input's columns that are not keys."""
+        """Return the positions of the right input's columns that are not keys."""
         return [position for position in range(width) if position not in self.right_keys]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Left types, then the right's that are not keys.
+        """Return the types of the left columns, followed by the types of the right columns that are not keys.
 
         Raises
         ------
         SchemaError
-            If there is no such join, no key, one without a partner, or one of another type than its partner.
+            If the kind of join is unknown, there is no key, the numbers of keys differ, or the types of a pair of keys differ.
         """
         if self.how not in KINDS:
             raise SchemaError(f"a join is one of {', '.join(KINDS)}, not {self.how!r}")
@@ -167,7 +167,7 @@ class Join(Operator):
         return left + tuple(right[position] for position in self.right_values(len(right)))
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Zero if an empty input leaves no row; otherwise unknown, bounded by the product."""
+        """Return zero if an empty input leaves no row; otherwise an unknown length with an upper bound."""
         left, right = inputs[0].length.at_most, inputs[1].length.at_most
         if {"inner": 0 in (left, right), "left": left == 0, "right": right == 0}.get(self.how, left == right == 0):
             return Length.exactly(0)
@@ -176,11 +176,11 @@ class Join(Operator):
         return Length.unknown(at_most=left * right + left + right)
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """Sizes of the left columns, then of the right columns that are not keys."""
+        """Return the sizes of the left columns, followed by those of the right columns that are not keys."""
         return (*inputs[0], *(inputs[1][position] for position in self.right_values(facts[1].width)))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """The order of the probe side; its keys stay keys if each row has at most one match."""
+        """Return properties: rows are in the order of the probe side, whose keys stay keys if each row has at most one match."""
         return joined_properties(inputs, [item.width for item in facts], list(zip(self.left_keys, self.right_keys, strict=True)), self.how)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
@@ -196,17 +196,17 @@ class Join(Operator):
         return attrs.evolve(self, left_keys=left_keys, right_keys=right_keys), yielded
 
     def requires(self, slot: int) -> Need:
-        """Row order of both inputs, if the output's order is observed."""
+        """Return the need for row order of both inputs, if the order of the output is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Spark's equi-join, null-safe where both keys may be missing; both row keys together are the row key of the result."""
+        """Return Spark's equi-join, null-safe if keys may be missing on both sides. The row keys of both sides form the row key of the result."""
         from pyspark.sql import functions as F
 
         left, right = inputs[0].rekeyed("l"), inputs[1].rekeyed("r")
         names = {name: f"d{index}" for index, name in enumerate(right.columns)}
         other = right.df.select(*[right.df[old].alias(new) for old, new in names.items()], *[c.name for c in right.key])
-        # Only unmatched right rows lack it. A row key does not tell: it may be missing, where rows were sorted by missing values.
+        # This column is missing only in unmatched right rows. Row keys cannot show that, because they may themselves be missing.
         marked = left.df.withColumn(IS_LEFT, F.lit(True)) if self.how == "outer" else left.df
         df, other = with_texts(left, marked, self.left_keys, "c"), with_texts(right, other, self.right_keys, "d")
         df = df.join(other, self._condition(left, right, df, other), {"outer": "full", "inner": "inner"}.get(self.how, self.how))
@@ -218,7 +218,7 @@ class Join(Operator):
 
         conditions = []
         for a, b in zip(self.left_keys, self.right_keys, strict=True):
-            # Plain equality lets Spark hash the key itself; it differs from null-safe equality only if both keys are missing.
+            # With plain equality Spark can hash the key itself. It differs from null-safe equality only if keys are missing on both sides.
             plain = a in left.not_missing or b in right.not_missing
             compared = "text_of_" if has_text(left.schema[a]) else ""
             first, second = df[f"{compared}c{a}"], other[f"{compared}d{b}"]
@@ -261,12 +261,12 @@ class Join(Operator):
 
 
 def has_text(column_type: ColumnType) -> bool:
-    """Return whether keys are compared as text: dicts, which Spark does not compare, and lists stored as text, which has several spellings."""
+    """Return whether keys are compared as strings: dicts, which Spark does not compare, and lists stored as JSON (not unique)."""
     return column_type.kind == DICT_KIND or column_type.is_encoded
 
 
 def with_texts(relation: Relation, df: DataFrame, keys: Sequence[int], prefix: str) -> DataFrame:
-    """Add the text of every key column that is compared as text."""
+    """Add a column with the comparable string of each key column that is compared as a string."""
     for key in keys:
         name, column_type = f"{prefix}{key}", relation.schema[key]
         if has_text(column_type):
@@ -275,5 +275,5 @@ def with_texts(relation: Relation, df: DataFrame, keys: Sequence[int], prefix: s
 
 
 def join(left: PlannerNode, right: PlannerNode, left_keys: Sequence[int], right_keys: Sequence[int], how: str) -> PlannerNode:
-    """Rows of two nodes where the key columns are equal."""
+    """Return a node with the join of two nodes on equal keys."""
     return Join(tuple(left_keys), tuple(right_keys), how).make_planner_node(left, right)

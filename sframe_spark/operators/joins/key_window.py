@@ -1,4 +1,4 @@
-"""Aggregates over windows of a key: for each row all rows whose key is near its own."""
+"""Aggregates over windows of a key: for each row, aggregates of all rows whose key is near the key of the row."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# Spark lowering: a join on the range of keys, then a group-by on the left row.
+# Lowering to Spark: a join on the range of keys, followed by a group-by on the left row.
 
 
 def window_relation(left: Relation, right: Relation, window: KeyWindow, way: Way) -> Relation:
-    """The left rows with the aggregates of their windows; a row whose window is empty gets the aggregates of no rows."""
+    """Return the left rows with the aggregates of their windows; a row with an empty window gets the aggregates of no rows."""
     from pyspark.sql import functions as F
 
     left, schema = left.rekeyed("l").with_position(), right.schema
@@ -82,7 +82,7 @@ def window_relation(left: Relation, right: Relation, window: KeyWindow, way: Way
 
 
 def in_window(schema: Schema, window: KeyWindow) -> Column:
-    """A Spark condition: whether a row of the second input is in the window of a row of the first."""
+    """Return a Spark condition that says whether a row of the second input is in the window of a row of the first."""
     from pyspark.sql import functions as F
 
     kind = schema[window.on]
@@ -95,15 +95,15 @@ def in_window(schema: Schema, window: KeyWindow) -> Column:
 
 
 def aggregated(df: DataFrame, rows: Relation, window: KeyWindow, names: list[str], way: Way) -> DataFrame:
-    """The aggregates of each group of rows."""
+    """Return the aggregates of each group of rows."""
     aggregates = [aggregate_in_spark(a, rows, way) for a in window.aggregations]
     made, finished = grouped_in_spark(df, names, names, aggregates)
     return made.select(*names, *[column.alias(f"a{i}") for i, column in enumerate(finished)])
 
 
-# Aggregates of many windows of consecutive rows at once, without differences of rounded running totals, which would lose digits.
+# Aggregates of many windows of consecutive rows. No differences of rounded running totals are used, because they would lose digits.
 
-# Windows whose results are Python objects at one time, before they become a column: objects take several times its bytes.
+# Results of so many windows are Python objects at a time, before they become a column, because objects take several times the bytes.
 WINDOWS_AT_ONCE = 4_096
 
 Parts = tuple[Numbers, ...]
@@ -111,19 +111,19 @@ Combine = Callable[[Parts, Parts], Parts]
 
 
 def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
-    """Combine the values of each window ``starts..stops`` by an idempotent operation; windows may overlap and may be empty.
+    """Return the combined state of each window ``starts..stops``, for an idempotent operation. Windows may overlap or be empty.
 
-    This is a sparse table: values are combined over ranges of 1, 2, 4 ... rows, and each window is the combination of the two longest ranges that
+    This is a sparse table: states are combined over ranges of 1, 2, 4, ... rows, and each window is the combination of the two longest ranges that
     cover it, which may overlap.
 
     Parameters
     ----------
     parts
-        State of each single row, as arrays of one length.
+        The state of each single row, as arrays of one length.
     combine
-        Combines the states of two ranges; a state combined with itself stays the same.
+        Combines the states of two ranges. A state combined with itself must stay the same.
     neutral
-        State of no rows.
+        The state of no rows.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def fold_by_two(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: 
 
 
 def two_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
-    """:func:`fold_by_two` for all windows at once."""
+    """Return the result of :func:`fold_by_two`, computed for all windows together."""
     lengths = stops - starts
     result = tuple(np.full(len(starts), value, dtype=part.dtype) for value, part in zip(neutral, parts, strict=True))
     longest, width = int(lengths.max(initial=0)), 1
@@ -155,7 +155,7 @@ def two_runs(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Pos
 
 
 def window_counts(starts: Positions, stops: Positions, valid: Numbers) -> Positions:
-    """How many valid values are in each window."""
+    """Return the number of valid values in each window."""
     if valid.all():
         return stops - starts
     totals = np.concatenate([[0], np.cumsum(valid)])
@@ -164,7 +164,7 @@ def window_counts(starts: Positions, stops: Positions, valid: Numbers) -> Positi
 
 
 def aggregate_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
-    """The aggregate of the rows of each window."""
+    """Return the aggregate of the rows of each window."""
     types = [schema[position] for position in aggregation.positions]
     if aggregation.function == "count":
         return pa.array(stops - starts)
@@ -190,12 +190,12 @@ def are_lists_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
 
 
 def lists_of_windows(column: pa.Array, starts: Positions, stops: Positions, result: ColumnType) -> pa.Array:
-    """The values of each window that are not missing, as lists.
+    """Return the values of each window that are not missing, as lists.
 
     Raises
     ------
     ArrowCapacityError
-        If they are more than an array holds; raised before any list is built.
+        If there are more values than an array can hold; this is raised before any list is built.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def lists_of_windows(column: pa.Array, starts: Positions, stops: Positions, resu
 
 
 def bytes_of_windows(column: pa.Array, starts: Positions, stops: Positions) -> int:
-    """Total bytes of the values of all windows."""
+    """Return the total bytes of the values of all windows."""
     if not pa.types.is_string(column.type):
         return int((stops - starts).sum()) * (column.type.bit_width // 8)
     ends = np.concatenate([[0], np.cumsum(pc.binary_length(column).fill_null(0).to_numpy(), dtype=np.int64)])
@@ -223,7 +223,7 @@ def bytes_of_windows(column: pa.Array, starts: Positions, stops: Positions) -> i
 
 
 def numbers_of(column: pa.Array) -> tuple[Numbers, Numbers]:
-    """The values as numbers, and which are not missing."""
+    """Return the values as numbers, and which of them are not missing."""
     column = column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
     if not column.null_count:
         return column.to_numpy(zero_copy_only=False), np.ones(len(column), dtype=bool)
@@ -231,7 +231,7 @@ def numbers_of(column: pa.Array) -> tuple[Numbers, Numbers]:
 
 
 def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Positions, stops: Positions) -> Positions:
-    """The first row with the smallest or largest value in each window, -1 if no row has a value; NaN counts only if there is nothing else."""
+    """Return the first row with the smallest or largest value in each window; -1 if there is no value. NaN is chosen only if all values are NaN."""
     # Flipping the bits of an int reverses the order without overflow.
     keys = values if not largest else -values if values.dtype.kind == "f" else ~values
     nan = np.isnan(keys)
@@ -246,7 +246,7 @@ def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Posit
 
 
 def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
-    """Any aggregate, window by window; Python results are encoded after every few thousand windows."""
+    """Return any aggregate, computed window by window. Python results are encoded after every few thousand windows."""
     reduce, result = aggregation.reduction(), aggregation.infer(schema)
     types = [schema[position] for position in aggregation.positions]
     arguments = [columns[position] for position in aggregation.positions]
@@ -262,7 +262,7 @@ def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema
 
 
 def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Sequence[int]) -> list[Any]:
-    """The result of each window; equal consecutive windows share one call.
+    """Return the result of each window; equal consecutive windows share one call.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def answers(answer: Callable[[int, int], Any], starts: Sequence[int], stops: Seq
 def _sums(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
     if values.dtype.kind == "f":
         return pa.array(means_of_windows(values, np.ones(len(starts)), starts, stops))
-    # Totals may wrap around: their difference is right nevertheless.
+    # Totals may wrap around, but their difference is still right.
     totals = np.concatenate([[0], np.cumsum(values)])
     return pa.array(totals[stops] - totals[starts])
 
@@ -295,7 +295,7 @@ def _extremes(largest: bool) -> Callable[..., pa.Array]:
     def compute(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
         limits = (-np.inf, np.inf) if values.dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
         neutral = limits[0] if largest else limits[1]
-        # Both propagate NaN, as the aggregates do.
+        # NumPy's maximum and minimum propagate NaN, as the aggregates do.
         choose = np.maximum if largest else np.minimum
         (found,) = fold_by_two((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
         return known(unsigned_zeros(found), counts)
@@ -304,7 +304,7 @@ def _extremes(largest: bool) -> Callable[..., pa.Array]:
 
 
 def known(found: Numbers, counts: Positions) -> pa.Array:
-    """Results of windows as a column, missing where a window has no value."""
+    """Return results of windows as a column, missing for windows without a value."""
     return pa.array(found, from_pandas=False) if counts.all() else pa.array(found, mask=counts == 0)
 
 
@@ -323,22 +323,22 @@ FAST: dict[str, Callable[..., pa.Array]] = {
 }
 
 
-# Rows whose windows together span more blocks than this, and more than twice those of a single window, are divided, to bound memory.
+# Rows whose windows together span at least so many blocks (and twice those of a single window) are divided, to limit memory.
 MAX_BLOCKS = 8
 
 
 @attrs.frozen(eq=False)
 class Reach:
-    """Rows of a batch, in the order of their keys, and the ends of their windows.
+    """Rows of a batch in the order of their keys, with the ends of their windows.
 
     Parameters
     ----------
     rows
-        Indices of the rows in the batch.
+        Indices of the rows within the batch.
     low, high
-        Smallest and largest key in each row's window.
+        Smallest and largest key in the window of each row.
     codes
-        Each row's group.
+        Code of the group of each row.
     """
 
     rows: Positions
@@ -347,30 +347,30 @@ class Reach:
     codes: Positions
 
     def part(self, start: int, stop: int) -> Reach:
-        """A slice of the rows."""
+        """Return a slice of the rows."""
         return Reach(self.rows[start:stop], self.low[start:stop], self.high[start:stop], self.codes[start:stop])
 
 
 @register
 @attrs.frozen
 class KeyWindow(Operator):
-    """For each row of the first input, aggregates over the rows of the second whose key lies in a window around its own.
+    """For each row of the first input, aggregates over the rows of the second input whose key lies in a window around the row's key.
 
-    Both inputs have the same columns; the second is in ascending order of the key, and aggregates see rows in that order. A row whose key is missing
-    or NaN has an empty window and is in no window; a missing group value is a value like any other.
+    Both inputs have the same columns. The second input is in ascending order of the key, and aggregates see rows in that order. A row whose key is
+    missing or NaN has an empty window and is in no window. Missing group values are equal to each other.
 
     Parameters
     ----------
     on
-        Position of the key.
+        Position of the key column.
     by
-        Positions of the columns that must be equal.
+        Positions of the columns in which rows of a window must be equal.
     before, after
-        How far the window reaches to smaller and to larger keys, both ends included, in the unit of the key.
+        How far the window extends to smaller and to larger keys, in the unit of the key; both ends are included.
     aggregations
-        What to compute.
+        The aggregates to compute.
     kept
-        Positions of columns of the first input that come before the aggregates.
+        Positions of the columns of the first input that come before the aggregates in the output.
     """
 
     name: ClassVar[str] = "key_window"
@@ -388,24 +388,24 @@ class KeyWindow(Operator):
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """Each row of the first input is looked up on its own."""
+        """The first input: the window of each row is independent of the other rows."""
         return (0,)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(0, position)] for position in self.kept]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """Lists of ints, floats and strings."""
+        """Return the aggregates that are lists of ints, floats and strings."""
         width, schema = len(self.kept), inputs[1].schema
         return [width + place for place, aggregation in enumerate(self.aggregations) if are_lists_by_arrow(aggregation, schema)]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Types of the columns kept and of the aggregates.
+        """Return the types of the kept columns, followed by the types of the aggregates.
 
         Raises
         ------
         SchemaError
-            If the key has no distances, or one of the window is negative.
+            If the key has no distances, or a distance of the window is negative.
         """
         check_distances(self.before, self.after)
         schema = inputs[1].schema
@@ -413,11 +413,11 @@ class KeyWindow(Operator):
         return (*[inputs[0].schema[position] for position in self.kept], *[aggregation.infer(schema) for aggregation in self.aggregations])
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Rows keep their order, and passed-through columns their properties."""
+        """Return properties: rows keep their order, and kept columns keep their properties."""
         return inputs[0].project([*self.kept, *[None] * len(self.aggregations)])
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """The same columns of both inputs, which are often one node; none of the second if no aggregate is required."""
+        """Return the same columns for both inputs, which are often one node; none of the second input if no aggregate is required."""
         width = len(self.kept)
         left = [self.kept[o] for o in outputs if o < width]
         aggregations = used_aggregations(self.aggregations, width, outputs)
@@ -436,7 +436,7 @@ class KeyWindow(Operator):
         return attrs.evolve(self, on=places[self.on], by=by, aggregations=aggregations, kept=left), outputs
 
     def requires(self, slot: int) -> Need:
-        """The second input is looked up by key."""
+        """Return the need to look up rows of the second input by key."""
         return Need.LOOKUP if slot else Need.INHERITED
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
@@ -459,19 +459,19 @@ class KeyWindow(Operator):
         return Chunk((*left.select(self.kept).columns, *in_row_order(batches, left.rows)), left.rows)
 
     def _empty(self, rows: int, schema: Schema) -> Chunk:
-        """Aggregates over no rows."""
+        """Return the aggregates over no rows."""
         none = np.zeros(rows, dtype=np.int64)
         columns = Chunk.empty(schema).columns
         return Chunk(tuple(aggregate_windows(a, columns, schema, none, none) for a in self.aggregations), rows)
 
     def _windows(self, reach: Reach, first: int, last: int, lookup: Lookup, groups: GroupCodes) -> Chunk:
-        """Aggregates of rows whose windows lie within some blocks."""
+        """Return the aggregates for rows whose windows lie within some blocks."""
         schema = lookup.schema
         needed = tuple(dict.fromkeys([self.on, *self.by, *(position for a in self.aggregations for position in a.positions)]))
         begin = int(lookup.starts[first])
         keys, start = key_run(lookup.read(begin, int(lookup.starts[last + 1]), [self.on]).columns[0], schema[self.on])
         low, high = np.searchsorted(keys, reach.low[0]), np.searchsorted(keys, reach.high[-1], side="right")
-        # Only the rows that some window reaches are read from these blocks.
+        # Of these blocks, only the rows that are in some window are read.
         chunk, keys = lookup.read(begin + start + int(low), begin + start + int(high), needed), keys[low:high]
         columns = dict(zip(needed, chunk.columns, strict=True))
         if self.by:
@@ -485,7 +485,7 @@ class KeyWindow(Operator):
         return Chunk(tuple(aggregate_windows(a, arrays, schema, starts, stops) for a in self.aggregations), len(reach.rows))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A range join and a group-by: only a cross-check of the kernel."""
+        """Return a range join and a group-by, which only serve to test the kernel."""
         return window_relation(inputs[0], inputs[1], self, Way(context.summed))
 
     def describe(self) -> str:
@@ -494,7 +494,7 @@ class KeyWindow(Operator):
 
 
 def lowered(keys: Numbers, distance: int | float) -> Numbers:
-    """Keys minus a distance; ints saturate at the smallest int, which is exact because no key is below it.
+    """Return keys minus a distance. Ints stop at the smallest int, which gives the same window, because no key is below it.
 
     Examples
     --------
@@ -510,7 +510,7 @@ def lowered(keys: Numbers, distance: int | float) -> Numbers:
 
 
 def raised(keys: Numbers, distance: int | float) -> Numbers:
-    """Keys plus a distance; ints saturate at the largest int, which is exact because no key is above it.
+    """Return keys plus a distance. Ints stop at the largest int, which gives the same window, because no key is above it.
 
     Examples
     --------
@@ -518,24 +518,24 @@ def raised(keys: Numbers, distance: int | float) -> Numbers:
     True
     """
     if keys.dtype.kind != "f":
-        # Bitwise complement reverses the order of ints without overflow.
+        # The bitwise complement reverses the order of ints without overflow.
         return ~moved_down(~keys, int(distance))
     with np.errstate(over="ignore", invalid="ignore"):
         return keys + distance
 
 
 def moved_down(keys: Numbers, distance: int) -> Numbers:
-    """Ints minus a distance of any size, saturating."""
+    """Return ints minus a distance of any size, stopping at the smallest int."""
     smallest, largest = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
     if distance > largest - smallest:
         return np.full_like(keys, smallest)
-    # Unsigned arithmetic takes a distance of 64 bits and gives the same bits wherever nothing wraps around.
+    # Unsigned arithmetic takes any distance below 2**64, and gives the same bits if nothing wraps around.
     moved = (keys.view(np.uint64) - np.uint64(distance)).view(np.int64)
     return np.where(keys < smallest + distance, smallest, moved)
 
 
 def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, int]]:
-    """Divide rows so that the windows of each part span few blocks; each part comes with its first and last block."""
+    """Divide rows so that the windows of each part span few blocks; return each part with its first and last block."""
     if not len(reach.rows) or not lookup.block_count:
         return []
     fences = lookup.fences(on)
@@ -548,7 +548,7 @@ def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, i
     while waiting:
         start, stop = waiting.pop()
         first, last = block_from(reach.low, start, False), block_from(reach.high, stop - 1, True)
-        # Dividing the rows does not help if a single window spans many blocks.
+        # Dividing rows does not help if a single window spans many blocks.
         max_blocks = max(MAX_BLOCKS, 2 * (block_from(reach.high, start, True) - first + 1))
         if stop - start > 1 and last - first >= max_blocks:
             middle = (start + stop) // 2
@@ -559,7 +559,7 @@ def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, i
 
 
 def in_row_order(batches: Sequence[tuple[Positions, Chunk]], rows: int) -> Sequence[pa.Array]:
-    """Columns of batches of rows, each given with its row indices, as columns of all rows in order."""
+    """Return the columns of batches, each given with the indices of its rows, as columns of all rows in row order."""
     order = np.concatenate([positions for positions, _ in batches]) if batches else np.zeros(0, dtype=np.int64)
     chunks = [chunk for _, chunk in batches]
     combined = chunks[0] if len(chunks) == 1 else stacked(chunks)
@@ -571,7 +571,7 @@ def in_row_order(batches: Sequence[tuple[Positions, Chunk]], rows: int) -> Seque
 
 
 def key_window(node: PlannerNode, window: KeyWindow) -> PlannerNode:
-    """The window aggregates of each row of a node; rows not in key order are sorted for it, and the results sorted back."""
+    """Return a node with the window aggregates of each row of a node. Rows not in key order are sorted first, and the results sorted back."""
     if known_ascending(node, window.on):
         return window.make_planner_node(node, node)
     width, found = node.facts.width, len(window.aggregations)

@@ -1,4 +1,4 @@
-"""Merge of two sorted inputs, without a sort or a shuffle: each range of output rows is computed on its own."""
+"""Merge of two sorted inputs without a sort or shuffle: each range of output rows is computed independently."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ SIDES = ("first", "second")
 @register
 @attrs.frozen
 class MergeSorted(Operator):
-    """All rows of two inputs in the order of some columns; among ties, rows of the first input come first.
+    """All rows of two inputs in the order of some columns; if rows tie, those of the first input come first.
 
-    Both inputs are in that order (ascending: missing first, NaN last), which is checked as rows are read.
+    Both inputs must be in that order (ascending: missing first, NaN last), which is checked while rows are read.
 
     Parameters
     ----------
     by
         Pairs of column position and whether it ascends.
     columns
-        The user's names of these columns, for messages.
+        The user's names of the columns in ``by``, for messages.
     """
 
     name: ClassVar[str] = "merge_sorted"
@@ -57,18 +57,18 @@ class MergeSorted(Operator):
     columns: tuple[str, ...]
 
     def as_read(self) -> MergeSorted:
-        """Refuse keys without names."""
+        """Check that there is a key, and a name for each key."""
         if not self.by or len(self.by) != len(self.columns):
             raise InvalidArgumentError(f"the plan's text orders rows by {len(self.by)} columns and names {len(self.columns)}")
         return self
 
     @property
     def positions(self) -> list[int]:
-        """Positions of the key columns."""
+        """Positions of the columns in ``by``."""
         return [position for position, _ in self.by]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The common types.
+        """Return the column types, which both inputs share.
 
         Raises
         ------
@@ -86,20 +86,20 @@ class MergeSorted(Operator):
         return Length.unknown(at_most=sum_of_bounds([first, second]))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Properties of a merge by this order; other orders are lost."""
+        """Return the properties of rows merged in this order; other orders are lost."""
         by = requirement(self.by)
         first, second = (rows.order.add(orderings=[by]) for rows in inputs)
         return RelationProperties(derive.merge_sorted(first, second, by))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Required columns and keys."""
+        """Return the required columns and the key columns."""
         return [sorted({*outputs, *self.positions})] * 2
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
 
     def requires(self, slot: int) -> Need:
-        """Rows of both inputs are looked up."""
+        """Return the need to look up rows of both inputs by index."""
         return Need.LOOKUP
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
@@ -107,7 +107,7 @@ class MergeSorted(Operator):
         return self.run_interval(sides, facts, 0, sum(side.rows for side in sides), ())
 
     def run_interval(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
-        """Output rows ``start..stop``: the rows of both inputs between two cuts."""
+        """Return output rows ``start`` to ``stop``: the rows of both inputs between two cuts."""
         schema = facts[0].schema
         firsts, lasts = self._cut(inputs, start), self._cut(inputs, max(start, stop))
         parts = [self._rows(side, inputs[side], firsts[side], lasts[side]) for side in range(2)]
@@ -116,10 +116,10 @@ class MergeSorted(Operator):
         return both if order is None else Chunk(tuple(column.take(pa.array(order)) for column in both.columns), both.rows)
 
     def _cut(self, inputs: Sequence[Lookup], rows: int) -> tuple[int, int]:
-        """How many rows of each input are among the first ``rows`` rows of the output.
+        """Return how many rows of each input are among the first ``rows`` rows of the output.
 
-        Source: the merge path of Odeh, Green, Mwassi, Shmueli and Birk (2012): a bisection for the row of the first input at which its key is above
-        that of the second input's row across from it.
+        Source: the merge path of Odeh, Green, Mwassi, Shmueli and Birk (2012). Bisection finds the first row of the first input that comes after its
+        counterpart in the second input, where the two row indices add up to ``rows - 1``.
         """
         first, second = inputs
         known: dict[int, tuple[int, int]] = first.note((self, "cut"), dict)
@@ -131,7 +131,7 @@ class MergeSorted(Operator):
                     low = middle + 1
                 else:
                     high = middle
-            # Only the last cut is kept: the end of one batch is the start of the next.
+            # Only the last cut is kept, because the end of one batch is the start of the next.
             known.clear()
             known[rows] = (low, rows - low)
         return known[rows]
@@ -141,7 +141,7 @@ class MergeSorted(Operator):
         return [scalar(column, side.schema[position]) for column, position in zip(chunk.columns, self.positions, strict=True)]
 
     def _comes_first(self, first: Sequence[Scalar], second: Sequence[Scalar]) -> bool:
-        """Return whether a key of the first input is not after one of the second."""
+        """Return whether a key of the first input does not come after a key of the second."""
         for left, right, (_, ascending) in zip(first, second, self.by, strict=True):
             comparison = compare_scalars(left, right)
             if comparison:
@@ -149,7 +149,7 @@ class MergeSorted(Operator):
         return True
 
     def _rows(self, number: int, side: Lookup, first: int, last: int) -> Chunk:
-        """Read rows of one input, checking that each is not before the row above it."""
+        """Return rows of one input, after checking that no row should come before the row above it."""
         before = max(first - 1, 0) if first < last else first
         rows, directions = side.next_rows(first, last), [up for _, up in self.by]
         keys = [side.read(before, first, self.positions), rows.select(self.positions)]
@@ -159,12 +159,12 @@ class MergeSorted(Operator):
         return rows
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A stable sort of one input after the other."""
+        """Return a stable sort of the union of both inputs."""
         return Sort(self.by).plan_to_operator([append_relations(inputs)], context)
 
 
 def unsorted_message(columns: Sequence[str], directions: Sequence[bool], side: str, row: int) -> str:
-    """The message about the first row that is out of order.
+    """Return the message about the first row that is out of order.
 
     Examples
     --------
@@ -177,20 +177,20 @@ def unsorted_message(columns: Sequence[str], directions: Sequence[bool], side: s
 
 
 def scalar(column: pa.Array, column_type: ColumnType) -> Scalar:
-    """The first value of a column, in the form used for comparisons."""
+    """Return the first value of a column in the form used for comparisons."""
     value: Scalar = comparable(column, column_type)[0].as_py()
     return value
 
 
 def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """The column with date-times as microseconds of their instants, so that ints compare as the values do."""
+    """Return the column with date-times as microseconds of their instants, so that ints compare as the values do."""
     if column_type.is_zoned:
         column = pc.struct_field(column, "instant")
     return column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 def sorted_places(columns: Sequence[pa.Array], types: Sequence[ColumnType], directions: Sequence[bool]) -> Positions | None:
-    """Row indices in sorted order, stable; None if the rows are in order already.
+    """Return row indices in a stable sort order; None if the rows are in order already.
 
     Examples
     --------
@@ -207,18 +207,18 @@ def sorted_places(columns: Sequence[pa.Array], types: Sequence[ColumnType], dire
 
 
 def ascending_places(column: pa.Array, column_type: ColumnType) -> Positions | None:
-    """Row indices in ascending order of one column, stable; None if it is in order already."""
+    """Return row indices in a stable ascending order of one column; None if it is found to be in order already."""
     column = comparable(column, column_type)
     if pa.types.is_string(column.type):
         # Arrow's sort is stable and puts missing values last.
         return np.roll(pc.sort_indices(column).to_numpy(), column.null_count)
     numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
     if not column.null_count:
-        # Numpy's stable sort merges two ascending runs in one pass, NaN last. Comparisons with NaN are false, so NaN is never taken for ordered.
+        # NumPy's stable sort merges two ascending runs in one pass, with NaN last. Comparisons with NaN are false, so NaN never counts as in order.
         return None if bool((numbers[1:] >= numbers[:-1]).all()) else np.argsort(numbers, kind="stable")
     return np.lexsort((numbers, column.is_valid().to_numpy(zero_copy_only=False)))
 
 
 def merge_sorted(first: PlannerNode, second: PlannerNode, by: Sequence[tuple[int, bool]], columns: Sequence[str]) -> PlannerNode:
-    """Rows of two nodes in the order of columns by which both are sorted."""
+    """Return a node with the rows of two nodes, in the order of columns by which both are sorted."""
     return MergeSorted(tuple(by), tuple(columns)).make_planner_node(first, second)

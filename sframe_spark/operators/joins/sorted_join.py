@@ -1,4 +1,4 @@
-"""Join with an input sorted by the key: matches are found by binary search, so neither side is shuffled."""
+"""The join with an input sorted by key: matches are found by binary search or in a table, so neither side is shuffled."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from sframe_spark.planner.parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, uneven_bytes
 
-# Finding the rows with a key in a source sorted by integer keys: by a table of all keys, or by binary search.
+# Finding the rows with a key in a source sorted by integer keys: with a table of all keys, or by binary search.
 
-# A table of keys takes 8 bytes for each integer in their range: at most 64 MB, and only as much as building it pays for the rows of both sides.
+# A table of keys takes 8 bytes for each integer in their range. It is limited to 64 MB, and to a size that pays off for the rows of both sides.
 MAX_NUMBERS = 8_000_000
 NUMBERS_PER_ROW = 64
 
 
 def key_places(lookup: Lookup, position: int, searched: int) -> DenseKeys | SearchedKeys:
-    """Choose how to find rows by key in a source sorted by an integer or date-time column, for ``searched`` probe keys per batch."""
+    """Return what finds rows by key in a source sorted by an int or date-time column, for ``searched`` probe keys per batch."""
     return dense_keys(lookup, position, searched) or SearchedKeys(KeySearch(lookup, position, (), GroupCodes(())), _sieve(lookup, position))
 
 
@@ -44,14 +44,14 @@ def _sieve(lookup: Lookup, position: int) -> KeySieve | None:
 
 @attrs.frozen(eq=False)
 class DenseKeys:
-    """A table of the first and last row of every integer in a range, for keys that fill much of it.
+    """A table with the first and last row of every integer in a range, for keys that are dense in the range.
 
     Parameters
     ----------
     low
-        The smallest key.
+        The smallest key, for which the table has its first entry.
     firsts, lasts
-        First and last row of each integer from ``low`` on, -1 where it is no key; the same array if keys are unique.
+        First and last row of each integer from ``low`` on, -1 if it is not a key; both are the same array if keys are unique.
     """
 
     low: int
@@ -59,7 +59,7 @@ class DenseKeys:
     lasts: np.ndarray
 
     def matches(self, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
-        """First and last row with each key, -1 where there is none.
+        """Return the first and last row with each key, -1 if there is none.
 
         Examples
         --------
@@ -74,7 +74,7 @@ class DenseKeys:
 
 
 def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None:
-    """The table of a source's keys, if they are dense enough to be worth it for ``searched`` probe keys per batch."""
+    """Return the table of a source's keys; None if the keys are not dense enough to be worth it for ``searched`` probe keys per batch."""
     if not 0 < lookup.rows <= MAX_NUMBERS:
         return None
     keys, first = key_run(lookup.read(0, lookup.rows, [position]).columns[0], lookup.schema[position])
@@ -83,7 +83,7 @@ def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None
     low, width = int(keys[0]), int(keys[-1]) - int(keys[0]) + 1
     lasts = np.full(width, -1, dtype=np.int32)
     rows = np.arange(first, first + len(keys), dtype=np.int32)
-    # Of equal keys the row assigned last stays.
+    # If keys are equal, the row assigned last remains.
     lasts[keys - low] = rows
     if bool((keys[1:] != keys[:-1]).all()):
         return DenseKeys(low, lasts, lasts)
@@ -94,13 +94,13 @@ def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None
 
 @attrs.frozen(eq=False)
 class SearchedKeys:
-    """Binary search for keys, after a sieve has dropped most probe keys without a match.
+    """Binary search for keys, after a sieve has removed most probe keys without a match.
 
     Parameters
     ----------
-    search
+    The binary search.
         The search.
-    sieve
+    A sieve of all keys; None if there are too many keys.
         A sieve of all keys; None if there are too many for one.
     """
 
@@ -108,7 +108,7 @@ class SearchedKeys:
     sieve: KeySieve | None
 
     def matches(self, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
-        """First and last row with each key, -1 where there is none."""
+        """Return the first and last row with each key, -1 if there is none."""
         if self.sieve is None or len(keys) < FEWEST_SIEVED:
             return _searched(self.search, keys, there)
         chosen = np.flatnonzero(there & self.sieve.may_be_keys(keys))
@@ -121,7 +121,7 @@ class SearchedKeys:
 
 
 def _searched(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
-    """First and last row with each key, -1 where there is none; the last one is only searched where there is a first."""
+    """Return the first and last row with each key, -1 if there is none; the last row is only searched if there is a first."""
     first = search.nearest(ProbeKeys(keys, np.zeros(len(keys), dtype=np.int64), there), True, True, 0)
     candidates = np.flatnonzero(first >= 0)
     column = search.lookup.take(first[candidates], [search.on]).columns[0]
@@ -134,22 +134,22 @@ def _searched(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions
     return first, last
 
 
-# Output chunks take at most this much, unless one row takes more.
+# Output chunks have at most so many bytes, unless a single row has more.
 MAX_CHUNK_BYTES = 64 << 20
 
 
 @register
 @attrs.frozen
 class SortedJoin(Operator):
-    """Rows of two inputs side by side where one key column is equal; the second input is in ascending order of it.
+    """Pairs of rows of two inputs that are equal in one key column; the second input is in ascending order of the key.
 
-    The output has all columns of the first input, then those of the second without its key. Rows of the first input come in order, each with its
-    matches in order. A missing key matches nothing, so the operator replaces a join only if one side has no missing key.
+    The output has all columns of the first input, followed by those of the second without its key. Rows of the first input come in order, each
+    with its matches in order. A missing key matches no row, so the operator replaces a join only if one side has no missing key.
 
     Parameters
     ----------
     left_key, right_key
-        Positions of the key columns, which are of one type.
+        Positions of the key columns, which have one type.
     how
         ``inner``, or ``left``: rows without a match are kept, with missing values in the columns of the second input.
     """
@@ -165,7 +165,7 @@ class SortedJoin(Operator):
     how: str = attrs.field(validator=one_of("inner", "left"))
 
     def as_join(self) -> Join:
-        """The logical join."""
+        """Return the logical join with the same result."""
         return Join((self.left_key,), (self.right_key,), self.how)
 
     @property
@@ -179,11 +179,11 @@ class SortedJoin(Operator):
         return self.as_join().matched_keys()
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Left types, then the right types without the key's."""
+        """Return the left types, followed by the right types without the key."""
         return self.as_join().infer_type(inputs)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Unknown; bounded by the product."""
+        """Return an unknown length, with an upper bound if both inputs have one."""
         return self.as_join().infer_length(inputs)
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
@@ -201,17 +201,17 @@ class SortedJoin(Operator):
         return SortedJoin(joined.left_keys[0], joined.right_keys[0], self.how), columns
 
     def requires(self, slot: int) -> Need:
-        """The first input as it comes, the second to be searched."""
+        """Return the need to look up rows of the second input by key."""
         return Need.LOOKUP if slot else Need.INHERITED
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
-        """All pairs at once, whatever their size."""
+        """Return all output rows at once, whatever their size."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         found = self._matches(left, lookup, facts)
         return self._pairs(left, lookup, found, 0, found.rows)
 
     def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], max_rows: Callable[[], int]) -> Iterator[Chunk]:
-        """Find the first and last match of each row, then read the rows between them; pairs are built on demand."""
+        """Find the first and last match of each row, then yield the output rows, which are built on demand."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         found, of_left = self._matches(left, lookup, facts), uneven_bytes(left.columns, left.rows)
         start = 0
@@ -223,24 +223,24 @@ class SortedJoin(Operator):
                 return
 
     def count_matches(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
-        """Count the pairs without building any."""
+        """Return the number of output rows, without building any."""
         return self._matches(inputs[0], as_lookup(inputs[1], facts[1].schema), facts).rows
 
     def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, max_bytes: int) -> Chunk | None:
-        """Build only the pairs ``start`` (inclusive) to ``stop`` (exclusive); None if they exceed ``max_bytes``."""
+        """Return only the output rows ``start`` (inclusive) to ``stop`` (exclusive); None if they exceed ``max_bytes``."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         found = self._matches(left, lookup, facts)
         size = self._bytes(uneven_bytes(left.columns, left.rows), lookup, found, start, stop)
         return self._pairs(left, lookup, found, start, stop) if size <= max_bytes else None
 
     def _chunk_end(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
-        """Where to end a chunk so that it stays within its size limit: rows may differ much in size."""
+        """Return where to end a chunk so that it stays within its size limit, as rows may differ much in size."""
         while stop - start > 1 and self._bytes(of_left, lookup, found, start, stop) > MAX_CHUNK_BYTES:
             stop = start + (stop - start) // 2
         return stop
 
     def _bytes(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
-        """Estimated bytes of some pairs in variable-width columns, given those of the left rows."""
+        """Return the estimated bytes of some pairs in variable-width columns, given those of the left rows."""
         of_right = [place for place in self.as_join().right_values(len(lookup.schema)) if fixed_size(lookup.schema[place]) is None]
         if not of_right and not of_left.any():
             return 0
@@ -269,14 +269,14 @@ class SortedJoin(Operator):
 
 @attrs.frozen(eq=False)
 class Matches:
-    """The range of right rows that match each left row.
+    """For each left row, the range of right rows that match it.
 
     Parameters
     ----------
     first
-        First matching right row of each left row, -1 for none.
+        First matching right row of each left row; -1 if there is none.
     ends
-        Running count of pairs up to and including those of each left row; an unmatched left row that is kept counts as one.
+        Number of pairs up to and including those of each left row; a kept left row without a match counts as one pair.
     """
 
     first: Positions
@@ -284,7 +284,7 @@ class Matches:
 
     @classmethod
     def between(cls, first: Positions, last: Positions, keep_all: bool) -> Matches:
-        """Matches from the first and last right row of each left row, -1 for none; ``keep_all``: unmatched left rows are kept."""
+        """Return matches from the first and last right row of each left row (-1 for none); ``keep_all``: left rows without a match are kept."""
         counts = np.where((first >= 0) & (last >= 0), np.maximum(last - first + 1, 0), 0)
         first = np.where(counts > 0, first, -1)
         return cls(first, np.cumsum(np.maximum(counts, 1) if keep_all else counts))
@@ -295,7 +295,7 @@ class Matches:
         return int(self.ends[-1]) if len(self.ends) else 0
 
     def without_those_alone(self) -> Matches:
-        """The same matches without unmatched left rows.
+        """Return the same matches without the left rows that have no match.
 
         Examples
         --------
@@ -305,7 +305,7 @@ class Matches:
         return Matches(self.first, np.cumsum(np.where(self.first < 0, 0, np.diff(self.ends, prepend=0))))
 
     def pairs(self, start: int, stop: int) -> tuple[Positions, Positions]:
-        """Left and right row of the pairs ``start`` (inclusive) to ``stop`` (exclusive), -1 for no right row.
+        """Return left and right row of the pairs ``start`` (inclusive) to ``stop`` (exclusive); -1 if there is no right row.
 
         Examples
         --------
