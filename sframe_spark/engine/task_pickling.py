@@ -80,7 +80,7 @@ def pack_tasks(callables: Sequence[Callable[[], Any]]) -> tuple[list[TaskPayload
 
 @contextmanager
 def translated_pickling_errors(description: str) -> Iterator[None]:
-    """Raise pickling errors of the block as execution errors that name what was being done.
+    """Raise pickling errors of the block as execution errors that say what was being done.
 
     Raises
     ------

@@ -45,7 +45,7 @@ class ExecutedPlan:
     Parameters
     ----------
     root
-        The topmost node that is not a wrapper.
+        The root of the tree of its nodes, from which wrappers have been removed.
     details
         Spark's description of each node, in preorder.
     is_final

@@ -150,7 +150,7 @@ def is_same_program(first: str, second: str) -> bool:
 
 
 def reads_our_files(session: SparkSession) -> bool:
-    """Return whether Spark may read this process's temporary data: on this machine always, on a cluster if the user has set the directory."""
+    """Return whether Spark is expected to see this process's temporary data: on this machine, or if the user has set its directory."""
     return config.temporary_directory is not None or (not is_remote(session) and is_on_this_machine(session))
 
 

@@ -407,7 +407,7 @@ class RunningWork:
             self._calls += 1
 
     def close(self) -> None:
-        """Remove the line, for good."""
+        """Remove the line, and draw nothing from then on."""
         with self._lock:
             self._covered += 1
             self._canvas.clear()

@@ -101,7 +101,7 @@ def awaited(nodes: Iterable[PlannerNode]) -> NodeClaim | None:
 
 
 def release_those_of_other_threads() -> None:
-    """Release, in a forked process, the claims of threads that exist only in the parent."""
+    """Release the claims of threads that exist only in the parent process; called in a forked process."""
     for claim in list(IN_FLIGHT):
         if claim.thread != threading.get_ident():
             # Another thread of the parent may have held the lock inside the old event, so it is replaced.

@@ -325,7 +325,7 @@ class PartitionedJoin:
         return [int(side.sizes[number]) for side in self.sides]
 
     def _has_rows(self, number: int) -> bool:
-        """Return whether a hash partition can have matches."""
+        """Return whether a hash partition can have rows in the result."""
         return all(self.sides[slot].rows[number] for slot in self.node.operator.filtered_slots)
 
     def _streamed(self, number: int) -> int | None:

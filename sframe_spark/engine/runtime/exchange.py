@@ -224,8 +224,8 @@ class Exchange:
 
         Raises
         ------
-        If stored rows are missing or damaged.
-            If rows were lost or damaged.
+        StorageError
+            If stored rows are missing or damaged.
         """
         return concatenate(self.passed(number), self.schema)
 

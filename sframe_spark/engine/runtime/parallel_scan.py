@@ -75,14 +75,14 @@ def read_in_parts(
     ----------
     files
         The files.
-    Whether reading can begin at any line of a file that is not compressed.
-        Whether lines of a file that is not packed are found from any place on.
-    Returns whether so many bytes of local files are too few for several threads.
-        Whether so many bytes of this machine take one thread less long than it is worth to begin with several.
-    Returns the state of a local file.
-        Tells how a file of this machine was found.
-    Called with the largest local file, as the first one may be empty: returns whether several threads read such files faster than one.
-        Whether several threads read files of this machine sooner than one, asked of the longest where they are many bytes: the first may be empty.
+    has_lines
+        Whether reading can begin at any line of a file that is not compressed.
+    are_few
+        Returns whether so many bytes of local files are too few for several threads.
+    seen
+        Returns the state of a local file.
+    by_threads
+        Called with the largest local file, as the first one may be empty: returns whether several threads read such files faster than one.
     """
     if any(file.state is not None for file in files):
         return None if len(files) <= FEW_FILES and _are_few_bytes(whole_files(files)) else files

@@ -180,14 +180,14 @@ class MeasuredCalls:
 
     Parameters
     ----------
-    The plan's operators, whose functions measure their results.
-        The plan's operators, with measuring functions.
-    The measured results, by the position of their operator.
-        Measured results by the position of their operator.
-    The positions of operators whose functions get no row numbers.
-        Positions whose functions get no row numbers.
-    For such positions, the base row up to which earlier batches have read.
-        The base row up to which earlier batches have read such a position.
+    operators
+        The plan's operators, whose functions measure their results.
+    by_place
+        The measured results, by the position of their operator.
+    unnumbered
+        The positions of operators whose functions get no row numbers.
+    reached
+        For such positions, the base row up to which earlier batches have read.
     """
 
     operators: tuple[Operator, ...]

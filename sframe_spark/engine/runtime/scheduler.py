@@ -362,10 +362,10 @@ class DividedPlan:
 
     Parameters
     ----------
-    The whole plan.
+    plan
         The whole plan.
-    The plan without these segments; sources that are looked up have only the required columns.
-        The plan without these segments; sources for lookups keep the required columns.
+    shared
+        The plan without these segments; sources that are looked up have only the required columns.
     places
         The positions of the sources that are divided.
     runner

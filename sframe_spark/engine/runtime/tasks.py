@@ -32,14 +32,14 @@ class RowsOfInputs:
 
     Parameters
     ----------
-    The whole plan.
-        The plan.
-    The position of the operator.
-        Where the operator is.
-    A runner for each of the operator's inputs.
-        One for each of its inputs.
-    The number of rows that kernels get at a time.
-        Rows given to kernels at a time.
+    plan
+        The whole plan.
+    place
+        The position of the operator.
+    runners
+        A runner for each of the operator's inputs.
+    batch_rows
+        The number of rows that kernels get at a time.
     """
 
     plan: Pipeline
@@ -170,7 +170,7 @@ class RangeTask:
 
     Parameters
     ----------
-    The section's plan, which all its tasks share.
+    plan
         The section's plan, which all its tasks share.
     start, stop
         The range of base rows.

@@ -32,7 +32,7 @@ class TaskEnvironment:
 
     Parameters
     ----------
-    Values that several tasks refer to.
+    shared
         Values that several tasks refer to.
     storage_options
         The options of remote file systems.

@@ -1,7 +1,8 @@
-"""Before files are shared with Spark: proof that its processes see the directory that this process sees, and run the same packages.
+"""Checks, before files are shared with Spark, that its executors see the same directories as this process and run the same packages.
 
-Once per session and directory, and again when something fails; never for a local Spark, which is this machine's. An executor that comes later
-is not asked: what it writes elsewhere is missing from the rows that Spark counted, and files that it does not see fail its tasks.
+Each directory is checked once in a session, and again when something fails; never for a local Spark, which runs in this process's JVM. Executors that
+join later are not checked. If such an executor writes to a directory that this process does not see, fewer rows are found than Spark counted; if it
+does not see a file, its task fails.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ BYTES_OF_KEY = 24
 
 @attrs.frozen
 class Flow:
-    """What is known of the bytes that go into the exchanges of a query.
+    """What is known of the bytes that the exchanges of a query shuffle.
 
     Parameters
     ----------
@@ -320,7 +320,7 @@ def fits_one_task(root: PlannerNode) -> bool:
 
 @attrs.define
 class CountedQueries:
-    """How many queries were made of the last plan of which one was made."""
+    """How many queries were made of the last plan that was run as a query."""
 
     queries: int = 0
 
