@@ -17,8 +17,9 @@ from sframe_spark.storage.filesystem.temporary_datasets import remote_orphans, r
 
 
 def places(paths: Sequence[str]) -> list[str]:
-    """Return the directories in which processes may leave files: those of temporary data and of sockets, and the given absolute paths and their
-    parents.
+    """Return the directories in which processes may leave files.
+
+    They are those of temporary data and of sockets, and the given absolute paths and their parents.
     """
     always = [scratch_root(), directory_of_system(), "/tmp"]
     found = [*always, *(place for path in paths for place in (path, os.path.dirname(path)))]
@@ -85,8 +86,9 @@ def _remove_remote(path: str, show: Callable[[str], None]) -> bool:
 
 
 def named_locations(paths: Sequence[str], show: Callable[[str], None]) -> list[str]:
-    """Return the absolute locations of paths and URIs that the user named; for those that are invalid, and paths that do not exist, a message is
-    shown.
+    """Return the absolute locations of paths and URIs that the user named.
+
+    For those that are invalid, and paths that do not exist, a message is shown.
     """
     found = []
     for path in paths:

@@ -104,8 +104,9 @@ class RowCount:
 
 
 def run_convert(old: str, new: str, options: ConvertOptions, report: str | None, show: Callable[[str], None]) -> int:
-    """Convert an archive, or each archive below a directory to the same relative path below another directory. Return 0 if none was refused,
-    otherwise 1.
+    """Convert an archive, or each archive below a directory to the same relative path below another directory.
+
+    Returns 0 if none was refused, otherwise 1.
 
     Parameters
     ----------

@@ -19,8 +19,9 @@ ROWS, SEGMENTS = 300, 3
 
 
 def run_sample_queries(place: Path) -> None:
-    """Create, save, load, filter, join, group and sort a frame, and call a function for each row; everything runs in Spark, with files in an empty
-    directory.
+    """Create, save, load, filter, join, group and sort a frame, and call a function for each row.
+
+    Everything runs in Spark, with files in an empty directory.
     """
     with config.using(small_rows=0, single_task_rows=0, default_segments=SEGMENTS):
         frame = SFrame({"a": range(ROWS), "k": [str(number % 7) for number in range(ROWS)], "x": [number / 8 for number in range(ROWS)]})

@@ -1,3 +1,4 @@
-"""The engine divides a plan into sections, runs each of them (in the driver, as tasks over row ranges, or as a Spark query), and puts the results
-into the plan.
+"""The engine divides a plan into sections, runs each of them, and puts the results into the plan.
+
+A section runs in the driver, as tasks over row ranges, or as a Spark query.
 """

@@ -216,8 +216,9 @@ def job_plan(stages: int) -> ExecutedPlan:
 
 @contextlib.contextmanager
 def recorded_plans() -> Iterator[list[ExecutedPlan]]:
-    """Yield a list that is filled at the end of the block with the plans that this thread's actions ran in Spark: those of queries first, then those
-    of other jobs.
+    """Yield a list that is filled at the end of the block with the plans that this thread's actions ran in Spark.
+
+    Plans of queries come first, then those of other jobs.
     """
     plans: list[ExecutedPlan] = []
     before = get_session() if is_started() else active_session()

@@ -57,8 +57,9 @@ MAX_NAMED_COLUMNS = 4
 
 
 def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNames) -> str:
-    """Return that rows are not known to be sorted, with an example of two rows that are out of order but allowed by all known properties. If there
-    are many columns, only some are shown.
+    """Return that rows are not known to be sorted, with an example of two rows that all known properties allow in the wrong order.
+
+    If there are many columns, only some are shown.
 
     Examples
     --------

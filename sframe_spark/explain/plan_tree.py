@@ -135,8 +135,9 @@ def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Seque
 
 
 def names_of_sections(sections: Sequence[Section], top: Sequence[str], names: ColumnNames) -> ColumnNames:
-    """Add names of the columns of sections: the names of the result are given, and other sections' columns are named after the columns of their
-    readers.
+    """Add names of the columns of sections.
+
+    The names of the result are given; other sections' columns are named after the columns of their readers.
     """
     names_of: dict[int, tuple[str | None, ...]] = {id(sections[-1]): tuple(top)} if sections else {}
     for section in reversed(sections):

@@ -1,3 +1,1 @@
-"""What belongs to a process and needs no Spark: threads, Ctrl-C, forks, child processes, ownership of temporary files, directory trees, memory and
-cores.
-"""
+"""What belongs to a process and needs no Spark: threads, Ctrl-C, forks, child processes, temporary files, memory and cores."""

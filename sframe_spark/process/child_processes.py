@@ -314,8 +314,9 @@ class WorkerProcess:
 
 
 def _stream(number: int) -> int | None:
-    """Return None to let a process inherit a standard stream; DEVNULL if the stream is closed, as a file of the process would get its number
-    otherwise.
+    """Return None to let a process inherit a standard stream.
+
+    It is DEVNULL if the stream is closed, as a file of the process would get its number otherwise.
     """
     try:
         os.fstat(number)

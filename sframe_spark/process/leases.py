@@ -285,8 +285,9 @@ class Claims:
             return True
 
     def add(self, path: str, holder: object | None = None) -> None:
-        """Claim a path for the life of its holder, or of the process if there is none, replacing any earlier holder; the first claim starts the
-        heartbeat.
+        """Claim a path for the life of its holder, or of the process if there is none, replacing any earlier holder.
+
+        The first claim starts the heartbeat.
         """
         with interrupts_deferred(), self._lock:
             self._paths[path] = None if holder is None else weakref.ref(holder)

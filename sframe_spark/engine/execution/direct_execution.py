@@ -167,8 +167,9 @@ class DirectRun:
         return Chunk(tuple([values[column] for column in range(width)]), self.counts[id(root)])
 
     def keep_columns(self, root: PlannerNode) -> None:
-        """Replace nodes of programs that other operators read by their computed values, if all their columns were computed; the caller holds the
-        lock.
+        """Replace nodes of programs that other operators read by their computed values, if all their columns were computed.
+
+        The caller holds the lock.
         """
         read = [child for node in self.order if not node.operator.is_program for child in self.inputs[id(node)]]
         for node in {id(node): node for node in read}.values():

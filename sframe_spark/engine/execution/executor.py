@@ -268,8 +268,9 @@ class SectionRunner:
         return write_in_memory(made, node.schema, self.options, recorded_order(node))
 
     def _exchanged(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Run a kernel on each range of a column's values, after threads have exchanged the rows; return the node to be planned again if a range does
-        not fit in memory.
+        """Run a kernel on each range of a column's values, after threads have exchanged the rows.
+
+        Returns the node to be planned again if a range does not fit in memory.
         """
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), ThreadRunner()
         tasks = self.tasks_of(below, placement, workers)
@@ -301,10 +302,8 @@ class SectionRunner:
                 self.log.append(f"no room: the rows of one piece of {node.operator_type} take more memory than they may")
                 return ReplanNeeded(node)
             self.log.append(f"joined: {node.operator_type} in {joined.count} pieces, {joined.written} bytes of rows on disk")
-            made, self.spilled = (
-                self._of_exchanged(node, found),
-                joined.written,
-            )  # too large ranges are exchanged again here, which adds to it
+            # Ranges that turn out too large are exchanged again by the first of these, so the bytes written are read after it.
+            made, self.spilled = self._of_exchanged(node, found), joined.written
             return made
 
     def _exchanged_by_tasks(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
@@ -354,8 +353,9 @@ class SectionRunner:
         return self._keep_or_spill(node, ThreadRunner(), produced, room)
 
     def _from_parts(self, node: PlannerNode, workers: TaskRunner) -> PlannerNode | ReplanNeeded:
-        """Merge the partial states of row ranges, computed by tasks, into the result; return the node to be planned again if the states are too
-        large.
+        """Merge the partial states of row ranges, computed by tasks, into the result.
+
+        Returns the node to be planned again if the states are too large.
         """
         below, operator = node.inputs[0], node.operator
         assert isinstance(operator, DecomposableOperator)
@@ -386,8 +386,9 @@ class SectionRunner:
         return self.keep(require_inferred(node.operator, (), numbered.rows(found), node.schema), node)
 
     def _first_rows(self, node: PlannerNode) -> PlannerNode | ReplanNeeded:
-        """Return the first rows, or few rows of a join, without computing the others; return the node to be planned again if a bounded probe does not
-        find them.
+        """Return the first rows, or few rows of a join, without computing the others.
+
+        Returns the node to be planned again if a bounded probe does not find them.
         """
         below, taken = node.inputs[0], node.operator.row_range
         assert taken is not None

@@ -340,8 +340,9 @@ class PartitionedJoin:
         return max(slots, key=lambda slot: sizes[slot])
 
     def _may_stream(self, slot: int) -> bool:
-        """Return whether a side can be joined in batches with all rows of the other side; rows of the other side without any match are joined
-        afterwards.
+        """Return whether a side can be joined in batches with all rows of the other side.
+
+        Rows of the other side without any match are joined afterwards.
         """
         assert self.join.numbered_slots is not None
         return slot in self.node.operator.filtered_slots or slot not in self.join.numbered_slots
@@ -369,8 +370,9 @@ class PartitionedJoin:
         return self.join.pairs_of_pieces(rows, facts)
 
     def _join(self, number: int, room: BlockingReservation) -> None:
-        """Join a hash partition and add the rows to the result's exchange, all as those of one task: rows of one id come from one partition, in
-        order.
+        """Join a hash partition and add the rows to the exchange of the result, all as rows of one task.
+
+        One task is enough, as rows of one id come from one partition, in order.
         """
         assert self.order is not None
         with room.taken(min(sum(self._sizes(number)), max_at_once())):

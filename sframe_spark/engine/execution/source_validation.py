@@ -33,8 +33,9 @@ from sframe_spark.values.decode import decode
 
 
 def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, list[tuple[object, object]]] | None:
-    """Return the first row of a materialised node that is out of order, with each key's value in the row before it and in itself; None if there is
-    none.
+    """Return the first row of a materialised node that is out of order, with each key's value in the row before it and in itself.
+
+    It is None if there is none.
 
     Few rows are compared on the driver, more by one Spark task for each range; a range begins with the last row of the one before.
     """
@@ -150,8 +151,9 @@ def _learn(node: PlannerNode, operator: SegmentSource, found: RecordedOrder) -> 
 
 
 def _may_claim(node: PlannerNode) -> bool:
-    """Return whether a node is a source of all rows of an external dataset; for a part of the rows, verifying the order of all may be more work than
-    it saves.
+    """Return whether a node is a source of all rows of an external dataset.
+
+    For a part of the rows, verifying the order of all may be more work than it saves.
     """
     operator = node.operator
     return isinstance(operator, SegmentSource) and bool(operator.manifest.watched) and (operator.start, operator.stop) == (0, operator.manifest.rows)
@@ -220,8 +222,9 @@ def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple
 
 
 def _used_by(node: PlannerNode) -> Iterator[Origin]:
-    """Yield the columns of inputs, as pairs of slot and position, whose order saves an operator work: the first of an order, and those after constant
-    ones.
+    """Yield the columns of inputs, as pairs of slot and position, whose order saves an operator work.
+
+    These are the first column of an order, and those that follow constant ones.
     """
     for slot, by in node.operator.useful_orders([child.facts for child in node.inputs]):
         known = properties_of(node.inputs[slot]).order if len(by) > 1 else None

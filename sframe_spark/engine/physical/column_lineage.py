@@ -29,8 +29,9 @@ def origins_of(node: PlannerNode) -> list[Sequence[Origin]]:
 
 
 def arranged_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]] | None:
-    """Return for each column of a frame the highest node below that does more than arrange columns, and the column's position there; None if it takes
-    too long.
+    """Return for each column of a frame the highest node below that does more than arrange columns, and the column's position there.
+
+    It is None if it takes too long.
 
     Examples
     --------

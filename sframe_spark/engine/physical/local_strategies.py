@@ -1,5 +1,6 @@
-"""Strategies for kernels that need all rows of their input: gather the rows, exchange them by ranges, or join hash partitions, in threads or in Spark
-tasks.
+"""Strategies for kernels that need all rows of their input, which run in threads or in Spark tasks.
+
+The rows are gathered, exchanged by ranges, or joined by hash partitions.
 """
 
 from __future__ import annotations
@@ -207,8 +208,9 @@ def has_rows_of_sources(side: PlannerNode) -> bool:
 
 
 def query_again(node: PlannerNode) -> PlannerNode:
-    """Return a join with numbered keys as the join that a query runs, if a side was written to disk, where random access is slow; else the node
-    itself.
+    """Return a join with numbered keys as the join that a query runs, if a side was written to disk, where random access is slow.
+
+    Otherwise return the node itself.
     """
     operator = node.operator
     if operator.counts_rows and not operator.is_counted and any(map(is_spilled, node.inputs)):

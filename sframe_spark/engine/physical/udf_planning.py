@@ -65,8 +65,7 @@ def called_again(root: PlannerNode) -> set[int]:
 
 
 def needs_one_batch(root: PlannerNode) -> bool:
-    """Return whether a plan, run in one pass, would read results of a user's function from more than one batch at a time, so that it has to run as
-    one batch.
+    """Return whether a plan that runs in one pass has to run as one batch, as it would read results of a user's function from several batches.
 
     Results that are kept in a memo do not count, as the function is not called again for their rows.
     """

@@ -326,8 +326,9 @@ def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
 
 
 def one_by_one(nodes: Sequence[PlannerNode]) -> dict[int, int | None]:
-    """Return, by ``id``, the ``id`` of the one DataFrame node from whose rows those of a node are derived row by row; None if there is not exactly
-    one.
+    """Return, by ``id``, the ``id`` of the one DataFrame node from whose rows those of a node are derived row by row.
+
+    It is None if there is not exactly one.
     """
     found: dict[int, int | None] = {}
     for node in nodes:
@@ -354,7 +355,7 @@ def is_row_by_row(node: PlannerNode) -> bool:
     operator = node.operator
     if functions_of(node) or too_long_for_spark(node):
         return False
-    # An order that the user promised (assume_sorted) concerns the rows in their order, so such a node is not among these.
+    # A promised order (assume_sorted) is about the sequence of rows, so its node, which is row-wise but counts as choosing rows, is excluded.
     return operator.filters or (operator.row_wise and not operator.chooses_rows)
 
 
@@ -365,8 +366,9 @@ def _only_ways(
     makes: Mapping[int, int | None],
     held: set[int],
 ) -> dict[int, PlannerNode | None]:
-    """Return, by ``id``, the next node above each node that all paths to the root pass; None if there is none, or if the node is referenced
-    externally.
+    """Return, by ``id``, the next node above each node that all paths to the root pass.
+
+    It is None if there is none, or if the node is referenced externally.
     """
     ways: dict[int, PlannerNode | None] = {}
     depths: dict[int, int] = {}

@@ -273,8 +273,9 @@ class Exchange:
 
 
 def written_runs(full: Sequence[SplitRows], schema: Schema, file: BinaryIO, number: int) -> Iterator[tuple[int, StoredRows]]:
-    """Write rows to a file, task by task and partition by partition, divided so that no array gets too large; yield each partition number with the
-    stored rows.
+    """Write rows to a file, task by task and partition by partition, and yield each partition number with the stored rows.
+
+    The rows are divided so that no array gets too large.
     """
     for run in runs_of(full, MAX_BYTES_OF_ARRAY):
         for of_range in range(len(run[0].edges) - 1):

@@ -1,5 +1,6 @@
-"""Reading ORC files as a source: few rows are kept in memory, more are written as segments, by threads of this process or by Spark tasks, stripe by
-stripe.
+"""Reading ORC files as a source: few rows are kept in memory, more are written as segments.
+
+Threads of this process or Spark tasks read the files stripe by stripe.
 """
 
 from __future__ import annotations

@@ -77,8 +77,9 @@ class Answer:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that this process runs, by the field names of :class:`Answer`; of Python only the major and minor version, which Spark
-    compares.
+    """Return the versions that this process runs, by the field names of :class:`Answer`.
+
+    Of Python's version, only the major and minor number are given, as Spark compares these.
     """
     # The package is fully imported by now, although this module is imported while it is.
     package = importlib.import_module("sframe_spark").__version__
@@ -102,8 +103,9 @@ def reading(file: str) -> Callable[[], str]:
 
 
 def file_states_of(files: Sequence[str]) -> Callable[[], str]:
-    """Return a function that reports, as JSON, the size, modification time and inode (see :class:`FileState`) of the file at each path, or why it
-    cannot be read.
+    """Return a function that reports, as JSON, which file a process sees at each path, or why it cannot be read.
+
+    A file is reported by its size, modification time and inode, as in :class:`FileState`.
     """
     paths = list(files)
 
@@ -274,8 +276,9 @@ def _ask_python() -> None:
 
 
 def check_python_again(failure: str) -> None:
-    """Ask executors for their versions once more after a failure that may be due to missing packages: an executor with other packages may have
-    joined.
+    """Ask executors for their versions once more after a failure that may be due to missing packages.
+
+    An executor with other packages may have joined.
 
     Executors in this process's JVM were not asked before. Their Python is mostly the user's, but another one if that is not on the path.
 
@@ -342,8 +345,9 @@ def is_without_package(answer: Answer) -> bool:
 
 
 def difference(answer: Answer) -> str:
-    """Return how an executor's versions differ from ours, or why this package fails to import there; empty if nothing differs or only this package is
-    missing.
+    """Return how an executor's versions differ from ours, or why this package fails to import there.
+
+    It is empty if nothing differs or only this package is missing.
     """
     for name, own_package in versions().items():
         theirs = getattr(answer, name)

@@ -280,8 +280,9 @@ def _seen_otherwise(files: Mapping[str, str]) -> dict[str, str]:
 
 @contextlib.contextmanager
 def rechecking_after_failure(root: PlannerNode, directory: str | None) -> Iterator[None]:
-    """When the block fails, check executors again, and raise an error that names the cause if one of them lacks packages or does not see this
-    process's files.
+    """When the block fails, check executors again, and raise an error that names the cause if one is found.
+
+    The cause may be that an executor lacks packages, or does not see this process's files.
     """
     try:
         yield
@@ -372,8 +373,9 @@ def _tokens(directory: str) -> list[str]:
 
 
 def files_with_columns(df: DataFrame, first: str, other: str) -> list[str]:
-    """Return the files that a DataFrame reads whose columns include ``other`` and one named ``first``, except files that this package's own frames
-    read.
+    """Return the files that a DataFrame reads whose columns include ``other`` and one named ``first``.
+
+    Files that frames of this package read are left out.
 
     A Spark Connect server lists files only, so there the DataFrame's own columns must have these names.
     """

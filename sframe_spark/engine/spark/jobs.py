@@ -100,8 +100,9 @@ def shares_of(callables: int, tasks: int) -> list[range]:
 
 
 def from_job(spark: SparkSession, packed_tasks: Sequence[TaskPayload], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
-    """Return the outcomes from a job without a query: nothing is planned or compiled, so it takes half as long, and each task is sent only its own
-    callables.
+    """Return the outcomes from a job without a query.
+
+    Nothing is planned or compiled, so it takes half as long, and each task is sent only its own callables.
     """
     transport, options = error_transport(), config.storage_options
 

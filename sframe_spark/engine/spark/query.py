@@ -257,8 +257,9 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
 
 
 def run_by_user(root: PlannerNode, relation: Relation) -> Relation:
-    """Return the relation in the session of a user's DataFrame that it reads, if any: the DataFrame's expressions depend on that session's settings,
-    those of this package no longer do.
+    """Return the relation in the session of a user's DataFrame that it reads, if any.
+
+    The values of the DataFrame's expressions depend on the settings of that session; those of this package's expressions are fixed by now.
     """
     sessions = _sessions_of_users(root)
     if not sessions or is_remote(sessions[0]) or is_remote(relation.df.sparkSession):
@@ -271,8 +272,9 @@ def _sessions_of_users(root: PlannerNode) -> list[SparkSession]:
 
 
 def _python_for(root: PlannerNode) -> AbstractContextManager[None]:
-    """Return a context in which Python functions are made that run this process's Python, also in the session of a user's DataFrame that the plan
-    reads.
+    """Return a context in which Python functions are created that run in this process's Python.
+
+    They do so even in the session of a user's DataFrame that the plan reads.
     """
     sessions = _sessions_of_users(root)
     return naming_our_python(sessions[0]) if sessions else importing_safely(get_session())
@@ -296,8 +298,9 @@ def size_of(root: PlannerNode, root_observed: bool = True) -> QuerySize:
 
 
 def said_of_exchanges(root: PlannerNode) -> str | None:
-    """Return, for explain(), the number of shuffle partitions of a query and the reason, as far as known without a session; None if the query fits
-    one task.
+    """Return, for explain(), the number of shuffle partitions of a query and the reason, as far as known without a session.
+
+    It is None if the query fits one task.
     """
     if fits_one_task(root):
         return None
