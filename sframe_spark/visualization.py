@@ -1,4 +1,4 @@
-"""Charts of columns and frames, as functions; the members ``show``, ``plot`` and ``explore`` are shorter.
+"""Functions that make charts of columns and frames; the methods ``show``, ``plot`` and ``explore`` are shorter to write.
 
 Examples
 --------
@@ -43,30 +43,30 @@ __all__ = [
 
 
 def plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
-    """A chart of two columns, row by row, that fits their types.
+    """Return the chart of two columns that suits their classes; their rows are paired.
 
     ====================  ====================  =======================================================
     ``x``                 ``y``                 chart
     ====================  ====================  =======================================================
-    numbers, date-times   numbers, date-times   up to 5,000 rows points, more a heat map
-    date-times            numbers               a line; of more than 5,000 rows means with their ranges
-    texts                 numbers, date-times   boxes of quartiles
-    texts                 texts                 a heat map
+    numbers, date-times   numbers, date-times   up to 5,000 rows: points; more: a heat map
+    date-times            numbers               a line; of more than 5,000 rows: means with ranges
+    strings               numbers, date-times   a box plot of quartiles
+    strings               strings               a heat map
     ====================  ====================  =======================================================
 
     Parameters
     ----------
     x, y
-        Columns of equal length, of int, float, datetime or str.
-    xlabel, ylabel, title
-        At the axes and above; a title of None is none.
+            Columns of equal length, of class int, float, datetime or str.
+        xlabel, ylabel, title
+            Labels of the axes, and title of the chart; None for ``title``: no title.
 
-    Raises
-    ------
-    ValueError
-        If ``x`` or ``y`` is no SArray.
-    RuntimeError
-        If a column has another type, the lengths differ, there is no row, or a label is no text.
+        Raises
+        ------
+        ValueError
+            If ``x`` or ``y`` is not an SArray.
+        RuntimeError
+            If a column has another class, the lengths differ, there are no rows, or a label is not a string.
 
     Examples
     --------
@@ -80,17 +80,17 @@ def plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_
 
 
 def show(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> None:
-    """Show the chart of :func:`plot`.
+    """Show the chart that :func:`plot` returns.
 
     Parameters
     ----------
     x, y, xlabel, ylabel, title
-        As of :func:`plot`.
+        As for :func:`plot`.
 
     Raises
     ------
     ValueError, RuntimeError
-        As :func:`plot`.
+        As for :func:`plot`.
 
     Examples
     --------
@@ -103,19 +103,19 @@ def show(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_
 
 
 def histogram(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
-    """A histogram of all rows of a column of numbers or date-times.
+    """Return a histogram of a column of numbers or date-times.
 
     Parameters
     ----------
     sa
         The column.
     xlabel, ylabel, title
-        At the axes and above; a title of None is none.
+        Labels of the axes, and title of the chart; None for ``title``: no title.
 
     Raises
     ------
     ValueError
-        If the values are others.
+        If the column does not hold numbers or date-times.
 
     Examples
     --------
@@ -128,19 +128,19 @@ def histogram(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAU
 
 
 def item_frequency(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
-    """Bars of how many rows hold each of the most frequent texts.
+    """Return a bar chart of the most frequent strings in a column, with their numbers of rows.
 
     Parameters
     ----------
     sa
         The column.
     xlabel, ylabel, title
-        At the axes and above; a title of None is none.
+        Labels of the axes, and title of the chart; None for ``title``: no title.
 
     Raises
     ------
     ValueError
-        If the values are no texts.
+        If the column does not hold strings.
 
     Examples
     --------
@@ -153,19 +153,19 @@ def item_frequency(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_
 
 
 def scatter(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
-    """A point for each row of two columns; of more than 5,000 rows, how many lie in each cell.
+    """Return a chart with a point for each row of two columns; for more than 5,000 rows, a heat map.
 
     Parameters
     ----------
     x, y
         The two columns.
     xlabel, ylabel, title
-        At the axes and above; a title of None is none.
+        Labels of the axes, and title of the chart; None for ``title``: no title.
 
     Raises
     ------
     ValueError
-        If the values are no numbers or date-times.
+        If the columns do not hold numbers or date-times.
 
     Examples
     --------
@@ -177,19 +177,19 @@ def scatter(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LAB
 
 
 def heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
-    """How many rows of two columns lie in each cell.
+    """Return a heat map of two columns: the numbers of rows in cells of equal size.
 
     Parameters
     ----------
     x, y
         The two columns.
     xlabel, ylabel, title
-        At the axes and above; a title of None is none.
+        Labels of the axes, and title of the chart; None for ``title``: no title.
 
     Raises
     ------
     ValueError
-        If the values are no numbers or date-times.
+        If the columns do not hold numbers or date-times.
 
     Examples
     --------
@@ -201,19 +201,19 @@ def heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LAB
 
 
 def categorical_heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
-    """In how many rows the most frequent texts of two columns come together.
+    """Return a heat map of two columns of strings: the number of rows for each pair of their most frequent strings.
 
     Parameters
     ----------
     x, y
         The two columns.
     xlabel, ylabel, title
-        At the axes and above; a title of None is none.
+        Labels of the axes, and title of the chart; None for ``title``: no title.
 
     Raises
     ------
     ValueError
-        If the values are no texts.
+        If the columns do not hold strings.
 
     Examples
     --------
@@ -225,21 +225,21 @@ def categorical_heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabe
 
 
 def box_plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
-    """The quartiles of numbers or date-times in the rows of each of the most frequent texts.
+    """Return a box plot: for each of the most frequent strings in ``x``, the quartiles of ``y`` in its rows.
 
     Parameters
     ----------
     x
-        Texts, each of which has a box.
+        A column of strings; each string has a box.
     y
-        The numbers or date-times.
+        A column of numbers or date-times.
     xlabel, ylabel, title
-        At the axes and above; a title of None is none.
+        Labels of the axes, and title of the chart; None for ``title``: no title.
 
     Raises
     ------
     ValueError
-        If ``x`` holds no texts, or ``y`` no numbers or date-times.
+        If ``x`` does not hold strings, or ``y`` does not hold numbers or date-times.
 
     Examples
     --------
@@ -251,12 +251,17 @@ def box_plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LA
 
 
 def columnwise_summary(sf: SFrame) -> Plot:
-    """A summary of each column of a frame: what ``SFrame.plot`` gives.
+    """Return a summary of each column of a frame; the same as ``SFrame.plot``.
+
+    Parameters
+    ----------
+    sf
+        The frame.
 
     Raises
     ------
     ValueError
-        If ``sf`` is no SFrame.
+        If ``sf`` is not an SFrame.
 
     Examples
     --------
@@ -270,18 +275,19 @@ def columnwise_summary(sf: SFrame) -> Plot:
 
 
 def set_target(target: str = "auto") -> None:
-    """Choose where charts are displayed; no row is computed.
+    """Choose where charts are displayed.
 
     Parameters
     ----------
     target
-        ``"auto"``: below the cell of a notebook, elsewhere in a browser; ``"browser"`` and ``"gui"``: in a browser; ``"none"``: nowhere. It is the
-        option ``config.picture_target``.
+        ``"auto"``: below the cell of a notebook, or else in a browser; ``"browser"`` or ``"gui"``: in a browser; ``"none"``: nowhere. This sets the
+        option
+        ``config.picture_target``.
 
     Raises
     ------
     ValueError
-        If it is none of these.
+        If the target is unknown.
 
     Examples
     --------
@@ -319,14 +325,14 @@ def _two(x: Any, y: Any, xlabel: Any, ylabel: Any, title: Any, drawing: str, fit
 
 
 def __getattr__(name: str) -> Any:
-    """Load the charts when their class is accessed."""
+    """Return the class ``Plot``, which is imported only when it is accessed."""
     if name == "Plot":
         return optional_part(PLOT).Plot
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """Return all names, with that of the class that is loaded on access."""
+    """Return all names of the module, including ``Plot``, which is imported only when it is accessed."""
     return sorted({*globals(), "Plot"})
 
 

@@ -1,4 +1,4 @@
-"""Members of SFrame that convert from and to other libraries: Arrow tables, pandas and Spark DataFrames, numpy arrays."""
+"""Members of SFrame that convert to and from Arrow tables, pandas and Spark DataFrames, Polars frames and numpy arrays."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ NESTED = ("list", "dict", "array")
 
 
 class Interchange(Columns):
-    """Conversions from and to other libraries."""
+    """Mixin of SFrame: conversions to and from other libraries."""
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table, of types that other libraries know; ``SFrame(table)`` has the same columns again.
+        """Return all rows as an Arrow table; ``SFrame(table)`` gives an equal frame.
 
-        Date-times with one offset from UTC are time stamps in UTC or its zone, with several ``arrow.timestamp_with_offset``; lists and dicts whose
-        values share no type are ``arrow.json``.
+        Date-times that all have the same offset from UTC become timestamps with that time zone; with different offsets, the type is
+        ``arrow.timestamp_with_offset``. Lists and dicts whose items have no common type become ``arrow.json``.
 
         Raises
         ------
         TooLargeError
-            If there is no room for them: it says how much they need.
+            If the rows do not fit in memory; the message says how much memory they need.
 
         Examples
         --------
@@ -53,11 +53,11 @@ class Interchange(Columns):
         return arrow_tables.table_of_rows(self._node, self._names)
 
     def __arrow_c_schema__(self) -> Any:
-        """Names and Arrow types of the columns, for other libraries; some types, as of mixed lists, depend on the values."""
+        """Return names and Arrow types of the columns, for other libraries. For some types, such as mixed lists, all values are read."""
         return arrow_tables.schema_of(arrow_tables.forms_of(self._node), self._names).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """All rows in order for another library, a batch at a time: ``polars.DataFrame(sf)``, ``duckdb.sql("from sf")``, ``pyarrow.table(sf)``.
+        """Return all rows as an Arrow stream, batch by batch: ``polars.DataFrame(sf)``, ``duckdb.sql("from sf")``, ``pyarrow.table(sf)``.
 
         The types are those of :meth:`to_arrow`.
 
@@ -71,18 +71,19 @@ class Interchange(Columns):
 
     @call_example("sf.to_pandas()")
     def to_pandas(self, arrow: bool = False) -> Any:
-        """All rows as a pandas DataFrame.
+        """Return all rows as a pandas DataFrame.
 
         Parameters
         ----------
         arrow
-            Whether the columns have the Arrow types of :meth:`to_arrow`: ints with missing values stay ints then, and ``SFrame`` of it has the same
-            columns again.
+            Whether columns have the Arrow types of :meth:`to_arrow`. Then ints with missing values remain ints, and ``SFrame`` of the result is an
+            equal
+            frame.
 
         Raises
         ------
         TooLargeError
-            If there is no room for them: it says how much they need.
+            If the rows do not fit in memory; the message says how much memory they need.
 
         Examples
         --------
@@ -97,12 +98,12 @@ class Interchange(Columns):
         return pandas_frame(self._node, self._names)
 
     def to_dataframe(self) -> Any:
-        """All rows as a pandas DataFrame.
+        """Return all rows as a pandas DataFrame; the same as :meth:`to_pandas`.
 
         Raises
         ------
         TooLargeError
-            If there is no room for them: it says how much they need.
+            If the rows do not fit in memory; the message says how much memory they need.
 
         Examples
         --------
@@ -113,12 +114,12 @@ class Interchange(Columns):
         return self.to_pandas()
 
     def to_numpy(self) -> np.ndarray:
-        """All rows as a two-dimensional numpy array.
+        """Return all rows as a two-dimensional numpy array: of numbers, of strings, or of objects if numpy has no type for all values.
 
         Raises
         ------
         TooLargeError
-            If there is no room for them: it says how much they need.
+            If the rows do not fit in memory; the message says how much memory they need.
 
         Examples
         --------
@@ -141,7 +142,7 @@ class Interchange(Columns):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """All rows of columns of numbers for ``numpy.asarray`` and scikit-learn, a missing number as NaN; of other columns numpy takes rows as dicts.
+        """All rows as a numeric table for ``numpy.asarray`` and scikit-learn, with NaN for missing numbers; not available for other columns.
 
         Examples
         --------
@@ -155,16 +156,21 @@ class Interchange(Columns):
         return arrow_tables.interface_of(numbers_table(self._node))
 
     def to_spark(self) -> Any:
-        """The rows as a Spark DataFrame of the user's active session, in row order, with this frame's column names.
+        """Return the rows as a Spark DataFrame of the user's active session, in order, with this frame's column names.
 
-        Views, SQL, joins, functions and settings of that session (ANSI mode, time zone) apply to what is built on it, not to the rows of this
-        frame. Date-times without an offset are TIMESTAMP_NTZ, those with one TIMESTAMP (the instants, without their offsets); arrays and lists of
-        one type ARRAY, dicts of one type MAP; lists and dicts of mixed values VARIANT. In a VARIANT date-times are ISO texts, NaN and infinities
-        the texts that Spark's ``to_json`` writes, and all keys texts.
+        Views, functions and settings of the session (such as ANSI mode and time zone) apply to what is derived from the DataFrame, but not to the
+        rows of this
+        frame. Spark types: date-times without an offset are TIMESTAMP_NTZ; date-times with one TIMESTAMP (instants without their offset); arrays and
+        lists of one
+        type ARRAY; dicts of one type MAP; lists and dicts of mixed values VARIANT. In a VARIANT, date-times are ISO strings, NaN and infinite
+        numbers the strings
+        that Spark's ``to_json`` writes, and all keys strings.
 
-        Rows keep their order where Spark does (``collect``, ``toPandas``, ``write``). The rows of a frame over a DataFrame whose order nobody
-        has used yet are those of that DataFrame, computed anew, in the order in which Spark gives them. What is read of temporary data stays
-        on disk until the process ends, since other DataFrames may be made of it.
+        The order of rows is kept where Spark keeps it (``collect``, ``toPandas``, ``write``). If this frame was made of a DataFrame whose order of
+        rows has
+        not been used yet, the rows are computed anew from that DataFrame, in the order in which Spark gives them. Temporary files that the DataFrame
+        reads are
+        kept until the process ends, because other DataFrames may be derived from it.
 
         Raises
         ------
@@ -182,14 +188,19 @@ class Interchange(Columns):
         return to_spark(self._node, self._names)
 
     def register_view(self, name: str) -> None:
-        """Make the rows a temporary view of the user's active Spark session, instead of one that has the name.
+        """Register the rows as a temporary view of the user's active Spark session; an existing view of that name is replaced.
 
-        The columns have the types of :meth:`to_spark`. For one query :func:`sframe_spark.sql` needs no view.
+        The columns have the types of :meth:`to_spark`. To run a single query, :func:`sframe_spark.sql` needs no view.
+
+        Parameters
+        ----------
+        name
+            Name of the view.
 
         Raises
         ------
         InvalidArgumentError
-            If the name is not one word of letters, digits and underscores.
+            If the name is not a word of letters, digits and underscores.
 
         Examples
         --------
@@ -204,19 +215,19 @@ class Interchange(Columns):
 
     @classmethod
     def from_pandas(cls, data: Any, naive: bool = False) -> SFrame:
-        """A frame of the rows of a pandas DataFrame; its index is left out (``reset_index()`` makes columns of it).
+        """Return a frame of the rows of a pandas DataFrame. The index is left out; ``reset_index()`` makes columns of it.
 
         Parameters
         ----------
         data
             The DataFrame.
         naive
-            Whether dates without a time zone stay without an offset; otherwise they are in UTC, as in SFrame.
+            Whether date-times without a time zone remain without an offset; otherwise they are in UTC, as in ``SFrame(data)``.
 
         Raises
         ------
         TypeError
-            If it is no DataFrame of pandas, or no column holds the values of one.
+            If ``data`` is not a pandas DataFrame, or a column holds values that no SFrame column can hold.
 
         Examples
         --------
@@ -231,17 +242,17 @@ class Interchange(Columns):
 
     @classmethod
     def from_arrow(cls, data: Any) -> SFrame:
-        """A frame of the rows of an Arrow table, batch or reader, or of anything that gives its rows as Arrow's C stream.
+        """Return a frame of the rows of an Arrow table, record batch or reader, or of any object that exports its rows as an Arrow C stream.
 
         Parameters
         ----------
         data
-            The table, batch, reader, or object with ``__arrow_c_stream__``; a reader is read to its end.
+            The table, batch, reader, or object with ``__arrow_c_stream__``. A reader is read to its end.
 
         Raises
         ------
         TypeError
-            If it is something else, or no column holds the values of one.
+            If ``data`` is something else, or a column holds values that no SFrame column can hold.
 
         Examples
         --------
@@ -254,7 +265,7 @@ class Interchange(Columns):
 
     @classmethod
     def from_polars(cls, data: Any) -> SFrame:
-        """A frame of the rows of a polars DataFrame or of the result of a LazyFrame.
+        """Return a frame of the rows of a Polars DataFrame or LazyFrame.
 
         Parameters
         ----------
@@ -264,7 +275,7 @@ class Interchange(Columns):
         Raises
         ------
         TypeError
-            If it is something else, or no column holds the values of one.
+            If ``data`` is something else, or a column holds values that no SFrame column can hold.
 
         Examples
         --------
@@ -278,17 +289,17 @@ class Interchange(Columns):
 
     @classmethod
     def from_spark(cls, data: Any) -> SFrame:
-        """A frame of the rows of a Spark DataFrame, lazily.
+        """Return a lazy frame of the rows of a Spark DataFrame.
 
         Parameters
         ----------
         data
-            The DataFrame; it is evaluated once, in the session that it is of.
+            The DataFrame. It is evaluated once, in its own session, when rows are needed.
 
         Raises
         ------
         TypeError
-            If it is something else, or no column holds the values of one.
+            If ``data`` is something else, or a column holds values that no SFrame column can hold.
 
         Examples
         --------

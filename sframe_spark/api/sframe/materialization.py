@@ -1,4 +1,4 @@
-"""Members of SFrame that compute its rows, and explain how."""
+"""Members of SFrame that compute its rows, and show the plan for them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sframe_spark.planner.inference import infer_planner_node_length
 
 
 class FrameMaterialization(Columns):
-    """When rows are computed, and the plan for them."""
+    """Mixin of SFrame: computation of rows, and plans."""
 
     def materialize(self, segments: int | None = None, naive: bool = False, on_batch: Callable[[pa.Table], None] | None = None) -> None:
-        """Compute all rows now and keep them; everything built on this frame uses the result.
+        """Compute all rows now and keep them; everything derived from this frame uses them.
 
         Parameters
         ----------
         segments
-            Number of row ranges to compute side by side; chosen by the engine when not given.
+            Number of ranges of rows to compute in parallel; None: the engine decides.
         naive
-            Lower every operator to Spark as it stands, for cross-checks.
+            Whether to run each operator in Spark without optimization, for comparing results.
         on_batch
-            Called with consecutive Arrow tables of the result, in row order.
+            Function that is called with each batch of rows, in order, as an Arrow table.
 
         Examples
         --------
@@ -46,7 +46,7 @@ class FrameMaterialization(Columns):
         materialize(self._node, options)
 
     def is_materialized(self) -> bool:
-        """True when the rows have been computed.
+        """Return whether the rows have been computed and kept.
 
         Examples
         --------
@@ -64,31 +64,32 @@ class FrameMaterialization(Columns):
         return infer_planner_node_length(self._node) is not None
 
     def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
-        """The plan as text, which is also a picture: what was requested, what the laws made of it, and the sections that would run.
+        """Return the plan: what was requested, how the optimizer has changed it, and the sections that would run.
 
-        What it gives is a ``str`` with ``svg()``, ``mermaid()`` and ``to_networkx()``; a notebook shows the picture.
+        The result is a ``str`` that also has the methods ``svg()``, ``mermaid()`` and ``to_networkx()``; a notebook shows it as a picture.
 
         Parameters
         ----------
         stage
-            Show the plan after this stage; ``"logical"``: before any law. None: logical and optimized.
+            Show the plan after this stage of the optimizer; ``"logical"``: before optimization. None: the logical and the optimized plan.
         trace
-            Also list the laws that fired.
+            Whether to list the rewrite rules (laws) that were applied.
         why
-            Also give the reason for each sort, exchange and gather that is there or was left out.
+            Whether to give the reason for each sort, exchange and gather that the plan has or that was left out.
         verify
-            Also run the plan and compare what was claimed of it with Spark's plans as they ran, and with the rows and segments that came of them.
-            The result is thrown away: the frame stays as lazy as it was. Rows that were known to be in order are computed once more to compare them.
+            Whether to run the plan, and compare what it promises with Spark's executed plans and with the rows and segments. The result is
+            discarded, and
+            the frame stays lazy. If rows are known to be sorted, they are computed once more for comparison.
         analyze
-            Also run the plan, as ``materialize()`` does, and report for each section how many rows and bytes it made, how long it took, in how many
-            tasks, and what Spark spilled to disk. The rows are kept.
+            Whether to run the plan, as ``materialize()`` does, and report the rows, bytes, time and number of tasks of each section, and what Spark
+            spilled to disk. The rows are kept.
 
         Raises
         ------
         ValueError
-            If there is no such stage, or ``analyze`` is combined with one.
+            If the stage is unknown, or ``analyze`` is combined with a stage.
         RuntimeError
-            If ``verify`` is asked for and queries go to a Spark Connect server, which does not show how it ran them.
+            If ``verify`` is set and the session uses Spark Connect, which does not show executed plans.
 
         Examples
         --------
@@ -102,7 +103,7 @@ class FrameMaterialization(Columns):
         return explain_node(self._node, self._names, stage, trace, why, verify, analyze)
 
     def last_run(self) -> Explanation:
-        """What ran in the last action on the rows: each section, with its rows, bytes and seconds, in the order in which they ended.
+        """Return what the last computation of the rows ran: each section with its rows, bytes and seconds, in the order in which they ended.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Charts of SFrame: a summary of its columns, and pages of its rows."""
+"""Members of SFrame that show a summary page of its columns, and its rows page by page."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class FramePlotting(RowOrder):
-    """Charts of the columns of a frame; nothing is collected but counts."""
+    """Mixin of SFrame: charts of its columns. Only counts, not rows, are collected in this process."""
 
     @call_example("sf.plot() for all columns, plot(sf['a'], sf['b']) of sframe_spark for two")
     def plot(self) -> Plot:
-        """A summary of all rows, column by column, as a page and as charts: types, missing and distinct values, quartiles, distributions, order.
+        """Return a summary of each column, as a page and charts: class, missing and distinct values, quartiles, distribution, and order of rows.
 
-        Of columns of lists, dicts and arrays the missing values are counted. Quartiles have four digits.
+        For columns of lists, dicts and arrays, only missing values are counted. Quartiles have four digits.
 
         Raises
         ------
         RuntimeError
-            If there is no column or no row.
+            If the frame has no columns or no rows.
 
         Examples
         --------
@@ -38,12 +38,12 @@ class FramePlotting(RowOrder):
         return self.summary_page()
 
     def summary_page(self) -> FrameSummary:
-        """What :meth:`show` shows, to be saved: ``sf.summary_page().save("summary.html")``; all rows are counted, none is collected.
+        """Return the page that :meth:`show` shows, for example to save it: ``sf.summary_page().save("summary.html")``. Only counts are collected.
 
         Raises
         ------
         RuntimeError
-            If there is no column or no row.
+            If the frame has no columns or no rows.
 
         Examples
         --------
@@ -58,12 +58,12 @@ class FramePlotting(RowOrder):
         return made
 
     def show(self) -> None:
-        """Show :meth:`summary_page`: in a notebook below the cell, elsewhere in a browser.
+        """Show :meth:`summary_page`: below the cell of a notebook, or else in a browser.
 
         Raises
         ------
         RuntimeError
-            If there is no column or no row.
+            If the frame has no columns or no rows.
 
         Examples
         --------
@@ -75,12 +75,12 @@ class FramePlotting(RowOrder):
         self.summary_page().show()
 
     def explore(self, title: str | None = None) -> None:
-        """Page through all rows: in a browser, or in a notebook through the first thousand.
+        """Show the rows page by page: all in a browser, or the first thousand in a notebook.
 
         Parameters
         ----------
         title
-            Above the rows.
+            Title above the rows.
 
         Examples
         --------
@@ -97,7 +97,7 @@ class FramePlotting(RowOrder):
         return facts
 
     def _badges(self) -> dict[str, list[str]]:
-        """Return what is known of the row order, for each column that leads an ordering."""
+        """Return words such as "ascending", "constant" and "unique" for each column about whose order or values the planner knows them."""
         known = self.ordering()
         badges: dict[str, list[str]] = {name: ["constant"] for name in known.constants}
         for items in known.orderings:

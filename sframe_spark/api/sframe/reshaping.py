@@ -1,4 +1,4 @@
-"""Members of SFrame that pack columns into one and unpack them, stack items into rows and unstack them."""
+"""Members of SFrame that pack columns into one or unpack a column into several, and that stack items into rows or unstack rows into items."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SAMPLE = 100
 
 
 class Reshaping(Relational):
-    """Packing and unpacking columns, stacking and unstacking rows."""
+    """Mixin of SFrame: packing and unpacking of columns, stacking and unstacking of rows."""
 
     def stack(
         self,
@@ -54,25 +54,25 @@ class Reshaping(Relational):
         drop_na: bool = False,
         new_column_type: Any = None,
     ) -> SFrame:
-        """One row for each item of a column of lists, arrays or dicts, in their order, the other columns repeated.
+        """Return a frame with one row for each item of a column of lists, arrays or dicts; the values of the other columns are repeated.
 
         Parameters
         ----------
         column_name
-            The column; its items come last, in a column of their own, of dicts keys and values in two.
+            Name of the column. Its items become the last column; for dicts, keys and values become the last two.
         new_column_name
-            Name of the new column, for a dict a list of two; numbered names when not given.
+            Name of the new column, or a list of two names for dicts; if not given, automatic names such as ``X2``.
         drop_na
-            Rows without items are left out; otherwise they are one row with missing values.
+            Whether rows without items are left out; otherwise each becomes one row with missing items.
         new_column_type
-            Class of the items, for a dict a list of two; that of the items, or of the first ones, when not given.
+            Class of the items, or a list of two classes for dicts; if not given, inferred (for items of mixed types from the first rows).
 
         Raises
         ------
         ValueError
-            If no column has the name, or a name is taken, or there are not two classes for a dict.
+            If there is no such column, another column has a new name, or not two classes are given for dicts.
         TypeError
-            If the column holds none of these, or names or classes are of other forms.
+            If the column does not hold lists, arrays or dicts, or names or classes are given in another form.
 
         Examples
         --------
@@ -97,24 +97,25 @@ class Reshaping(Relational):
         return make_frame(converted_items(node, len(other_names), types, requested), names)
 
     def unstack(self, column_names: Any, new_column_name: str | None = None) -> SFrame:
-        """One row for each distinct value of the other columns: the values of a column as a list, or of two as a dict, in their order.
+        """Return one row for each distinct combination of the other columns, with the values of one column as a list, or of two columns as a dict.
 
         Parameters
         ----------
         column_names
-            The column whose values become lists, or a list of two, of keys and values. Missing values are left out of lists, and missing keys of
-            dicts; of several values of a key the first one stays.
+            Name of the column whose values become lists; or a list of two names, for the keys and values of dicts. Missing values are left out of
+            lists,
+            and rows with a missing key out of dicts. If a key occurs several times, its first value is used.
         new_column_name
-            Name of the new column, which comes last; ``List of ...`` or ``Dict of ...`` when not given.
+            Name of the new column, which comes last; if not given, ``List of ...`` or ``Dict of ...``.
 
         Raises
         ------
         KeyError
-            If no column has a name.
+            If there is no such column.
         TypeError
-            If the names are of another form, or the keys neither texts nor numbers.
+            If names are given in another form, or keys are neither strings nor numbers.
         RuntimeError
-            If there is another column of the new name.
+            If another column has the new name.
 
         Examples
         --------
@@ -134,7 +135,7 @@ class Reshaping(Relational):
         return make_frame(self._node, self._names).groupby(other_names, {label: aggregate.CONCAT(*chosen)})
 
     def _types_of_items(self, position: int, width: int) -> tuple[ColumnType, ...]:
-        """Return the types of the items, inferred from the first values where the column is of mixed types; floats if there are none."""
+        """Return the types of the items, or of keys and values, inferred from the first rows; float if they have no items."""
         cells = [cell for cell in preview_values(column_of(self._node, position), SAMPLE)[0] if cell is not None]
         if width == 2:
             samples: list[list[Any]] = [[key for cell in cells for key in cell], [value for cell in cells for value in cell.values()]]
@@ -157,27 +158,27 @@ class Reshaping(Relational):
         na_value: Any = None,
         limit: Any = None,
     ) -> SFrame:
-        """A column of lists, arrays or dicts replaced by one for each of their places or keys; rows stay as they are.
+        """Return a frame in which a column of lists, arrays or dicts is replaced by one column for each index or key.
 
         Parameters
         ----------
         column_name
-            The column; may be left out where only one holds such values.
+            Name of the column; may be left out if only one column holds such values.
         column_name_prefix
-            What names of the new columns begin with: the column's name when not given; empty: nothing.
+            Beginning of the new names, before a dot; if not given, the column's name; empty: no prefix.
         column_types, na_value, limit
             As in :meth:`SArray.unpack`.
 
         Raises
         ------
         KeyError
-            If no column has the name.
+            If there is no such column.
         TypeError
-            If the column holds none of these, or an argument is of another form.
+            If the column does not hold lists, arrays or dicts, or an argument has another form.
         ValueError
-            If ``limit`` names something twice, or there is not one class for each.
+            If ``limit`` contains something twice, or has another number of items than ``column_types``.
         RuntimeError
-            If no column is named and there is not one to choose, or no row tells of columns.
+            If no name is given and not exactly one column holds such values, or no row has an item.
 
         Examples
         --------
@@ -196,25 +197,25 @@ class Reshaping(Relational):
     def split_datetime(
         self, column_name: str, column_name_prefix: str | None = None, limit: Sequence[str] | None = None, timezone: bool = False
     ) -> SFrame:
-        """A column of date-times replaced by one for each of their parts; rows stay as they are.
+        """Return a frame in which a column of date-times is replaced by one column for each of their parts, such as the year.
 
         Parameters
         ----------
         column_name
-            The column.
+            Name of the column.
         column_name_prefix
-            What names of the new columns begin with: the column's name when not given; empty: nothing.
+            Beginning of the new names, before a dot; if not given, the column's name; empty: no prefix.
         limit, timezone
             As in :meth:`SArray.split_datetime`.
 
         Raises
         ------
         KeyError
-            If no column has the name.
+            If there is no such column.
         TypeError
-            If the column holds no date-times, or an argument is of another form.
+            If the column does not hold date-times, or an argument has another form.
         ValueError
-            If ``limit`` names no part, or one twice.
+            If ``limit`` contains an unknown part, or a part twice.
 
         Examples
         --------
@@ -237,31 +238,32 @@ class Reshaping(Relational):
         remove_prefix: bool = True,
         new_column_name: str | None = None,
     ) -> SFrame:
-        """Columns replaced by one of the lists, arrays or dicts of their values, which comes last; rows stay as they are.
+        """Return a frame in which several columns are replaced by one column of lists, arrays or dicts of their values, which comes last.
 
         Parameters
         ----------
         column_names
-            The columns; all when neither they nor ``column_name_prefix`` are given.
+            Names of the columns; if neither this nor ``column_name_prefix`` is given, all columns.
         column_name_prefix
-            Instead: the columns whose names begin with it.
+            Instead of names: selects the columns whose names begin with this string.
         dtype
-            ``list``, ``array.array`` (of numbers, NaN for missing ones) or ``dict`` (from the names to the values that are not missing).
+            ``list``, ``array.array`` (for numbers; missing numbers become NaN) or ``dict`` (from column names to values; missing values are left
+            out).
         fill_na
-            A value in place of missing ones; in arrays in place of NaN too.
+            Replacement for missing values; in arrays also for NaN.
         remove_prefix
-            Whether keys of dicts are the names without ``column_name_prefix`` and a dot behind it.
+            Whether to remove ``column_name_prefix`` and the dot after it from the keys of dicts.
         new_column_name
-            Name of the new column: ``column_name_prefix``, or a numbered name, when not given.
+            Name of the new column; if not given, ``column_name_prefix``, or else an automatic name such as ``X1``.
 
         Raises
         ------
         ValueError
-            If no column has a name or the prefix, a column is named twice, or ``dtype`` is another class.
+            If no column has a given name or the prefix, a column is named twice, or ``dtype`` is another class.
         TypeError
-            If columns of arrays hold no numbers, or an argument is of another form.
+            If columns do not hold numbers although ``dtype`` is ``array.array``, or an argument has another form.
         KeyError
-            If there is a column of the new name.
+            If another column has the new name.
 
         Examples
         --------
@@ -332,7 +334,7 @@ class Reshaping(Relational):
         return name
 
     def _only_packed(self) -> str:
-        """Return the only column of lists, arrays or dicts."""
+        """Return the name of the only column of lists, arrays or dicts; raise an error if there is not exactly one."""
         packed = [name for name, kind in zip(self._names, self._node.schema, strict=True) if kind.kind in _PACKED]
         if len(packed) != 1:
             message = f"{len(packed)} columns hold lists, arrays or dicts" if packed else "no column holds lists, arrays or dicts"
@@ -340,7 +342,7 @@ class Reshaping(Relational):
         return packed[0]
 
     def _in_place_of(self, name: str, parts: SFrame) -> SFrame:
-        """Return the other columns, then those of its items."""
+        """Return a frame of all columns except ``name``, followed by the columns of ``parts``."""
         other_names = [other for other in self._names if other != name]
         names = with_automatic_names([*other_names, *names_for_new_columns(other_names, parts.column_names())])
         if not other_names:
@@ -350,12 +352,12 @@ class Reshaping(Relational):
 
 
 def unstacked_names(column_names: Any) -> list[str]:
-    """Return the one or two columns to unstack.
+    """Return a list of the one or two names of columns to unstack.
 
     Raises
     ------
     SchemaError
-        If they are neither a name nor a list of two.
+        If ``column_names`` is neither a name nor a list of two names.
     """
     chosen = [column_names] if isinstance(column_names, str) else column_names
     is_pair = chosen is not column_names or (isinstance(chosen, (list, tuple)) and len(chosen) == 2)
@@ -365,7 +367,7 @@ def unstacked_names(column_names: Any) -> list[str]:
 
 
 def new_names(other_names: list[str], chosen: Any, width: int) -> list[str]:
-    """Return the names of all columns, the new ones last."""
+    """Return the names of all columns after :meth:`Reshaping.stack`; ``width`` new names, requested or automatic, come last."""
     if chosen is None or (isinstance(chosen, str) and not chosen):
         names = list(other_names)
         for _ in range(width):
@@ -383,7 +385,7 @@ def new_names(other_names: list[str], chosen: Any, width: int) -> list[str]:
 
 
 def new_types(chosen: Any, width: int) -> list[ColumnType] | None:
-    """Return the requested types; None for each not requested."""
+    """Return the ``width`` column types that the user requests; None if no classes are given."""
     if chosen is None:
         return None
     classes = list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]
@@ -395,7 +397,7 @@ def new_types(chosen: Any, width: int) -> list[ColumnType] | None:
 
 
 def converted_items(node: PlannerNode, first: int, natural: tuple[ColumnType, ...], requested: list[ColumnType] | None) -> PlannerNode:
-    """Return the items converted to the requested types."""
+    """Return the node with its columns from ``first`` on converted from their natural to the requested types."""
     if requested is None or list(natural) == requested:
         return node
     for source, other in zip(natural, requested, strict=True):
@@ -415,7 +417,7 @@ def _packed_kind(dtype: Any) -> str:
 
 
 def _keys_of(names: Sequence[str], prefix: str | None) -> tuple[str, ...]:
-    """Return names without their prefix, and without the dot after it if all have one.
+    """Return column names without a prefix; a dot after the prefix is removed too, if all names have one.
 
     Examples
     --------

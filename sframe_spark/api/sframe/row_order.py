@@ -1,4 +1,4 @@
-"""Members of SFrame about the known order of its rows, why it is known, and promises about it."""
+"""Members of SFrame that tell which order of rows is known and why, and with which users promise an order."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ Order = list[tuple[str, str]]
 
 @attrs.frozen(eq=False, repr=False)
 class OrderAnswer:
-    """Whether rows are known to be in an order, which is its truth value, and why.
+    """Whether the rows of a frame are known to be in some order, and why; usable as a Boolean.
 
     Parameters
     ----------
     known
-        The rows are proved to be in the order.
+        Whether the order is proved.
     reason
-        Where the proof comes from; or two rows that satisfy everything known of the frame but break the order.
+        If proved, where the proof comes from; else an example of two rows that would break the order without contradicting what is known.
     """
 
     known: bool
@@ -57,20 +57,20 @@ class OrderAnswer:
 
 @attrs.frozen
 class KnownOrder:
-    """What is known of the order of a frame's rows.
+    """What is known about the order of a frame's rows.
 
     Parameters
     ----------
     orderings
-        Lists of (column, ``"asc"`` or ``"desc"``): the rows are in order of each, missing values being the smallest.
+        Lists of pairs (column, ``"asc"`` or ``"desc"``). The rows are sorted by each of these lists; missing values count as the smallest.
     constants
-        Columns that hold one value.
+        Columns that have the same value in all rows.
     equal
-        Groups of columns that are equal in every row.
+        Groups of columns that are equal to each other in every row.
     keys
-        Lists of columns on which no two rows are equal.
+        Lists of columns; no two rows are equal in all columns of a list.
     reasons
-        For each ordering, how it is known.
+        For each list in ``orderings``, how it is known.
     """
 
     orderings: list[Order]
@@ -88,34 +88,34 @@ class KnownOrder:
 
 
 def order_text(items: Order) -> str:
-    """Return columns and directions in words."""
+    """Return an ordering as a phrase such as ``day, price (descending)``."""
     return ", ".join(name if direction == "asc" else f"{name} (descending)" for name, direction in items)
 
 
 class RowOrder(Relational):
-    """Known orders of rows."""
+    """Mixin of SFrame: what is known about the order of rows."""
 
     def is_sorted(self, key_column_names: Any, ascending: bool = True) -> OrderAnswer:
-        """Whether the rows are known to be in an order, without computing any of them.
+        """Return whether the rows are known to be sorted, without computing them.
 
-        Of files of others that seem to be in that order the columns are read once, and compared.
+        If statistics of external files suggest that they are sorted by the first column, that column is read once for verification.
 
         Parameters
         ----------
         key_column_names
             As in :meth:`sort`: a name, a list of names, or a list of (name, ascending) pairs.
         ascending
-            Direction of names given without one.
+            Direction for names that are given without one.
 
         Returns
         -------
         OrderAnswer
-            True or false, and why. False means that it is not known; what is not recorded yet becomes known by ``materialize()``.
+            Usable as a Boolean, with the reason. False means that the order is not known; ``materialize()`` may find it.
 
         Raises
         ------
         ValueError
-            If a column does not exist.
+            If there is no such column.
 
         Examples
         --------
@@ -135,9 +135,9 @@ class RowOrder(Relational):
         return OrderAnswer(False, str(witness.named(dict(enumerate(self._names)))))
 
     def ordering(self) -> KnownOrder:
-        """What is known of the order of the rows, without computing any of them, and where that comes from.
+        """Return what is known about the order of the rows, and how it is known, without computing them.
 
-        An order that files of others seem to be in is known once their rows were compared, as :meth:`is_sorted` has them.
+        An order that statistics of external files suggest is included only after it was verified, for example by :meth:`is_sorted`.
 
         Examples
         --------
@@ -170,20 +170,21 @@ class RowOrder(Relational):
         )
 
     def assume_sorted(self, key_column_names: Any, ascending: bool = True, verify: bool = True) -> SFrame:
-        """The same rows, from now on known to be in an order.
+        """Return the same rows as a frame that is known to be sorted.
 
         Parameters
         ----------
         key_column_names, ascending
             As in :meth:`sort`.
         verify
-            Materialise the frame and check every row first, unless the order is known already. Without it a false promise makes later results
-            wrong.
+            Whether to materialize the frame and check all rows first, unless the order is already known. If it is False and the rows are not sorted,
+            later
+            results will be wrong.
 
         Raises
         ------
         ValueError
-            If a row is out of order, or a column does not exist.
+            If the rows are not sorted, or there is no such column.
 
         Examples
         --------
@@ -201,12 +202,12 @@ class RowOrder(Relational):
         with GRAPH_LOCK:
             plan = optimize(self._node) if verify else self._node
             if calls_user_functions(plan):
-                # The results of users' functions are stored in the nodes that call them.
+                # The results of users' functions are stored in the nodes of this frame's own plan, so that plan is kept.
                 return make_frame(assume_order(self._node, by), self._names)
             return make_frame(plan if verify and is_in_order(plan, by) else assume_order(plan, by), self._names)
 
     def _with_claimed_orders(self, by: list[tuple[int, bool]]) -> PlannerNode:
-        """Return the plan, after verifying orders that external files seem to be in."""
+        """Return the optimized plan, after verifying the order that statistics of external files suggest for the first column of ``by``."""
         require_unchanged_files(self._node)
         find_claimed_orders(self._node, [position for position, _ in by[:1]])
         with GRAPH_LOCK:
@@ -230,5 +231,5 @@ class RowOrder(Relational):
 
 
 def same(first: object, second: object) -> bool:
-    """Return whether two values tie in an order."""
+    """Return whether two values are equal or both NaN."""
     return first == second or (first != first and second != second)

@@ -1,4 +1,4 @@
-"""Members of SFrame over the rows so far: running aggregates, smoothing, time shifts."""
+"""Members of SFrame for running aggregates and exponential smoothing over the rows up to each row, and for shifting times."""
 
 from __future__ import annotations
 
@@ -26,37 +26,40 @@ if TYPE_CHECKING:
 
 
 class RunningColumns(Relational):
-    """Columns that depend on the rows up to each row."""
+    """Mixin of SFrame: columns that depend on the rows up to each row."""
 
     @call_example("sf.running({'total': aggregate.SUM('a')}, by='key')")
     def running(self, operations: Any, by: Any = None) -> SFrame:
-        """Add columns with aggregates of the rows up to and including each row.
+        """Return this frame with further columns: aggregates of the rows up to and including each row.
 
-        Every row keeps its place. Sums, counts, means, extremes, variances and first values keep a few numbers per key, of arrays as many as these
-        have; ``COUNT_DISTINCT``, ``DISTINCT`` and ``FREQ_COUNT`` keep the distinct values, ``CONCAT`` and ``QUANTILE`` all values. Time is linear in
-        the rows, or in what comes out: lists and dicts of the values so far grow with each row. An aggregate of a plug-in that has no parts is
-        made anew for each row, in time quadratic in a key's rows.
+        Memory per key: a few numbers for sums, counts, means, minima, maxima, variances and first values; all distinct values for ``COUNT_DISTINCT``,
+        ``DISTINCT`` and ``FREQ_COUNT``; all values for ``CONCAT`` and ``QUANTILE``. Time is proportional to the number of rows or to the size of the
+        result:
+        lists and dicts of the values so far grow with each row. An aggregate of a plug-in without partial results is computed anew for each row, in
+        time
+        quadratic in the rows of a key.
 
         Parameters
         ----------
         operations
-            As for ``groupby``: a dict from output name to an aggregate, an aggregate, or a list of these.
+            As in ``groupby``: an aggregate, a list of aggregates, or a dict from output name to aggregate.
         by
-            Name, or list of names, of columns: only rows equal in these count (missing equals missing). None: all rows count.
+            A name or a list of names of columns: only rows with equal values in these are aggregated; missing values are equal to each other. None:
+            all rows.
 
         Returns
         -------
         SFrame
-            The columns of this frame, then the aggregates.
+            The columns of this frame, then the aggregates; rows keep their order.
 
         Raises
         ------
         KeyError
-            If a column does not exist.
+            If there is no such column.
         TypeError
-            If an argument is not of these forms, or a ``by`` column holds dicts.
+            If an argument has another form, or a ``by`` column holds dicts.
         RuntimeError
-            If an output name is taken, or an aggregate does not take its column's type.
+            If two columns would have the same name, or an aggregate does not accept the class of its column.
 
         Examples
         --------
@@ -87,37 +90,38 @@ class RunningColumns(Relational):
 
     @call_example("sf.exponential_smoothing('a', on='time', half_life='2h')")
     def exponential_smoothing(self, column: str, on: str | None = None, *, half_life: Any, by: Any = None) -> SArray:
-        """Average for each row the values so far, each weighing half as much for every half-life that lies between the rows.
+        """Return, for each row, a weighted mean of the values so far; weights halve with each half-life that has passed since a value.
 
-        A value ``t`` before a row weighs ``0.5 ** (t / half_life)``. Missing values weigh nothing; before the first value the result is
-        missing. A row whose time is missing (or NaN) gets no value and adds none.
+        A value ``t`` before the row has the weight ``0.5 ** (t / half_life)``. Missing values are left out; before the first value the result is
+        missing. A
+        row whose time is missing or NaN is left out, and its result is missing.
 
         Parameters
         ----------
         column
-            Name of the column of values, of int or float.
+            Name of the column of values, of class int or float.
         on
-            Name of the column of times, of int, float or datetime; within a key they must not go backwards. None: rows are counted.
+            Name of the column of times, of class int, float or datetime, which must not decrease within a key. None: time is counted in rows.
         half_life
-            A duration above zero: a timedelta or text such as ``"2h"`` for date-times, a number for numbers, a number of rows without ``on``.
+            A positive duration: a number; for date-times, a ``timedelta`` or a string such as ``"2h"``; without ``on``, a number of rows.
         by
-            Name, or list of names, of columns: only rows equal in these count.
+            A name or a list of names of columns: only rows with equal values in these count.
 
         Returns
         -------
         SArray
-            Floats, one per row of this frame.
+            One float for each row of this frame.
 
         Raises
         ------
         KeyError
-            If a column does not exist.
+            If there is no such column.
         TypeError
-            If a column or the half-life has the wrong type.
+            If a column or the half-life has an unsuitable type.
         ValueError
-            If the half-life is not a duration above zero.
+            If the half-life is not positive.
         RuntimeError
-            When rows are computed, if times go backwards.
+            When rows are computed, if times decrease.
 
         Source: exponentially weighted moving average by time, as in Flint's ``ewma`` and pandas' ``ewm(halflife=..., times=...)``.
 
@@ -139,25 +143,25 @@ class RunningColumns(Relational):
         return SArray(_node=exponential_smoothing(node, place[value], times, [place[key] for key in keys], weight))
 
     def shift_time(self, on: str, duration: Any) -> SFrame:
-        """Add a duration to every key of a column; rows keep their places, so what was sorted by it still is.
+        """Return this frame with a duration added to all values of a column. Rows keep their order, so rows sorted by the column remain sorted.
 
         Parameters
         ----------
         on
-            Name of a column of datetime, int or float.
+            Name of a column of class datetime, int or float.
         duration
-            A timedelta or text such as ``"-15min"`` for date-times, a number for numbers.
+            For date-times, a ``timedelta`` or a string such as ``"-15min"``; for numbers, a number.
 
         Raises
         ------
         KeyError
-            If the column does not exist.
+            If there is no such column.
         TypeError
-            If the column or the duration has the wrong type.
+            If the column or the duration has an unsuitable type.
         ValueError
-            If the duration is not one.
+            If a string is not a duration, or the number does not fit 64 bits.
         RuntimeError
-            When rows are computed, if a date-time leaves the years 1 to 9999 or an int its 64 bits.
+            When rows are computed, if a date-time is outside the years 1 to 9999, or an int does not fit 64 bits.
 
         Examples
         --------

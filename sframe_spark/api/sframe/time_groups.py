@@ -1,4 +1,4 @@
-"""Members of SFrame that group rows by time: intervals, cycles of equal time, and runs of equal rows."""
+"""Members of SFrame that group rows by time: by intervals, by cycles (rows with equal times), or by runs of consecutive equal rows."""
 
 from __future__ import annotations
 
@@ -48,34 +48,35 @@ SAMPLE_ROWS = 100
 
 
 class TimeGroups(Relational):
-    """Groups of rows by interval, cycle or run."""
+    """Mixin of SFrame: groups of rows by interval, cycle or run."""
 
     def groupby_cycles(self, on: str, by: Any = None, operations: Any = None) -> SFrame:
-        """One row per distinct time (and key): the time, the key, then aggregates of its rows.
+        """Return one row for each distinct time, or combination of time and key: the time, the key, and aggregates of its rows.
 
         Parameters
         ----------
         on
-            Name of the time column: int, float, str or datetime. A missing time is a time of its own, before all others; NaN is one after all
-            others; date-times are one time when they are the same instant.
+            Name of the time column, of class int, float, str or datetime. Missing times form a group before all others, NaN one after them.
+            Date-times are
+            equal if they are the same instant.
         by
-            Name, or list of names, of key columns (missing equals missing).
+            A name or a list of names of key columns; missing values are equal to each other.
         operations
-            As for ``groupby``: a dict from output name to an aggregate, an aggregate, or a list of these. None: only times and keys.
+            As in ``groupby``: an aggregate, a list of aggregates, or a dict from output name to aggregate. None: no aggregates.
 
         Returns
         -------
         SFrame
-            Ascending by time, within a time in order of first appearance of the key. The frame need not be sorted by ``on``.
+            Sorted by time; rows of one time are in the order in which their keys first appear. This frame need not be sorted.
 
         Raises
         ------
         KeyError
-            If a column does not exist.
+            If there is no such column.
         TypeError
-            If an argument is not of these forms, or the time column's type has no order.
+            If an argument has another form, or times of this class have no order.
         RuntimeError
-            If an output name is taken, or an aggregate does not take its column's type.
+            If two columns would have the same name, or an aggregate does not accept the class of its column.
 
         Examples
         --------
@@ -89,29 +90,30 @@ class TimeGroups(Relational):
         return make_frame(group_by_cycles(self._node, time, keys, aggregations), names)
 
     def groupby_runs(self, columns: Any, operations: Any = None) -> SFrame:
-        """One row per run of consecutive rows that are equal in some columns: these columns, then aggregates of the run.
+        """Return one row for each run of consecutive rows that are equal in some columns: these columns, and aggregates of the run.
 
         Parameters
         ----------
         columns
-            Name, or list of names, of columns of any type. Missing equals missing, NaN equals NaN; date-times are equal when they are the same
-            instant (the first row's is shown).
+            A name or a list of names of columns of any class. Missing values are equal to each other, and so are NaN. Date-times are equal if they
+            are the
+            same instant; the result has that of the run's first row.
         operations
-            As for ``groupby``. None: only the columns.
+            As in ``groupby``. None: no aggregates.
 
         Returns
         -------
         SFrame
-            In row order; a value that comes again later has a row of its own again.
+            The runs in row order. Equal rows that are not consecutive belong to different runs.
 
         Raises
         ------
         KeyError
-            If a column does not exist.
+            If there is no such column.
         TypeError
-            If an argument is not of these forms.
+            If an argument has another form.
         RuntimeError
-            If an output name is taken, or an aggregate does not take its column's type.
+            If two columns would have the same name, or an aggregate does not accept the class of its column.
 
         Examples
         --------
@@ -130,35 +132,36 @@ class TimeGroups(Relational):
     def add_columns_by_cycle(
         self, fn: Callable[[list[dict[str, Any]]], Any], column_names: Any, on: str, by: Any = None, dtypes: Any = None
     ) -> SFrame:
-        """This frame with new columns that a function makes of all rows of one time (and key) at once.
+        """Return this frame with new columns that a function computes from all rows of one time (a cycle), or of one time and key, at once.
 
         Parameters
         ----------
         fn
-            Function that is called once per time and key, with a list of its rows as dicts, in row order. For one new column it returns a list
-            with one value per row; for several a dict from name to such a list.
+            Function that is called once for each time and key, with a list of the rows as dicts, in row order. For one new column, it returns a list
+            with one
+            value per row; for several, a dict from column name to such a list.
         column_names
             Name of the new column, or a list of names.
         on
             Name of the time column, as for :meth:`groupby_cycles`.
         by
-            Name, or list of names, of key columns: rows of one time with different keys go to ``fn`` separately.
+            A name or a list of names of key columns; rows with the same time but different keys are passed to ``fn`` in separate calls.
         dtypes
-            Class of the new column, or a list of classes. None: inferred from the first cycles.
+            Class of the new column, or a list of classes. None: inferred from the results for the first cycles.
 
         Returns
         -------
         SFrame
-            All rows in their places, the new columns last.
+            All rows in their order; the new columns come last.
 
         Raises
         ------
         KeyError
-            If a column does not exist.
+            If there is no such column.
         TypeError
-            If an argument is not of these forms, or ``fn`` does not return one value per row.
+            If an argument has another form, or ``fn`` does not return one value per row.
         RuntimeError
-            If ``fn`` fails: the message shows its own traceback and the cycle.
+            If ``fn`` fails; the message shows the function's traceback and the cycle.
 
         Examples
         --------
@@ -195,7 +198,7 @@ class TimeGroups(Relational):
         return make_frame(node, [*self._names, *names])
 
     def _cycle_sample(self, function: CycleFunction, time: int, keys: Sequence[int]) -> CycleSample:
-        """Return a function's results for the first complete cycles."""
+        """Return a function's results for the first cycles of which all rows are known."""
         ordered = sort_rows(zip_columns(self._node, row_number(self._node)), [(time, True)])
         chunk, runs = first_runs(ordered, time)
         rows = list(zip(*python_columns(chunk, ordered.schema, 0, None), strict=True))
@@ -225,7 +228,7 @@ class TimeGroups(Relational):
         return [self._position(name) for name in names]
 
     def _grouped_columns(self, keys: Sequence[int], operations: Any) -> tuple[list[Aggregation], list[str]]:
-        """Return aggregations, and the names of the keys and the aggregates."""
+        """Return the aggregations, and the names of the key columns and the aggregates."""
         requests = expand_requests([] if operations is None else [operations])
         aggregations = [self._aggregation(request) for _, request in requests]
         chosen = chosen_names([operations])
@@ -242,41 +245,44 @@ class TimeGroups(Relational):
         by: Any = None,
         operations: Any = None,
     ) -> SFrame:
-        """One row per interval that has rows (and key): the interval's label, the key, then aggregates of its rows.
+        """Return one row for each interval that contains rows, or combination of interval and key: its label, the key, and aggregates of its rows.
 
         Parameters
         ----------
         on
-            Name of the key column: int, float or datetime. Rows whose key is missing, NaN or infinite are left out.
+            Name of the time column, of class int, float or datetime. Rows in which it is missing, NaN or infinite are left out.
         every
-            Length of the intervals: a number, for date-times a ``timedelta`` or a text such as ``"15min"``. They begin at its multiples (for
-            date-times since 1970-01-01 in UTC; a day is 24 hours whatever the zone).
+            Length of the intervals: a number; for date-times, a ``timedelta`` or a string such as ``"15min"``. Intervals begin at multiples of it
+            (for
+            date-times, counted from 1970-01-01 in UTC; a day is 24 hours in every time zone).
         clock
-            Instead of ``every``: an SArray, or an SFrame with one column or a column named ``time`` or as ``on``, of ascending times, each the
-            end of an interval and the start of the next. Rows outside are left out.
+            Instead of ``every``: an SArray of ascending times, or an SFrame with one column or with a column named ``time`` or like ``on``. Each
+            time is the
+            end of an interval and the start of the next. Rows before the first and after the last are left out.
         closed
-            ``"left"``: an interval holds its start but not its end. ``"right"``: its end but not its start.
+            ``"left"``: an interval contains its start but not its end; ``"right"``: its end but not its start.
         label
-            Which end of the interval stands in the column ``on``: ``"left"`` or ``"right"``. Of date-times with an offset from UTC it has the
-            offset of the interval's first row.
+            Whether the column ``on`` of the result has the start (``"left"``) or the end (``"right"``) of the interval. Date-times have the offset
+            from UTC
+            of the interval's first row.
         by
-            Name, or list of names, of key columns (missing equals missing).
+            A name or a list of names of key columns; missing values are equal to each other.
         operations
-            As for ``groupby``: a dict from output name to an aggregate, an aggregate, or a list of these. None: only intervals and keys.
+            As in ``groupby``: an aggregate, a list of aggregates, or a dict from output name to aggregate. None: no aggregates.
 
         Returns
         -------
         SFrame
-            Ascending by interval, within an interval in order of first appearance of the key as time passes. The frame need not be sorted by ``on``.
+            Sorted by interval; rows of one interval are in the order in which their keys first appear in time. This frame need not be sorted.
 
         Raises
         ------
         KeyError
-            If a column does not exist.
+            If there is no such column.
         TypeError
-            If an argument is of a type that does not fit, or clock and column differ in having time zones.
+            If an argument has an unsuitable type, or only one of ``clock`` and the time column has offsets from UTC.
         ValueError
-            If neither or both of ``every`` and ``clock`` are given, a duration is not above zero, or a clock has missing or unsorted times.
+            If not exactly one of ``every`` and ``clock`` is given, ``every`` is not positive, or the times of ``clock`` are missing or not ascending.
 
         Examples
         --------
@@ -311,30 +317,32 @@ class TimeGroups(Relational):
         closed: str = "left",
         label: str = "left",
     ) -> SFrame:
-        """One row per interval, with or without rows, from the first to the last that has rows.
+        """Return one row for each interval, even without rows, from the first to the last interval that contains rows.
 
         Parameters
         ----------
         on, every, operations, closed, label
-            As for :meth:`groupby_intervals`.
+            As in :meth:`groupby_intervals`.
         by
-            Name, or list of names, of key columns (int, float, str or datetime): each key has the intervals from its own first to its last.
+            A name or a list of names of key columns of class int, float, str or datetime. Each key has the intervals from its own first to its own
+            last.
         fill
-            The aggregates of an interval without rows: ``"missing"``, or ``"forward"``: those of the last interval before it with rows.
+            Aggregates of an interval without rows: ``"missing"``: they are missing; ``"forward"``: those of the last interval before it that
+            contains rows.
 
         Returns
         -------
         SFrame
-            Ascending by interval, then by key (missing first).
+            Sorted by interval, then by key; missing keys come first.
 
         Raises
         ------
         KeyError
-            If a column does not exist.
+            If there is no such column.
         TypeError
-            If an argument is of a type that does not fit.
+            If an argument has an unsuitable type.
         ValueError
-            If ``fill``, ``closed`` or ``label`` is unknown, or the duration is not above zero.
+            If ``fill``, ``closed`` or ``label`` is unknown, or ``every`` is not positive.
 
         Examples
         --------
@@ -357,21 +365,21 @@ class TimeGroups(Relational):
 
     @staticmethod
     def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
-        """A frame with one column ``time``: ``start`` and every so often after it, up to and including ``stop`` if it is hit.
+        """Return a frame with one column ``time``: times at equal distances from ``start`` to ``stop``, which is included if it is one of them.
 
         Parameters
         ----------
         start, stop
-            Two numbers or two date-times, both with or both without an offset from UTC (the clock has that of ``start``).
+            Two numbers or two date-times; either both or none with an offset from UTC. The times have the offset of ``start``.
         every
-            Time between ticks: a number, for date-times a ``timedelta`` or a text such as ``"1h"``.
+            Distance between times: a number; for date-times, a ``timedelta`` or a string such as ``"1h"``.
 
         Raises
         ------
         TypeError
-            If an argument is of a type that does not fit, or one date-time has an offset and the other none.
+            If an argument has an unsuitable type, or only one of the date-times has an offset.
         ValueError
-            If ``stop`` is before ``start``, or ``every`` is not above zero.
+            If ``stop`` is before ``start``, or ``every`` is not positive.
 
         Examples
         --------
@@ -401,14 +409,14 @@ class TimeGroups(Relational):
 
 @attrs.frozen
 class CycleSample:
-    """A function's results for some cycles: the types of its columns, the row numbers, and their values by column."""
+    """A function's results for some cycles: the column types, the numbers of the rows, and the results by column."""
 
     types: list[ColumnType]
     numbers: list[int]
     values: list[list[Any]]
 
     def remember(self, node: PlannerNode, function: CycleFunction) -> None:
-        """Store the results in the node that applies the function, so that it is not called for these rows again."""
+        """Store the results in the node that calls the function, so that it is not called again for these rows."""
         for below in postorder([node]):
             if isinstance(below.operator, MapCycles) and below.operator.function.function is function.function:
                 columns = tuple(encode(values, column_type) for values, column_type in zip(self.values, self.types, strict=True))
@@ -416,7 +424,7 @@ class CycleSample:
 
 
 def first_runs(ordered: PlannerNode, time: int) -> tuple[Chunk, np.ndarray]:
-    """Return the first rows, complete for some times, and the number of the time of each; times are equal as they are in the whole frame."""
+    """Return the first rows up to a time that is complete, and for each row the number of its time; times are compared as in the whole frame."""
     count = SAMPLE_ROWS
     while True:
         chunk = rows_of(ordered, 0, count, as_objects=True)
@@ -424,7 +432,7 @@ def first_runs(ordered: PlannerNode, time: int) -> tuple[Chunk, np.ndarray]:
         if chunk.rows < count:
             return chunk, run_numbers(starts, chunk.rows)
         if starts.size > 1:
-            # The last time may have further rows.
+            # Rows after those that were read may have the same time as the last one, so this time is left out.
             complete = int(starts[-1])
             return chunk.slice(0, complete), run_numbers(starts[:-1], complete)
         count *= 10
@@ -436,14 +444,21 @@ TIME = "time"
 
 @call_hint
 def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
-    """A frame with one column ``time``: ``start`` and every so often after it, up to and including ``stop`` if it is hit.
+    """Return a frame with one column ``time``: times at equal distances from ``start`` to ``stop``, which is included if it is one of them.
+
+    Parameters
+    ----------
+    start, stop
+        Two numbers or two date-times; either both or none with an offset from UTC. The times have the offset of ``start``.
+    every
+        Distance between times: a number; for date-times, a ``timedelta`` or a string such as ``"1h"``.
 
     Raises
     ------
     TypeError
-        If an argument is of a type that does not fit, or one date-time has an offset and the other none.
+        If an argument has an unsuitable type, or only one of the date-times has an offset.
     ValueError
-        If ``stop`` is before ``start``, or ``every`` is not above zero.
+        If ``stop`` is before ``start``, or ``every`` is not positive.
 
     Examples
     --------
@@ -456,14 +471,14 @@ def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
 
 
 def clock_ticks(clock: Any, on: str, key: ColumnType) -> tuple[Chunk, ColumnType]:
-    """Return the checked times of a clock, and their type.
+    """Return the times of a clock after checking them, and their type.
 
     Raises
     ------
     SchemaError
-        If it is no clock for a key column of this type.
+        If ``clock`` is not a clock, or its type does not fit the time column.
     InvalidArgumentError
-        If a time is missing or not after the one before it.
+        If a time is missing, or not larger than the one before it.
     """
     node = clock_column(clock, on)
     clock_type = node.schema[0]
@@ -485,12 +500,12 @@ def clock_ticks(clock: Any, on: str, key: ColumnType) -> tuple[Chunk, ColumnType
 
 
 def clock_column(clock: Any, on: str) -> PlannerNode:
-    """Return the column of times of a clock that a user gives.
+    """Return the column of times in a clock: an SArray, or the column of an SFrame named like ``on``, named ``time``, or its only column.
 
     Raises
     ------
     SchemaError
-        If there is none.
+        If ``clock`` is neither an SArray nor an SFrame with such a column.
     """
     if isinstance(clock, SArray):
         return clock._node
