@@ -1,8 +1,8 @@
 """Exact sums and squared deviations of floats, for many groups at once.
 
-A sum is a number in base 2**40, with one array of digits per place. Floats are split into digits by float arithmetic, digits of rows add up
-exactly in 64 bits, and overflow is carried to the next place. With digits from -2**39 up to 2**39 the representation is unique, so sums of the same
-floats have the same digits, whatever the order of rows and however they are partitioned.
+A sum is a number in base 2**40. At each place (power of the base) there is an array with the digits of all groups. Floats are split into digits by
+float arithmetic, digits of rows add up exactly in 64 bits, and overflow is carried to the next place. With digits from -2**39 up to 2**39 the
+representation is unique, so sums of the same floats have the same digits, whatever the order of rows and however they are partitioned.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from sframe_spark.compute.exact_sum import (
 
 BITS = 40
 HALF = 1 << (BITS - 1)
-# Minus the place of the digit below the smallest float.
+# The lowest digit of a float is at place -LOWEST_PLACE or higher.
 LOWEST_PLACE = 27
-# Digits are carried before they could exceed MAX_MAGNITUDE. For few groups carrying is cheap, so the first digit of a float may have more bits.
+# Digits are carried before they could exceed MAX_MAGNITUDE. For at most FEW_GROUPS groups carrying is cheap, so that the first digit of a float may
+# have FIRST_BITS bits.
 MAX_MAGNITUDE, FIRST_BITS, FEW_GROUPS = 2.0**62, 46, 1 << 14
-# Rows, and groups, that are processed at a time.
+# How many rows, and how many groups, are processed at a time.
 BLOCK, GROUPS_PER_BLOCK = 1 << 16, 1 << 13
-# A place below those of all squares of floats.
+# A place below all digits of squares of floats.
 FIRST_PLACE = -64
 # Sums that overflow are scaled down by this many bits.
 SMALLER = 200
-# Outside this range a square or its rounding error may overflow or underflow: such numbers are scaled by some places first.
+# Outside this range the square of a number, or its rounding error, may overflow or underflow: such numbers are scaled by SQUARED_PLACES places first.
 MIN_SQUARED, MAX_SQUARED, SQUARED_PLACES = 2.0**-480, 2.0**480, 15
 NEAREST_SQUARED = np.float64(MIN_SQUARED).view(np.uint64) - np.uint64(1)
 
@@ -53,9 +54,9 @@ class Digits:
     count
         Number of groups.
     places
-        For each place in use, the digits of all groups.
+        The digits of all groups by place: a digit ``d`` at place ``p`` is worth ``d * 2**(40 * p)``.
     others
-        The sum of each group's infinite and NaN numbers; None if there are none.
+        For each group the sum of its infinite and NaN numbers, zero if it has none; None if no group has any.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class Digits:
                     self._add_finite(numbers, groups, largest_magnitude(numbers), moved, scratch)
 
     def add_product(self, first: np.ndarray, second: np.ndarray, codes: np.ndarray, moved: int = 0) -> None:
-        """Add exact products, times ``2**(40 * moved)``, to the groups given by ``codes``; they must not overflow or underflow."""
+        """Add exact products, times ``2**(40 * moved)``, to the groups given by ``codes``; the products must not overflow or underflow."""
         product = first * second
         self.add(product, codes, moved)
         self.add(product_error(first, second, product), codes, moved)
@@ -125,7 +126,7 @@ class Digits:
             np.add.at(self.others, codes, values)
 
     def __add__(self, other: Digits) -> Digits:
-        """The sums of the same groups over the rows of both."""
+        """Return the sums of the same groups over the rows of both."""
         first, second = self.carried(), other.carried()
         nothing = np.zeros(self.count, dtype=np.int64)
         places = {place: first.places.get(place, nothing) + second.places.get(place, nothing) for place in {*first.places, *second.places}}
@@ -134,11 +135,11 @@ class Digits:
         return Digits(self.count, places, others)
 
     def added(self, other: Digits, groups: np.ndarray) -> Digits:
-        """Return these sums with each of ``other`` added to the group given by ``groups``, which has no repeats."""
+        """Return these sums with each sum of ``other`` added to the group given by ``groups``, in which no group is repeated."""
         return self.replaced(self.select(groups) + other, groups)
 
     def replaced(self, other: Digits, groups: np.ndarray) -> Digits:
-        """Return these sums with those of ``groups`` replaced by ``other``."""
+        """Return these sums with the sums of ``groups`` replaced by those of ``other``."""
         result = Digits(self.count, {place: digits.copy() for place, digits in self.places.items()})
         for place in {*self.places, *other.places}:
             result.places.setdefault(place, np.zeros(self.count, dtype=np.int64))[groups] = other.places.get(place, 0)
@@ -155,7 +156,7 @@ class Digits:
             digits = result.get(place)
             if digits is not None:
                 more = (digits + HALF) >> BITS
-                # Do not add a place at the top without need: every later step would process it.
+                # A place at the top is only added if it is needed, as every later step would process it.
                 if place < max(result) or more.any():
                     result[place] = digits - (more << BITS)
                     above = result.get(place + 1)
@@ -168,7 +169,7 @@ class Digits:
         return self.means(np.ones(self.count))
 
     def means(self, counts: np.ndarray) -> np.ndarray:
-        """Return each sum divided by a number of rows, at least one; finite if all rows are."""
+        """Return each sum divided by its number of rows, which is at least one; finite if all numbers of the group are finite."""
         means = np.empty(self.count)
         for start, sums in self.in_parts():
             stop = start + sums.count
@@ -181,7 +182,7 @@ class Digits:
         return means
 
     def in_parts(self) -> Iterator[tuple[int, Digits]]:
-        """Yield blocks of groups that fit the cache of a core, carried, with the index of each block's first group."""
+        """Yield the sums in blocks of groups that fit the cache of a core, carried; each with the index of its first group."""
         for start in range(0, self.count, GROUPS_PER_BLOCK):
             part = slice(start, start + GROUPS_PER_BLOCK)
             yield start, self.select(part).carried()
@@ -204,7 +205,7 @@ class Digits:
         return result if self.others is None else np.where(self.others == 0.0, result, self.others)
 
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return each carried sum as a pair of floats: its nearest float approximately, and the rest, rounded."""
+        """Return each carried sum as a pair of floats: about the nearest float, and the rounded rest."""
         floats, low = self.floats(), np.zeros(self.count)
         high = next(floats, low)
         for number in floats:
@@ -228,7 +229,7 @@ class Digits:
 
     @classmethod
     def joined(cls, parts: Sequence[Digits]) -> Digits:
-        """Concatenate the groups of some parts."""
+        """Return the sums of the groups of several parts, one part after the other."""
         count = sum(part.count for part in parts)
         result = cls(count)
         for place in {place for part in parts for place in part.places}:
@@ -239,7 +240,7 @@ class Digits:
 
     @classmethod
     def of_words(cls, words: TwoInts) -> Digits:
-        """Convert sums in two ints."""
+        """Convert sums that are given as two ints each."""
         result, groups = cls(len(words.high)), np.arange(len(words.high))
         result.add(np.ldexp(words.high.astype(np.float64), words.unit + words.bits), groups)
         result.add(np.ldexp(words.low.astype(np.float64), words.unit), groups)
@@ -247,7 +248,7 @@ class Digits:
 
     @classmethod
     def of_units(cls, units: int, lowest: int, others: float = 0.0) -> Digits:
-        """Convert one sum, given in units of ``2**(40 * lowest)``."""
+        """Convert the sum of one group, given in units of ``2**(40 * lowest)``."""
         result, place = cls(1, others=np.array([others]) if others else None), lowest
         while units:
             above = (units + HALF) >> BITS
@@ -258,16 +259,16 @@ class Digits:
 
     @classmethod
     def of_sum(cls, total: ExactSum) -> Digits:
-        """Convert one exact sum."""
+        """Convert the exact sum of one group."""
         return cls.of_units(total.units << (BITS * LOWEST_PLACE - LOWEST), -LOWEST_PLACE, total.others)
 
     def sum_of(self, group: int) -> ExactSum:
-        """Return the sum of one group."""
+        """Return the exact sum of one group."""
         others = 0.0 if self.others is None else float(self.others[group])
         return ExactSum(self.units(group, -LOWEST_PLACE) >> (BITS * LOWEST_PLACE - LOWEST), others)
 
     def max_bits(self) -> int:
-        """Return an exponent of two above the magnitude of all sums."""
+        """Return an exponent ``n`` such that the absolute values of all sums are below ``2**n``."""
         # In carried sums all lower digits together are less than one unit of a digit.
         places = self.carried().places.items()
         bits = (int(np.abs(digits).max(initial=0)).bit_length() + place * BITS for place, digits in places if digits.any())
@@ -293,12 +294,12 @@ class Digits:
         return high, low
 
     def units(self, group: int, lowest: int) -> int:
-        """Return one sum in units of ``2**(40 * lowest)``, a place not above any digit."""
+        """Return the sum of one group in units of ``2**(40 * lowest)``; no digit may be below place ``lowest``."""
         return sum(int(digits[group]) << (BITS * (place - lowest)) for place, digits in self.places.items())
 
 
 def first_place(largest: float, bits: int) -> int:
-    """Return the place of the first digit, of at most ``bits`` bits, of floats up to the largest magnitude."""
+    """Return the place at which floats with absolute values up to ``largest`` have a highest digit of at most ``bits`` bits."""
     return max(-(-(math.frexp(largest)[1] - bits) // BITS), -LOWEST_PLACE)
 
 
@@ -314,13 +315,16 @@ def sum_to_nearest(floats: Iterator[np.ndarray], count: int) -> np.ndarray:
         is_open = low == 0.0
         rest = np.where(is_open, rest, rest + number)
         high, low = np.where(is_open, total, high), np.where(is_open, error, low)
-    # A tie was rounded to even, but what follows may say that the other neighbour is nearer.
+    # A tie was rounded to even, but because of the smaller floats the other neighbour may be nearer.
     other = high + 2.0 * low
     return np.where((low * np.sign(rest) > 0.0) & (other - high == 2.0 * low), other, high)
 
 
 def squarable_parts(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-    """Split finite floats into parts (zeros elsewhere) whose squares neither overflow nor underflow, with the places that the squares are off by."""
+    """Yield the finite floats in parts, scaled so that their squares neither overflow nor underflow.
+
+    Each part has zeros in place of the floats of other parts, and comes with the number of places by which its squares are to be scaled back.
+    """
     distances = np.abs(values)
     if squares_are_exact(distances):
         yield values, 0
@@ -332,7 +336,7 @@ def squarable_parts(values: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
 
 
 def squares_are_exact(distances: np.ndarray) -> bool:
-    """Return whether squares of such magnitudes, and their rounding errors, neither overflow nor underflow; False for infinity and NaN.
+    """Return whether the squares of absolute values, and their rounding errors, neither overflow nor underflow; False for infinity and NaN.
 
     Examples
     --------
@@ -345,7 +349,7 @@ def squares_are_exact(distances: np.ndarray) -> bool:
 
 
 def sums_and_squares(numbers: np.ndarray, codes: np.ndarray, count: int) -> tuple[Digits, Digits]:
-    """Return the sums of groups of rows, and the sums of the squares of the finite ones."""
+    """Return the sums of groups of rows, and the sums of the squares of the finite numbers."""
     sums, squared = Digits(count), Digits(count)
     sums.add(numbers, codes)
     finite = slice(None) if sums.others is None else np.isfinite(numbers)
@@ -354,23 +358,23 @@ def sums_and_squares(numbers: np.ndarray, codes: np.ndarray, count: int) -> tupl
 
 
 def non_finite_sums(ups: np.ndarray, downs: np.ndarray, nans: np.ndarray) -> np.ndarray:
-    """Return the sum of non-finite numbers, given where there are positive infinities, negative ones and NaN; zero where there are none."""
+    """Return the sums of non-finite numbers, given where there are infinities, negative infinities, and NaN; zero where there are none."""
     return np.select([nans | (ups & downs), ups, downs], [math.nan, math.inf, -math.inf], 0.0)
 
 
-# Exact sums of groups as Arrow columns: per group a list of ints, each a digit shifted left over its place.
+# Exact sums of groups as an Arrow column: for each group a list of ints, each with a digit in its upper bits and its place in its lower bits.
 
 PLACE_BITS = 8
-# The place that marks a non-finite sum, and its codes.
+# The place that marks a non-finite sum; its digit is one of the codes that follow.
 NON_FINITE = (1 << PLACE_BITS) - 1
 INFINITE, NEGATIVE, NOT_A_NUMBER = 1, 2, 3
 NON_FINITE_FLOATS = np.array([0.0, math.inf, -math.inf, math.nan])
-# Lists of at most this many digits per group on average are concatenated, not added up.
+# Lists with at most this many digits per group on average are concatenated, not added up.
 MAX_UNMERGED_DIGITS = 6
 
 
 def digits_to_lists(digits: Digits) -> pa.ListArray:
-    """Return the nonzero digits of each group as a list.
+    """Return the nonzero digits of each group as a list of ints.
 
     Examples
     --------
@@ -398,7 +402,7 @@ def digits_to_lists(digits: Digits) -> pa.ListArray:
 
 
 def digits_of(lists: pa.ListArray, groups: np.ndarray | None = None, count: int | None = None) -> Digits:
-    """Return the sums of groups from their digit lists: one list per group, or those that ``groups`` assigns to each.
+    """Return the sums of groups from lists of digits: one list for each group, or the lists that ``groups`` assigns to each group.
 
     Examples
     --------
@@ -421,7 +425,7 @@ def digits_of(lists: pa.ListArray, groups: np.ndarray | None = None, count: int 
 
 
 def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
-    """Merge consecutive digit lists: one list for all from each start to the next.
+    """Merge consecutive lists of digits: the lists from each start up to the next start become one list.
 
     Examples
     --------
@@ -441,7 +445,7 @@ def longer(lists: pa.ListArray, starts: np.ndarray) -> pa.ListArray:
 
 
 def at(lists: pa.ListArray, places: np.ndarray, count: int) -> pa.ListArray:
-    """Return ``count`` lists: the given ones at ascending positions, and empty ones elsewhere.
+    """Return ``count`` lists: the given lists at the ascending positions ``places``, and empty lists at all other positions.
 
     Examples
     --------
@@ -455,9 +459,9 @@ def at(lists: pa.ListArray, places: np.ndarray, count: int) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(lengths.cumsum(dtype=np.int32)), lists.values)
 
 
-# Exact sums of groups of rows, for as many groups at once as their digits fit in memory.
+# Exact sums of groups of rows, for as many groups at a time as there is memory for their digits.
 
-# Limit of the bytes of digits at a time; with squares there are three times as many digits.
+# How many bytes of digits are kept at a time; with squares there are three times as many digits.
 MAX_BYTES = 64 << 20
 
 
@@ -497,24 +501,25 @@ def places_of(numbers: np.ndarray) -> int:
 
 # Sums of squared deviations from the mean, from exact sums and exact sums of squares.
 
-# If squared deviations are smaller than this relative to the squares, pairs of floats have too few bits.
+# If squared deviations are smaller than CANCELS times the squares, pairs of floats have too few bits.
 CANCELS = 2.0**-40
-# If they are smaller than this and pairs leave the last bit undecided, deviations from a float near the mean are faster than Python ints.
+# If squared deviations are smaller than CANCELS_A_BIT times the squares, and pairs of floats leave the last bit undecided, deviations from a float
+# near the mean are faster than Python ints.
 CANCELS_A_BIT = 2.0**-20
-# Error bound of arithmetic in pairs of floats, relative to the squares; four times as much if the pairs are made of digits.
+# Error bound of arithmetic with pairs of floats, relative to the squares; the bound is four times as large if the pairs are made from digits.
 PAIR_ERROR = 2.0**-100
 # Up to this many groups Python ints are faster.
 FEW_SPREAD_GROUPS = 16
 # A float, and its rounding error.
 Pair = tuple[np.ndarray, np.ndarray]
-# Squares in these IN_REACH places from FIRST_IN_REACH up can be computed with; others are scaled to lie there.
+# Floats can hold squares in the IN_REACH places from FIRST_IN_REACH upwards ("in reach"); other squares are scaled to these places.
 FIRST_IN_REACH, IN_REACH = -11, 22
 
 
 def squared_deviations(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
     """Return the sum of squared deviations from the mean of each group, accurate to about one ulp.
 
-    Zero for groups of at most one number, NaN for other groups with a non-finite number.
+    The result is zero for groups of at most one number, and NaN for other groups with a non-finite number.
 
     Examples
     --------
@@ -545,7 +550,7 @@ DeviationKernel = Callable[[np.ndarray, Digits, Digits], np.ndarray]
 
 
 def deviations_by_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Apply a kernel for groups of several finite numbers with squares in reach to all groups, block by block."""
+    """Compute squared deviations of all groups, block by block, with a kernel for groups of several finite numbers with squares in reach."""
     result = np.empty(len(counts))
     for (start, part), (_, its_squares) in zip(sums.in_parts(), squares.in_parts(), strict=True):
         stop = start + part.count
@@ -554,7 +559,7 @@ def deviations_by_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digit
 
 
 def deviations_of_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Apply a kernel to a block of groups: choose those with several finite numbers, and scale their squares into reach."""
+    """Compute squared deviations of a block of groups: groups with several finite numbers go to the kernel, with squares scaled into reach."""
     is_finite = np.ones(len(counts), dtype=bool) if sums.others is None else sums.others == 0.0
     several = (counts > 1) & is_finite
     result = np.where(is_finite | (counts <= 1), 0.0, math.nan)
@@ -566,7 +571,7 @@ def deviations_of_block(kernel: DeviationKernel, counts: np.ndarray, sums: Digit
 
 
 def by_reach(squares: Digits, selected: np.ndarray) -> Iterator[tuple[int, np.ndarray | slice]]:
-    """Yield the selected groups by how far their squares must be scaled into reach, in units of ``IN_REACH`` places."""
+    """Yield the selected groups whose squares must be scaled equally far to be in reach, with that distance in units of ``IN_REACH`` places."""
     if all(0 <= place - FIRST_IN_REACH < IN_REACH for place in squares.places):
         yield 0, slice(None) if selected.all() else np.flatnonzero(selected)
         return
@@ -576,7 +581,7 @@ def by_reach(squares: Digits, selected: np.ndarray) -> Iterator[tuple[int, np.nd
 
 
 def deviations_in_range(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Return squared deviations to about one ulp, for groups of several numbers with squares in reach."""
+    """Return squared deviations with an error of about one ulp, for groups of several numbers with squares in reach."""
     first, second, about = deviations_from_pairs(counts, sums.pairs(), squares.pairs())
     result = np.add(first, second, out=first)
     # Groups of zeros, such as the first rows of a column that begins with zeros, need no correction.
@@ -587,7 +592,7 @@ def deviations_in_range(counts: np.ndarray, sums: Digits, squares: Digits) -> np
 
 
 def deviations_around_mean(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Return squared deviations by way of exact sums of deviations from a float near the mean, which hardly cancel."""
+    """Return squared deviations, computed from exact sums of deviations from a float near the mean, in which hardly any bits cancel."""
     means = sums.means(counts)
     left, moved = sums_around_means(means, counts, sums), squares_around_means(means, counts, sums, squares)
     return np.maximum(moved.rounded() - left.rounded() ** 2 / counts, 0.0)
@@ -602,14 +607,14 @@ def nearest_deviations_in_range(counts: np.ndarray, sums: Digits, squares: Digit
 
 
 def nearest_from_pairs(counts: np.ndarray, sums: Digits, squares: Digits) -> np.ndarray:
-    """Return correctly rounded squared deviations computed in pairs of floats; NaN where these leave the last bit undecided."""
+    """Return correctly rounded squared deviations, computed with pairs of floats; NaN where pairs leave the last bit undecided."""
     first, second, about = deviations_from_pairs(counts, sums.pairs(), squares.pairs())
     result = rounded_or_nan(first, second, 4.0 * PAIR_ERROR * about)
     near = np.flatnonzero(np.isnan(result) & (first <= CANCELS_A_BIT * about))
     if len(near):
         some, its_sums, its_squares = counts[near], sums.select(near), squares.select(near)
         means = its_sums.means(some)
-        # One Newton step; for equal numbers the mean is then exact and all deviations are zero.
+        # One Newton step makes the mean of equal numbers exact, so that all deviations are zero.
         means += sums_around_means(means, some, its_sums).rounded() / some
         left, moved = sums_around_means(means, some, its_sums), squares_around_means(means, some, its_sums, its_squares)
         first, second, about = deviations_from_pairs(some, left.carried().pairs(), moved.carried().pairs())
@@ -678,7 +683,7 @@ def squares_around_means(means: np.ndarray, counts: np.ndarray, sums: Digits, sq
 
 
 def deviation_from_ints(count: int, sums: Digits, squares: Digits, group: int) -> float:
-    """Return the correctly rounded sum of squared deviations of one group, by Python ints."""
+    """Return the correctly rounded sum of squared deviations of one group, computed with Python ints."""
     place = min(sums.places, default=0)
     lowest = min(2 * place, min(squares.places, default=0))
     squared_sum = sums.units(group, place) ** 2 << (BITS * (2 * place - lowest))

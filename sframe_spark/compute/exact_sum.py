@@ -1,4 +1,4 @@
-"""Sums of floats without rounding: what floats add up to does not depend on the order of the additions, nor on cuts between them.
+"""Exact sums of floats, rounded only once: the result does not depend on the order of the rows, nor on how they are divided.
 
 Finite floats are integer multiples of the smallest float, and integers add up exactly. Blocks of floats are split into digits on a fixed grid of
 exponents, by adding and subtracting one constant; digits of the same exponent add up exactly in 64 bits. A sum is rounded once, when its value is
@@ -26,11 +26,11 @@ LOWEST = 1074
 DIGIT_BITS, BLOCK = 45, 1 << 16
 # Significant bits of a float.
 PRECISION = 53
-# Sample size of the cheap test for remainders: if the first numbers have one, the others need not be compared.
+# Sample size of a cheap test for remainders: if the first numbers have remainders, the other numbers need not be compared.
 FIRST = 64
-# Above this the rounding constants overflow: such numbers are scaled down first.
+# Above LARGE the rounding constants overflow: such numbers are scaled down by LARGE_BITS bits first.
 LARGE, LARGE_BITS = 2.0**900, 200
-# Powers of two below this are floats, as are their inverses.
+# Powers of two with a smaller exponent are floats, and so are their inverses.
 LARGEST = 1023
 # Exponents for which the rounding trick works: floats near the constant hold the digit in their last bits.
 MIN_EXPONENT, MAX_EXPONENT = -1074, 970
@@ -45,7 +45,7 @@ class ExactSum:
     units
         The sum of the finite floats, in units of the smallest float, ``2**-1074``.
     others
-        The sum of the infinite and NaN ones; zero if there are none.
+        The sum of the infinite and NaN floats; zero if there are none.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class ExactSum:
 
     @classmethod
     def of(cls, values: np.ndarray) -> ExactSum:
-        """Sum an array of floats."""
+        """Return the exact sum of an array of floats."""
         units, others, scratch = 0, 0.0, scratch_arrays(min(len(values), BLOCK), 2)
         for start in range(0, len(values), BLOCK):
             block = values[start : start + BLOCK]
@@ -75,7 +75,7 @@ class ExactSum:
         return cls(units, others)
 
     def __add__(self, other: ExactSum) -> ExactSum:
-        """The sum of the floats of both."""
+        """Return the sum of the floats of both."""
         return ExactSum(self.units + other.units, self.others + other.others)
 
     @property
@@ -84,7 +84,7 @@ class ExactSum:
         return self.others if self.others else quotient(self.units, 1 << LOWEST)
 
     def mean(self, count: int) -> float:
-        """The sum divided by the number of floats, at least one; finite if all floats are."""
+        """Return the sum divided by the number of floats, which is at least one; finite if all floats are finite."""
         value = self.value
         if self.others or math.isfinite(value):
             return value / count
@@ -118,12 +118,14 @@ def quotient(numerator: int, denominator: int) -> float:
 
 
 def largest_magnitude(block: np.ndarray) -> float:
-    """Return the largest magnitude in a block; infinite or NaN if a float is."""
+    """Return the largest absolute value in a block; infinite or NaN if a float is."""
     return magnitude_range(block)[1]
 
 
 def magnitude_range(block: np.ndarray) -> tuple[float, float]:
-    """Return bounds of the magnitudes in a block: the lower one is a bound only if positive; infinite or NaN if a float is.
+    """Return a lower and an upper bound of the absolute values in a block; infinite or NaN if a float is.
+
+    The lower bound says nothing if it is not positive.
 
     Examples
     --------
@@ -137,7 +139,10 @@ def magnitude_range(block: np.ndarray) -> tuple[float, float]:
 
 
 def units_of(block: np.ndarray, reach: tuple[float, float], scratch: Sequence[np.ndarray]) -> int:
-    """Sum at most a block of finite floats, given bounds of their magnitudes, in units of the smallest float; uses two scratch arrays."""
+    """Return the sum of at most a block of finite floats, in units of the smallest float.
+
+    ``reach`` are the bounds of their absolute values, see :func:`magnitude_range`; two scratch arrays are overwritten.
+    """
     smallest, largest = reach
     if largest >= LARGE:
         large = np.abs(block) >= LARGE
@@ -163,14 +168,14 @@ def units_of(block: np.ndarray, reach: tuple[float, float], scratch: Sequence[np
 
 
 def scratch_arrays(rows: int, arrays: int = 3) -> list[np.ndarray]:
-    """Allocate arrays that are reused from block to block, which saves mapping fresh memory for each."""
+    """Allocate arrays that are reused from block to block, so that no new memory is mapped for each block."""
     return [new_array(rows, np.float64) for _ in range(arrays)]
 
 
 def split_at(values: np.ndarray, exponent: int, scratch: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Round values to multiples of ``2**exponent``; return them plus the rounding constant, and the remainders.
+    """Round values to multiples of ``2**exponent``; return the rounded values plus the rounding constant, and the remainders.
 
-    Both are in ``scratch``, which has three arrays; ``values`` may be remainders that an earlier call returned.
+    Both results are in ``scratch``, which has three arrays; ``values`` may be remainders that an earlier call returned.
     """
     constant = rounding_constant(exponent)
     moved, part, left = (array[: len(values)] for array in scratch)
@@ -180,7 +185,7 @@ def split_at(values: np.ndarray, exponent: int, scratch: Sequence[np.ndarray]) -
 
 
 def rounding_constant(exponent: int) -> float:
-    """Return the float that, added to others, rounds them to multiples of ``2**exponent``.
+    """Return the constant whose addition to and subtraction from a float rounds it to a multiple of ``2**exponent``.
 
     Examples
     --------
@@ -198,7 +203,7 @@ def rounding_constant_bits(exponent: int) -> int:
 def split_int_digit(values: np.ndarray, exponent: int, scratch: Sequence[np.ndarray] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Split finite floats below ``2**(51 + exponent)`` into ints, in units of ``2**exponent``, and remainders.
 
-    Both are in ``scratch``, or in new arrays.
+    Both results are in ``scratch``, or in new arrays if it is None.
 
     Examples
     --------
@@ -226,7 +231,7 @@ def split_digit(values: np.ndarray, exponent: int) -> tuple[np.ndarray, np.ndarr
         moved, left = split_at(values, exponent, scratch_arrays(len(values)))
         moved -= rounding_constant(exponent)
         return scaled(moved, -exponent), left
-    # Large numbers: no digit is larger than its number. Below the smallest float the remainder is zero.
+    # For large numbers no digit is larger than its number. Below the smallest float the remainder is zero.
     whole = np.trunc(np.ldexp(values, -exponent))
     return whole, values - np.ldexp(whole, exponent)
 
@@ -239,17 +244,17 @@ def scaled(numbers: np.ndarray, bits: int) -> np.ndarray:
     >>> scaled(np.array([3, -5]), 1), scaled(np.array([3.0]), -1074)
     (array([  6., -10.]), array([1.5e-323]))
     """
-    # A product is faster, if its factor is a float.
+    # A product is faster than ldexp, but the factor must be a float.
     return numbers * math.ldexp(1.0, bits) if abs(bits) < LARGEST else np.ldexp(numbers.astype(np.float64, copy=False), bits)
 
 
-# Running sums of floats in two words (floats or ints), if these can hold all bits: mostly they can, and it takes a third of the time.
+# Running sums of floats in two words (floats or ints). Usually two words can hold all bits, and this takes a third of the time.
 
 # Rows per block.
 WORDS_BLOCK = 1 << 16
-# Bits of the upper word, which converts to a float exactly; and of the lower one, to be tried in this order.
+# Bits of the upper word, which converts to a float exactly; and the numbers of bits of the lower word that are tried, in this order.
 UPPER, LOWER = 51, (34, 46)
-# With this many bits all partial sums of a block are floats without rounding.
+# With at most this many bits in the lower word, all partial sums of a block are floats without rounding.
 FLOAT_BITS = LOWER[0]
 # Bits of ints whose differences are floats without rounding.
 MAX_FLOAT_BITS = 52
@@ -261,11 +266,9 @@ class TwoInts(NamedTuple):
     Parameters
     ----------
     high, low
-        The ints of each sum; both convert to floats without rounding.
-    unit
-        ``low`` counts units of ``2**unit``.
-    bits
-        ``high`` counts ``2**bits`` of these.
+        The two ints of each sum; both convert to floats without rounding.
+    unit, bits
+        The exponents in the formula above.
     """
 
     high: np.ndarray
@@ -278,14 +281,17 @@ class EarlierSums(Protocol):
     """Sums of earlier rows, one for each group."""
 
     def max_bits(self) -> int:
-        """Return an exponent of two above the magnitude of all sums."""
+        """Return an exponent ``n`` such that the absolute values of all sums are below ``2**n``."""
 
     def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return high and low words of the sums, see :class:`TwoInts`; None if a sum has bits below ``2**unit``."""
 
 
 def grouped_cumsum(numbers: np.ndarray, starts: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Replace numbers by their running sums within groups, in place; intermediate overflow of ints cancels out."""
+    """Replace numbers by their running sums within groups, in place, and return them; the sums start at ``before``, one for each group.
+
+    Overflow of ints in intermediate results cancels out.
+    """
     if len(starts) == 1:
         numbers[0] += before[0]
         return np.cumsum(numbers, out=numbers)
@@ -312,7 +318,7 @@ class WordScratch(NamedTuple):
 
     @classmethod
     def of(cls, rows: int) -> WordScratch:
-        """Allocate arrays for blocks of at most this many rows."""
+        """Allocate arrays for blocks of at most ``rows`` rows."""
         part, left = scratch_arrays(rows, 2)
         return cls(part, left, new_array(rows, np.complex128))
 
@@ -320,7 +326,7 @@ class WordScratch(NamedTuple):
 def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: EarlierSums, scratch: WordScratch) -> tuple[np.ndarray, TwoInts] | None:
     """Return running sums of at most a block of rows within groups, and the last sum of each group; None if two words cannot hold all bits.
 
-    The sums are in a scratch array, or in a new one.
+    The running sums are in a scratch array, or in a new array.
     """
     largest = largest_magnitude(numbers)
     top_bit = max(math.frexp(largest)[1] + len(numbers).bit_length(), before.max_bits()) + 1
@@ -341,7 +347,7 @@ def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: Earli
 def two_float_running_sums(
     numbers: np.ndarray, starts: np.ndarray, before: EarlierSums, places: tuple[int, int], scratch: WordScratch
 ) -> tuple[np.ndarray, TwoInts] | None:
-    """Return :func:`two_word_running_sums` with floats as words; None if these cannot hold all bits.
+    """Do the same as :func:`two_word_running_sums` with two floats as words; None if these cannot hold all bits.
 
     Both words of a row form one complex number: a cumulative sum is bound by latency, so two sums take no longer than one.
     """
@@ -385,7 +391,7 @@ def sums_of_windows(numbers: np.ndarray, width: int, scratch: WordScratch) -> np
 
 
 def split_into_words(numbers: np.ndarray, places: tuple[int, int], scratch: tuple[np.ndarray, np.ndarray], words: np.ndarray) -> bool:
-    """Write both words of each number into ``words``; return whether these hold all bits."""
+    """Write both words of each number into ``words``; return whether they hold all bits of all numbers."""
     unit, bits = places
     part, left = scratch
     words.real = rounded_to(numbers, unit + bits, part)
@@ -402,7 +408,7 @@ def rounded_to(numbers: np.ndarray, exponent: int, out: np.ndarray) -> np.ndarra
 
 
 def two_int_running_sums(numbers: np.ndarray, starts: np.ndarray, before: EarlierSums, places: tuple[int, int]) -> tuple[np.ndarray, TwoInts] | None:
-    """Return :func:`two_word_running_sums` with ints as words, the lower one wider than a float; None if these cannot hold all bits."""
+    """Do the same as :func:`two_word_running_sums` with two ints as words; None if these cannot hold all bits."""
     unit, bits = places
     high, left = split_int_digit(numbers, unit + bits)
     low, left = split_int_digit(left, unit)
@@ -413,7 +419,7 @@ def two_int_running_sums(numbers: np.ndarray, starts: np.ndarray, before: Earlie
 
 
 def rounded_words(sums: TwoInts, starts: np.ndarray) -> tuple[np.ndarray, TwoInts]:
-    """Round running sums given as two ints to floats; return these and the last sum of each group."""
+    """Round running sums that are given as two ints to floats; return the floats, and the last sum of each group as two ints."""
     high, low, unit, bits = sums
     carry(high, low, bits)
     ends = np.append(starts[1:], len(high)) - 1
@@ -424,14 +430,14 @@ def rounded_words(sums: TwoInts, starts: np.ndarray) -> tuple[np.ndarray, TwoInt
 
 
 def carry(high: np.ndarray, low: np.ndarray, bits: int) -> None:
-    """Carry what exceeds ``bits`` bits of the lower ints to the upper ones, in place, so that both convert to floats exactly."""
+    """Carry from the lower to the upper ints, in place, so that the lower ints have at most ``bits`` bits."""
     more = (low + (1 << (bits - 1))) >> bits
     high += more
     low -= more << bits
 
 
 def as_floats(numbers: np.ndarray, exponent: int) -> np.ndarray:
-    """Return ints below ``2**51`` times ``2**exponent`` as floats, in place."""
+    """Return ints whose absolute value is below ``2**51`` times ``2**exponent`` as floats; the array of ints is overwritten."""
     numbers += rounding_constant_bits(exponent)
     floats = numbers.view(np.float64)
     floats -= rounding_constant(exponent)
@@ -451,7 +457,7 @@ class OneSum:
         self.units = units
 
     def max_bits(self) -> int:
-        """Return an exponent of two above the magnitude of the sum."""
+        """Return an exponent ``n`` such that the absolute value of the sum is below ``2**n``."""
         return self.units.bit_length() + MIN_EXPONENT
 
     def words(self, unit: int, bits: int) -> tuple[np.ndarray, np.ndarray] | None:
@@ -474,7 +480,7 @@ SPLITTER = float(2**27 + 1)
 
 
 def split_halves(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Split floats into sums of two with half of the bits, whose products are exact."""
+    """Split each float into the sum of two floats with half of the bits each, so that products of such floats are exact."""
     scaled = numbers * SPLITTER
     high = scaled - (scaled - numbers)
     return high, numbers - high
@@ -497,7 +503,9 @@ def product_error(first: np.ndarray, second: np.ndarray, product: np.ndarray) ->
 
 
 def squares_with_errors(values: np.ndarray, scratch: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the squares of floats that cause neither overflow nor underflow, and their rounding errors; in ``scratch``, which has four arrays.
+    """Return the squares of floats and their rounding errors; the squares must neither overflow nor underflow.
+
+    Both results are in ``scratch``, which has four arrays.
 
     Examples
     --------
@@ -523,22 +531,22 @@ def squares_with_errors(values: np.ndarray, scratch: Sequence[np.ndarray]) -> tu
 
 # Count, exact sum and exact sum of squares: the mergeable state of mean and variance.
 
-# Products of two digits of this many bits add up exactly in a float, over a block of this many numbers.
+# Products of two digits of SQUARE_DIGIT_BITS bits add up exactly in a float, over a block of SQUARE_BLOCK numbers.
 SQUARE_DIGIT_BITS, SQUARE_BLOCK = 20, 1 << 13
 
 
 @attrs.frozen
 class VarianceState:
-    """The mergeable state from which mean and variance of some numbers follow.
+    """The count and exact sums of some numbers, from which their mean and variance are computed; states can be merged.
 
     Parameters
     ----------
     count
         Number of numbers.
     total
-        Their exact sum.
+        The exact sum of the numbers.
     square_units
-        Sum of the squares of the finite ones, in units of the square of the smallest float, ``2**-2148``.
+        The sum of the squares of the finite numbers, in units of the square of the smallest float, ``2**-2148``.
     """
 
     count: int = 0
@@ -547,7 +555,7 @@ class VarianceState:
 
     @classmethod
     def of(cls, values: np.ndarray) -> VarianceState:
-        """Build the state of an array of floats.
+        """Return the state of an array of floats.
 
         Examples
         --------
@@ -569,7 +577,7 @@ class VarianceState:
         return cls(len(values), ExactSum(units, others), squares)
 
     def merged(self, other: VarianceState) -> VarianceState:
-        """Return the state of the numbers of both.
+        """Return the state of the numbers of both states together.
 
         Examples
         --------
@@ -580,7 +588,7 @@ class VarianceState:
 
     @property
     def mean(self) -> float:
-        """The mean, finite if all numbers are; zero if there are none."""
+        """The mean of the numbers, finite if all numbers are finite; zero if there are none."""
         return self.total.mean(self.count) if self.count else 0.0
 
     @property
@@ -595,7 +603,7 @@ class VarianceState:
 
 
 def sum_and_square_units(block: np.ndarray) -> tuple[int, int]:
-    """Sum at most a block of finite floats and their squares, in units of the smallest float and of its square."""
+    """Return the sum of at most a block of finite floats, in units of the smallest float, and of their squares, in units of its square."""
     pieces: list[tuple[int, np.ndarray]] = []
     largest, left = largest_magnitude(block), block
     exponent = math.frexp(largest)[1] - SQUARE_DIGIT_BITS

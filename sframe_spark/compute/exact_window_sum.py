@@ -49,7 +49,7 @@ from sframe_spark.compute.exact_sum import (
 )
 from sframe_spark.compute.key_runs import ranges
 
-# Bits per digit so that the digits of a block of rows add up in 64 bits.
+# Bits of a digit, such that the digits of a block of rows add up in 64 bits.
 MAX_BITS = 45
 # Shift from units of the square of the smallest float to units of the place below it.
 SQUARE_SHIFT = 2 * (BITS * LOWEST_PLACE - LOWEST)
@@ -62,11 +62,11 @@ class Sums:
     Parameters
     ----------
     counts
-        Number of numbers of each group.
+        How many numbers each group has.
     sums
-        Their sums.
+        The sums of the numbers of each group.
     squares
-        The sums of their squares, if these are needed.
+        The sums of their squares; None if they are not needed.
     """
 
     counts: np.ndarray
@@ -75,7 +75,7 @@ class Sums:
 
     @classmethod
     def nothing(cls, count: int, with_squares: bool) -> Sums:
-        """Return the state of ``count`` groups without numbers."""
+        """Return the sums of ``count`` groups without numbers."""
         return cls(np.zeros(count, dtype=np.int64), Digits(count), Digits(count) if with_squares else None)
 
     @classmethod
@@ -90,12 +90,12 @@ class Sums:
 
     @classmethod
     def of_variance_state(cls, known: VarianceState, with_squares: bool) -> Sums:
-        """Convert the state of a single group."""
+        """Convert the variance state of a single group."""
         squares = Digits.of_units(known.square_units << SQUARE_SHIFT, 2 * -LOWEST_PLACE) if with_squares else None
         return cls(np.array([known.count]), Digits.of_sum(known.total), squares)
 
     def variance_state(self, group: int) -> VarianceState:
-        """Return the state of one group."""
+        """Return the variance state of one group."""
         squares = 0 if self.squares is None else self.squares.units(group, 2 * -LOWEST_PLACE) >> SQUARE_SHIFT
         return VarianceState(int(self.counts[group]), self.sums.sum_of(group), squares)
 
@@ -107,14 +107,14 @@ class Sums:
         return Sums(counts, self.sums.added(other.sums, groups), squares)
 
     def replaced(self, other: Sums, groups: np.ndarray) -> Sums:
-        """Return these groups with those in ``groups`` replaced by ``other``."""
+        """Return these sums with the sums of ``groups`` replaced by those of ``other``."""
         counts = self.counts.copy()
         counts[groups] = other.counts
         squares = None if self.squares is None or other.squares is None else self.squares.replaced(other.squares, groups)
         return Sums(counts, self.sums.replaced(other.sums, groups), squares)
 
     def taken(self, groups: np.ndarray) -> Sums:
-        """Return some of the groups."""
+        """Return the sums of some of the groups."""
         return Sums(self.counts[groups], self.sums.select(groups), None if self.squares is None else self.squares.select(groups))
 
     def values(self, kind: str) -> np.ndarray:
@@ -129,7 +129,7 @@ class Sums:
 
 
 def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums) -> tuple[np.ndarray, np.ndarray, Sums]:
-    """Return a running ``sum``, ``mean``, ``var`` or ``std`` within groups, the running counts, and the state at the end.
+    """Return a running ``sum``, ``mean``, ``var`` or ``std`` within groups, the running counts, and the sums of each group at the end.
 
     Parameters
     ----------
@@ -140,9 +140,9 @@ def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, start
     valid
         Which values are present; None if all are.
     starts
-        Where each group begins; none is empty.
+        Where each group begins; no group is empty.
     before
-        State of the earlier rows of these groups.
+        Sums of earlier rows of these groups.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, start
     first, open_group, scratch = 0, None, WordScratch.of(min(len(numbers), WORDS_BLOCK))
     for start in range(0, len(numbers), WORDS_BLOCK):
         stop = min(start + WORDS_BLOCK, len(numbers))
-        # The groups of this block: the first may have begun in an earlier one, the last may continue.
+        # The groups of this block: the first group may have begun in an earlier block, the last group may continue in the next block.
         last = int(np.searchsorted(starts, stop))
         earlier = before.taken(np.arange(first, last))
         if open_group is not None:
@@ -174,7 +174,7 @@ def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, start
 
 
 def joined_sums(parts: list[Sums]) -> Sums:
-    """Concatenate the groups of some parts."""
+    """Return the sums of the groups of several parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
     squares = [part.squares for part in parts if part.squares is not None]
@@ -215,7 +215,7 @@ def row_digits(parts: list[tuple[np.ndarray, int]], starts: np.ndarray, before: 
             others = running_non_finite(numbers, finite, starts, before.others)
             left.append((np.where(finite, numbers, 0.0), moved))
     result = by_place(left, MAX_BITS)
-    # Sums of a block may fill 64 bits, so those of earlier rows are carried first.
+    # Sums of a block may need all 64 bits, so the sums of earlier rows are carried first.
     nothing, earlier = np.zeros(len(starts), dtype=np.int64), before.carried().places
     for place in {*result, *earlier}:
         digits = result.get(place, np.zeros(len(parts[0][0]), dtype=np.int64))
@@ -251,7 +251,7 @@ def by_place(parts: list[tuple[np.ndarray, int]], bits: int) -> dict[int, np.nda
 
 
 def running_non_finite(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarray, before: np.ndarray | None) -> np.ndarray:
-    """Return running sums of the non-finite numbers; zero before the first one."""
+    """Return running sums of the non-finite numbers within groups; zero before the first of them."""
     others = np.where(finite, 0.0, numbers)
     if before is not None:
         with np.errstate(invalid="ignore"):
@@ -263,7 +263,7 @@ def running_non_finite(numbers: np.ndarray, finite: np.ndarray, starts: np.ndarr
 
 
 def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, ExactSum]:
-    """Return the running sums of a single group, and the last one exactly.
+    """Return the running sums of a single group, rounded, and the exact sum at the end.
 
     Examples
     --------
@@ -285,15 +285,15 @@ def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, Exac
     return result, before
 
 
-# Rolling sums and variances as differences of exact running sums, which do not lose accuracy however long windows are.
+# Rolling sums and variances, computed as differences of exact running sums, which lose no accuracy.
 
 Numbers = npt.NDArray[Any]
 Positions = npt.NDArray[np.int64]
-# Limit of the bits of sums of a window.
+# How many bits sums of a window may have.
 MAX_WINDOW_BITS = 62
-# Windows per block, if then no row is read more than MAX_READ times on average.
+# Windows per block. There is only one block if rows would be read more than MAX_READ times on average.
 WINDOWS_IN_CACHE, MAX_READ = 1 << 14, 2
-# Rows whose digits add up in 64 bits, also with squares, which have two numbers per place.
+# The digits of this many rows add up in 64 bits, also for squares, which have two numbers per place.
 MAX_ROWS = 1 << 20
 
 
@@ -322,7 +322,9 @@ def put_means(numbers: Numbers, sizes: Numbers, starts: Positions, stops: Positi
 
 
 def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    """Return the sum of squared deviations from the mean of each window, as :func:`nearest_deviations` does; ``counts`` is without missing values.
+    """Return the sum of squared deviations from the mean of each window, as :func:`nearest_deviations` does.
+
+    ``counts`` are the numbers of values in each window that are not missing; missing values are zero in ``numbers``.
 
     Examples
     --------
@@ -334,7 +336,7 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
         result[some] = deviations_in_pairs(numbers[first:last], counts[some], starts[some] - first, stops[some] - first)
     result[counts <= 1] = 0.0
     left = np.flatnonzero(np.isnan(result))
-    # Mostly few windows are undecided, so those of all blocks are recomputed together.
+    # Usually few windows are undecided, so the undecided windows of all blocks are recomputed together.
     for some, first, last in window_blocks(len(numbers), starts[left], stops[left]):
         selection = left[some]
         sums = sums_and_squares_of_windows(numbers[first:last], starts[selection] - first, stops[selection] - first)
@@ -343,7 +345,7 @@ def deviations_of_windows(numbers: Numbers, counts: Positions, starts: Positions
 
 
 def sums_and_squares_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> tuple[Digits, Digits]:
-    """Return the exact sums of each window and of its squares; short windows are summed one by one instead of by differences."""
+    """Return the exact sum of each window and of its squares; short windows are summed directly instead of by differences of running sums."""
     lengths = stops - starts
     if int(lengths.sum()) <= MAX_READ * len(numbers):
         codes = np.repeat(np.arange(len(starts)), lengths)
@@ -353,7 +355,7 @@ def sums_and_squares_of_windows(numbers: Numbers, starts: Positions, stops: Posi
 
 
 def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
-    """Return squared deviations of all windows computed in pairs of floats; NaN where these leave the last bit undecided."""
+    """Return squared deviations of all windows, computed with pairs of floats; NaN where pairs leave the last bit undecided."""
     unknown = np.full(len(starts), math.nan)
     if not squares_are_exact(np.abs(numbers)):
         return unknown
@@ -363,7 +365,7 @@ def deviations_in_pairs(numbers: Numbers, counts: Positions, starts: Positions, 
         running_ints(numbers, longest),
         *(running_ints(part, longest, rests[1:]) for part in squares_with_errors(numbers, scratch_arrays(len(numbers), 4))),
     ]
-    # These sums are rounded, but so far below the squares that it almost never makes the last bit undecided.
+    # These sums are rounded, but they are so small that this almost never makes the last bit undecided.
     np.cumsum(rests, out=rests)
     for some in window_slices(len(starts)):
         pairs = [None if part is None else pairs_of_windows(part, starts[some], stops[some]) for part in running]
@@ -383,7 +385,7 @@ def rest_error(rows: int, longest: int, unit: int) -> float:
 
 
 def digits_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> Digits:
-    """Return the exact sum of each window, of any numbers.
+    """Return the exact sum of each window, also of infinities and NaN.
 
     Examples
     --------
@@ -400,7 +402,7 @@ def digits_of_windows(numbers: Numbers, starts: Positions, stops: Positions) -> 
 
 
 def digits_of_parts(parts: list[tuple[Numbers, int]], starts: Positions, stops: Positions) -> Digits:
-    """Return exact window sums of parts of finite floats, as differences of running digits; long windows in several steps."""
+    """Return exact window sums of parts of finite floats, as differences of running sums of digits; long windows take several steps."""
     running = {place: np.concatenate([[0], np.cumsum(digits)]) for place, digits in by_place(parts, BITS).items()}
     result, begins = Digits(len(starts)), starts
     while (begins < stops).any():
@@ -416,9 +418,9 @@ def longest_of(starts: Positions, stops: Positions) -> int:
 
 
 def window_blocks(rows: int, starts: Positions, stops: Positions) -> Iterator[tuple[slice, int, int]]:
-    """Yield blocks of windows with the range of rows that each block covers, which fits the cache of a core: that halves the time.
+    """Yield blocks of windows, each with the range of rows that it covers, so that the rows of a block mostly fit the cache of a core.
 
-    One block of all windows if blocks would cover overlapping rows too often. Rows in no window are not read.
+    There is one block of all windows if the ranges of blocks would overlap too much.
 
     Examples
     --------
@@ -457,7 +459,8 @@ def pairs_of_windows(running: TwoInts, starts: Positions, stops: Positions) -> t
 def running_ints(numbers: Numbers, longest: int, rests: Numbers | None = None) -> TwoInts | None:
     """Return running sums, starting with zero, whose differences over at most ``longest`` rows are exact; None if two ints cannot hold all bits.
 
-    Overflow beyond 64 bits cancels out in differences. Bits below the two ints are added to ``rests``, a float per number, if given.
+    Overflow beyond 64 bits cancels out in differences. If ``rests`` is given, it has a float for each number, to which the bits below the two ints
+    are added.
     """
     largest, length = largest_magnitude(numbers), longest.bit_length()
     top_bit = math.frexp(largest)[1] + length + 1

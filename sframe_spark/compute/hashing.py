@@ -1,4 +1,4 @@
-"""Hashing, vectorized over a batch: SipHash and CityHash64 of strings, sets of ints to probe, and hash partitioning of rows."""
+"""Hashing of batches: SipHash and CityHash64 of strings, membership in sets of ints, lookup tables in Spark, hash partitioning of rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HashesOfBytes = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def text_hashes(texts: pa.Array) -> np.ndarray:
-    """Return the SipHash-2-4 of the UTF-8 bytes of each string, none missing, as 64-bit words.
+    """Return the SipHash-2-4 of the UTF-8 bytes of each string, as unsigned 64-bit ints; no string may be missing.
 
     Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012).
 
@@ -48,7 +48,7 @@ def text_hashes(texts: pa.Array) -> np.ndarray:
 
 
 def hashes_of_texts(texts: pa.Array, hashed: HashesOfBytes) -> np.ndarray:
-    """Hash strings, none missing, by a hash of bytes; if few are distinct, each distinct string is hashed once."""
+    """Hash strings with a function for bytes; if few strings are distinct, each distinct string is hashed once. No string may be missing."""
     encoded = None if mostly_differ(texts) else texts.dictionary_encode()
     if encoded is None or 2 * len(encoded.dictionary) > len(texts):
         parts = [texts.slice(start, CACHED_ROWS) for start in range(0, len(texts), CACHED_ROWS)]
@@ -59,7 +59,7 @@ def hashes_of_texts(texts: pa.Array, hashed: HashesOfBytes) -> np.ndarray:
 def hashes_of_bytes(data: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return the SipHash-2-4 of each slice ``data[bounds[i]:bounds[i + 1]]``."""
     lengths = np.diff(bounds)
-    # Slices are processed word by word in parallel; longer ones come first, so that those still unfinished are a prefix.
+    # All slices are processed word by word together; longer slices come first, so that unfinished slices are always the first ones.
     order = np.argsort(-(lengths // WORD), kind="stable")
     starts, lengths = bounds[:-1][order], lengths[order]
     whole = lengths // WORD
@@ -81,7 +81,7 @@ def hashes_of_bytes(data: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 
 def words_at(data: np.ndarray) -> np.ndarray:
-    """Return a view of the 8-byte word that begins at each byte, and at the end of the data."""
+    """Return the 8-byte words that begin at each byte and at the end of the data, padded with zeros, as overlapping views of one buffer."""
     padded = np.concatenate([data, np.zeros(WORD, np.uint8)])
     return np.ndarray(len(data) + 1, np.dtype("<u8"), padded, strides=(1,))
 
@@ -130,7 +130,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 def city_hashes(texts: pa.Array) -> np.ndarray:
-    """Return the CityHash64, version 1.1, of the UTF-8 bytes of each string, none missing, as 64-bit words.
+    """Return the CityHash64 (version 1.1) of the UTF-8 bytes of each string, as unsigned 64-bit ints; no string may be missing.
 
     Source: Pike and Alakuijala, "CityHash" (Google, 2011, version 1.1 of 2013), https://github.com/google/cityhash.
 
@@ -222,7 +222,7 @@ def _of_64(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def _of_more(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Hash longer slices in blocks of 64 bytes; longer ones come first, so that those with blocks left are a prefix."""
+    """Hash slices of more than 64 bytes block by block; longer slices come first, so that unfinished slices are always the first ones."""
     blocks = (lengths - 1) // BLOCK
     order = np.argsort(-blocks, kind="stable")
     starts, lengths, blocks = starts[order], lengths[order], blocks[order]
@@ -246,7 +246,7 @@ def _of_more(read: Bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray
 
 
 def _after_block(read: Bytes, positions: np.ndarray, state: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the state after one more block."""
+    """Return the state of each slice after one more block."""
     x, y, z, v0, v1, w0, w1 = state
     x = _turned(x + y + v0 + read.words(positions + 8), 37) * _K1
     y = _turned(y + v1 + read.words(positions + 48), 42) * _K1
@@ -291,11 +291,13 @@ _BY_LENGTH = ((1, 3, _of_3), (4, 7, _of_7), (8, 16, _of_16), (17, 32, _of_32), (
 
 # Membership of ints in a set: by a dense lookup table, or by a Bloom filter in front of an exact lookup.
 
-# A dense table has a byte per int between the smallest and the largest. It is used if it fits a core's cache, or stays below both other limits.
+# A dense table has a byte for each int between the smallest and the largest member. It is used if it has at most MAX_SLOTS_IN_CACHE bytes, so that
+# it fits the cache of a core, or at most SLOTS_PER_NUMBER bytes per member and MAX_SLOTS bytes.
 MAX_SLOTS_IN_CACHE, SLOTS_PER_NUMBER, MAX_SLOTS = 1 << 20, 64, 1 << 26
-# The Bloom filter has this many slots per key, so seven in eight stay empty. Larger sets have none: it would not fit the processor cache.
+# The Bloom filter has at least this many slots per key, so that seven in eight slots are empty. Sets with more than MAX_KEYS_SIEVED keys have no
+# Bloom filter, as it would not fit the processor's cache.
 SLOTS_PER_KEY, MAX_KEYS_SIEVED = 8, 1_000_000
-# Smaller batches of probes do not gain anything.
+# For smaller batches of values neither of the two is faster.
 FEWEST_SIEVED = 1 << 12
 # 2**64 divided by the golden ratio: multiplying by it spreads keys over the leading bits (Fibonacci hashing).
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -308,7 +310,7 @@ class KeySieve:
     Parameters
     ----------
     slots
-        Whether some key hashes to the slot; their number is a power of two.
+        For each slot whether a key hashes to it. The number of slots is a power of two.
 
     Source
     ------
@@ -319,7 +321,7 @@ class KeySieve:
 
     @classmethod
     def of(cls, keys: np.ndarray) -> KeySieve:
-        """Build the filter of some keys.
+        """Return the filter for some keys.
 
         Examples
         --------
@@ -342,12 +344,12 @@ class KeySieve:
 
 @attrs.frozen(eq=False, slots=False)
 class NumberSet:
-    """A set of 64-bit ints to probe.
+    """A set of 64-bit ints, with a fast membership test for many values at once.
 
     Parameters
     ----------
     numbers
-        An Arrow array of the members in any order, repeats allowed, none missing.
+        An Arrow array of the members in any order. They may be repeated, but not be missing.
 
     Examples
     --------
@@ -358,7 +360,7 @@ class NumberSet:
     numbers: pa.Array
 
     def holds(self, values: pa.Array) -> pa.Array:
-        """Return for each value whether it is a member; missing values are not."""
+        """Return for each value whether it is a member; False for missing values."""
         if len(values) < FEWEST_SIEVED or not len(self.numbers):
             return pc.is_in(values, self.numbers)
         there = (values.fill_null(0) if values.null_count else values).to_numpy()
@@ -376,7 +378,7 @@ class NumberSet:
 
     @cached_property
     def table(self) -> np.ndarray | None:
-        """For each int from one below the smallest to one above the largest member, whether it is a member; None if the range is too wide."""
+        """For each int from the smallest member - 1 to the largest member + 1, whether it is a member; None if the table would be too large."""
         width = pc.max(self.numbers).as_py() - self.smallest + 1
         if width > min(MAX_SLOTS, max(MAX_SLOTS_IN_CACHE, SLOTS_PER_NUMBER * len(self.numbers))):
             return None
@@ -396,7 +398,7 @@ class NumberSet:
         return np.take(self.table, positions.view(np.int64), mode="clip")
 
     def _sifted(self, there: np.ndarray) -> np.ndarray | None:
-        """Return membership by way of the Bloom filter; None where most values pass it, which gains nothing."""
+        """Return whether each value is a member, by the Bloom filter; None if there is no filter, or most values pass it."""
         if self.sieve is None:
             return None
         result = self.sieve.may_be_keys(there)
@@ -409,14 +411,14 @@ class NumberSet:
 
 # A lookup of ints in a constant table within a Spark plan, built with few JVM calls whatever its size.
 
-# Keys sparser than one in MAX_GAPS use a trie instead of a dense table.
+# A dense table is used if its size is below FEW + MAX_GAPS * keys, otherwise a trie.
 MAX_GAPS, FEW = 8, 1024
 # The trie has one level per 6-bit digit of the 30-bit keys.
 DIGIT_BITS, NUMBER_BITS = 6, 30
 
 
 def lookup_column(number: Column, values: Mapping[int, int]) -> Column:
-    """Return the value of each key, which must have one.
+    """Return a Spark column with the value of each key; every key must be in the table.
 
     Parameters
     ----------
@@ -438,7 +440,9 @@ def lookup_column(number: Column, values: Mapping[int, int]) -> Column:
 
 
 def digit_table(values: Mapping[int, int]) -> list[int]:
-    """Return a trie as one list of nodes of 64 entries: the entry of a digit is the offset of the next node, or at the last level the value.
+    """Return a trie as one list, in which each node has 64 entries, one per digit.
+
+    An entry is the offset of the next node; at the last level it is the value.
 
     Examples
     --------
@@ -468,7 +472,7 @@ def shifts() -> Iterator[int]:
 
 
 def _array(values: list[int]) -> Column:
-    """Return ints as one constant array, which Spark folds while it plans."""
+    """Return a Spark column with ints as a constant array, which Spark evaluates once, when it plans the query."""
     from pyspark.sql import functions as F
 
     return F.split(F.lit(",".join(map(str, values))), ",").cast("array<bigint>")
@@ -481,14 +485,14 @@ HALF = np.uint64(32)
 
 @attrs.frozen
 class HashPartitioner:
-    """Partitions rows by a hash of their keys; keys are compared as values.
+    """Partitions rows by a hash of their keys; keys are equal by the rule of *values* in :mod:`~sframe_spark.compute.key_encoding`.
 
     Parameters
     ----------
     positions
         Positions of the key columns.
     types
-        Their types.
+        Types of the key columns.
     count
         Number of partitions.
 
@@ -510,7 +514,7 @@ class HashPartitioner:
         for position, column_type in zip(self.positions, self.types, strict=True):
             for values in comparable_values(rows.columns[position], column_type):
                 result ^= words_of(values)
-                # Only the upper half of a product depends on all bits: xor it into the lower half.
+                # Only the upper half of a product depends on all bits, so it is XORed into the lower half.
                 result *= SPREAD
                 result ^= result >> HALF
                 result *= SPREAD
@@ -518,7 +522,10 @@ class HashPartitioner:
 
 
 def words_of(values: pa.Array) -> np.ndarray:
-    """Return a 64-bit word for each value of :func:`comparable_values`, equal for equal values; a missing value shares that of another value."""
+    """Return a 64-bit int for each value of an array of :func:`comparable_values`, the same for equal values.
+
+    Missing values have the same int as zero or the empty string.
+    """
     kind = values.type
     if pa.types.is_null(kind):
         return np.zeros(len(values), np.uint64)

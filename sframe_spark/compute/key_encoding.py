@@ -1,7 +1,7 @@
-"""Key equality: the one rule that every operation uses to match rows by their values.
+"""Defines when keys are equal, for every operation that matches rows by their values, and encodes keys as ints.
 
-Missing equals missing, NaN equals NaN whatever its bits, -0.0 equals 0.0, strings are equal character by character, lists and dicts are equal as
-values. Date-times with an offset from UTC follow one of two rules:
+Missing equals missing, NaN equals NaN whatever its bits, -0.0 equals 0.0, strings are equal character by character, lists and dicts are equal if
+their contents are. Date-times with an offset from UTC follow one of two rules:
 
 * *instants* (``==``, sort, and all ordered operations): date-times at the same instant are equal, whatever their offsets;
 * *values* (group-by, unique, join, ``filter_by`` and the aggregates of distinct values, as in the reference): the offset counts too.
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 NESTED = (LIST_KIND, DICT_KIND, ARRAY_KIND)
 NAN_TOKEN = ("nan",)
-# Ints whose range is at most MAX_SPAN + MAX_SPREAD * rows are encoded by a lookup table instead of hashing.
+# Ints are encoded with a lookup table instead of hashing if largest - smallest is at most MAX_SPAN + MAX_SPREAD * rows.
 MAX_SPAN, MAX_SPREAD = 1 << 12, 4
 
 
 def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return an array whose entries are equal, bit by bit, exactly where the keys are equal by the rule of *instants*.
+    """Return an array whose entries have the same bits exactly if the keys are equal by the rule of *instants*.
 
-    Nested values become canonical text; all zeros and all NaN become one.
+    Lists, dicts and arrays become strings that are the same for equal values; -0.0 becomes 0.0, and all NaN become the same NaN.
 
     Examples
     --------
@@ -51,20 +51,23 @@ def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
 
 
 def comparable_values(column: pa.Array, column_type: ColumnType) -> list[pa.Array]:
-    """Return arrays that agree exactly where the keys are equal by the rule of *values*: for zoned date-times the instant and the offset."""
+    """Return arrays whose entries are all the same exactly if the keys are equal by the rule of *values*.
+
+    For datetimes with an offset these are the instant and the offset; otherwise one array, see :func:`comparable`.
+    """
     first = comparable(column, column_type)
     return [first, pc.struct_field(column, "offset")] if column_type.is_zoned else [first]
 
 
 def one_float(column: pa.Array) -> pa.Array:
-    """Return the floats with -0.0 replaced by 0.0 and every NaN by the same one."""
+    """Return the floats with -0.0 replaced by 0.0, and every NaN replaced by the same NaN."""
     column = pc.add(column, 0.0)
     strange = pc.is_nan(column)
     return pc.if_else(strange, np.nan, column) if pc.any(strange).as_py() else column
 
 
 def comparable_column(column: Column, column_type: ColumnType) -> Column:
-    """Return the Spark column of :func:`comparable`; Spark already treats zeros and NaN as one in groups, joins and ``<=>``."""
+    """Return a Spark column that does the same as :func:`comparable`, except for floats, which Spark itself compares by the same rule."""
     from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
 
     if column_type.is_zoned:
@@ -79,7 +82,7 @@ def comparable_column(column: Column, column_type: ColumnType) -> Column:
 
 
 def codes_of(arrays: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
-    """Return one code per row, equal where all arrays of :func:`comparable` are; codes are consecutive from zero.
+    """Return an int code for each row; two rows have the same code exactly if they are equal in all arrays. Codes are consecutive from zero.
 
     Examples
     --------
@@ -95,7 +98,7 @@ def codes_of(arrays: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
 
 
 def encoded(array: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
-    """Dictionary-encode an array: the index of each row's value among the distinct values (missing is one), and the distinct values.
+    """Dictionary-encode an array: the index of each row's value among the distinct values (a missing value counts as one), and the distinct values.
 
     Examples
     --------
@@ -126,7 +129,7 @@ def _encoded_near(array: pa.Array, smallest: int, count: int) -> tuple[npt.NDArr
 
 
 def tokens_of(arrays: Sequence[pa.Array]) -> list[Hashable]:
-    """Return one hashable per row, equal where all arrays of :func:`comparable` are; unlike codes, comparable across batches.
+    """Return a hashable for each row, which is equal for rows that are equal in all arrays; unlike codes, also across batches.
 
     Examples
     --------
@@ -139,14 +142,14 @@ def tokens_of(arrays: Sequence[pa.Array]) -> list[Hashable]:
 
 def _tokens(array: pa.Array) -> list[Hashable]:
     if pa.types.is_int64(array.type) and not array.null_count:
-        # NumPy makes Python ints many times faster than Arrow.
+        # NumPy converts to Python ints many times faster than Arrow.
         numbers: list[Hashable] = array.to_numpy().tolist()
         return numbers
     return list(map(token, array.to_pylist()))
 
 
 def token(value: Any) -> Hashable:
-    """Return a hashable stand-in for a value; NaN, which does not equal itself, becomes :data:`NAN_TOKEN`."""
+    """Return the value itself, or :data:`NAN_TOKEN` for NaN, which does not equal itself."""
     return NAN_TOKEN if value != value else value
 
 
@@ -154,9 +157,9 @@ def token(value: Any) -> Hashable:
 
 
 def matched_codes(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return the code of each row's key for both sides, and the number of codes; -1 marks a key that the other side lacks.
+    """Return a code for the key of each left row and of each right row, and the number of codes; equal keys have equal codes.
 
-    Codes are those of the shorter side, so only the longer side can have -1.
+    Codes are made for the keys of the shorter side; rows of the longer side whose key the shorter side does not have get -1.
 
     Parameters
     ----------
@@ -184,9 +187,9 @@ def matched_codes(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[
 def _matched_columns(shorter: pa.Array, longer: pa.Array) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the codes of one key column, as :func:`matched_codes` does."""
     if shorter.type != longer.type:
-        # One side holds more text than 32-bit offsets can address.
+        # One side has more bytes of strings than 32-bit offsets can address.
         shorter, longer = shorter.cast(pa.large_string()), longer.cast(pa.large_string())
     codes, keys = encoded(shorter)
     result = pc.index_in(longer, value_set=keys)
-    # Kept as 32-bit ints: wider codes of many rows would be freshly mapped memory.
+    # These stay 32-bit ints: 64-bit codes of many rows would need newly mapped memory.
     return codes, (result.fill_null(-1) if result.null_count else result).to_numpy(), len(keys)

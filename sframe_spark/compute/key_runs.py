@@ -1,7 +1,7 @@
 """Runs of consecutive rows with equal keys: where they begin, and operators whose result is a function of each run.
 
-A run may cross the edges of batches and of row ranges. Rows are therefore lifted into a table of partial results, which can be merged in any
-portions, and a run is turned into output rows only once its end has been seen.
+A run may extend over several batches and row ranges. Rows are therefore converted ("lifted") to partial results, which can be merged however rows
+are divided, and the output rows of a run are computed only after its end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
 from sframe_spark.types import ColumnType
 
-# Adding it turns -0.0 into 0.0 and changes no other number.
+# Adding this turns -0.0 into 0.0 and changes no other number.
 POSITIVE_ZERO = 0.0
 
 MAX_CARRIED_BYTES = 2**22
@@ -29,7 +29,9 @@ MAX_CARRIED_BYTES = 2**22
 
 
 def run_starts(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> np.ndarray:
-    """Return the positions of rows that differ from the row before in some column, and of the first row; missing equals missing, NaN equals NaN.
+    """Return the positions at which runs begin: the first row, and rows that differ from the row before in some column.
+
+    Missing equals missing, and NaN equals NaN.
 
     Examples
     --------
@@ -47,7 +49,7 @@ def run_starts(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: i
 
 
 def run_numbers(starts: np.ndarray, rows: int) -> np.ndarray:
-    """Return the number of the run that each row is in, counting from zero.
+    """Return for each row the number of its run, counting from zero.
 
     Examples
     --------
@@ -60,7 +62,7 @@ def run_numbers(starts: np.ndarray, rows: int) -> np.ndarray:
 
 
 def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the concatenated ranges ``start, start + 1, ...`` of the given lengths.
+    """Return the concatenation of ranges ``start, start + 1, ...``, given the start and the length of each.
 
     Examples
     --------
@@ -72,7 +74,7 @@ def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def members(lists: pa.ListArray) -> tuple[pa.Array, np.ndarray]:
-    """Flatten lists, none of them missing: return all values, and for each the index of its list.
+    """Return the items of all lists, and for each item the index of its list; no list may be missing.
 
     Examples
     --------
@@ -86,7 +88,7 @@ def members(lists: pa.ListArray) -> tuple[pa.Array, np.ndarray]:
 
 
 def differs(values: pa.Array) -> np.ndarray:
-    """Return, for each row but the first, whether its value differs from the one before.
+    """Return, for each row but the first, whether its value differs from the value of the row before.
 
     Examples
     --------
@@ -108,7 +110,7 @@ def differs(values: pa.Array) -> np.ndarray:
 
 
 def plain_numbers(values: pa.Array) -> np.ndarray:
-    """Return a column of numbers or date-times as a NumPy array of ints, floats or microseconds, zero where missing."""
+    """Convert a column of numbers or datetimes to a NumPy array of ints, floats or microseconds; missing values become zero."""
     if pa.types.is_timestamp(values.type):
         values = values.cast(pa.int64())
     filled = pc.fill_null(values, pa.scalar(0, values.type)) if values.null_count else values
@@ -116,7 +118,7 @@ def plain_numbers(values: pa.Array) -> np.ndarray:
 
 
 def unsigned_zero(extreme: Any) -> Any:
-    """Return a minimum or maximum with -0.0 as 0.0: both zeros tie, and which one came first depends on how rows were split.
+    """Return a minimum or maximum with -0.0 replaced by 0.0: both zeros tie, and which one is found depends on how rows are divided.
 
     Examples
     --------
@@ -127,7 +129,7 @@ def unsigned_zero(extreme: Any) -> Any:
 
 
 def unsigned_zeros(extremes: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """Return an array with -0.0 as 0.0, in a new array or in ``out``, which may be the input.
+    """Return an array with -0.0 replaced by 0.0; the result is written to ``out`` if given, which may be the input.
 
     Examples
     --------
@@ -144,11 +146,11 @@ class Grouping:
     Parameters
     ----------
     order
-        Row positions, group by group, in row order within a group; None when the rows are in that order already.
+        Row positions, group by group, and within a group in row order; None if the rows are in this order already.
     starts
-        Where each group begins in that order.
+        The index in ``order`` at which each group begins.
     runs
-        For each group the number of the run that it is part of, counting from zero.
+        For each group the number of the run to which it belongs, counting from zero.
     """
 
     order: np.ndarray | None
@@ -157,7 +159,11 @@ class Grouping:
 
 
 def group_runs(table: Chunk, types: Sequence[ColumnType], keys: int, within: int) -> Grouping:
-    """Rows of each run (equal in the first ``keys`` columns), divided by the next ``within`` columns in order of first appearance."""
+    """Return the groups of rows that are in the same run and equal in the columns ``within``.
+
+    A run is a sequence of consecutive rows that are equal in the first ``keys`` columns; the next ``within`` columns divide its rows into groups,
+    which are in order of first appearance.
+    """
     starts = run_starts(table.columns[:keys], types[:keys], table.rows)
     if not within:
         return Grouping(None, starts, np.arange(len(starts)))
@@ -188,7 +194,7 @@ def group_within(run: np.ndarray, columns: Sequence[pa.Array], types: Sequence[C
 
 
 def by_appearance(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Renumber codes in order of first appearance, and return where each appears first.
+    """Renumber codes in order of first appearance; return the new codes, and the position at which each code appears first.
 
     Examples
     --------
@@ -211,18 +217,18 @@ def by_appearance(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @attrs.frozen(eq=False)
 class Stretch:
-    """The runs of a stretch of consecutive rows that its neighbours may continue: partial results of the first and the last run.
+    """Partial results of the first and the last run of some consecutive rows, as the rows before and after them may continue these runs.
 
     Parameters
     ----------
     first
-        Partial results of the first run; no rows when there is none.
+        Partial results of the first run; without rows if there is no run.
     last
-        Partial results of the last run; None when it is the first.
+        Partial results of the last run; None if the last run is also the first.
     schema
         Types of the operator's input, which decide how partial results compare and merge.
     is_prefix
-        The stretch begins at the very first row, so only the run that is still open matters; it is ``first``.
+        Whether the rows begin at the first row of all. Then only the last run can continue, and ``first`` is that run.
     """
 
     first: Chunk
@@ -232,7 +238,7 @@ class Stretch:
 
     @property
     def open(self) -> Chunk:
-        """Return partial results of the run that the next rows may continue."""
+        """Partial results of the run that the next rows may continue."""
         return self.first if self.last is None else self.last
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -252,11 +258,11 @@ class RunOperator(SequentialOperator):
     keeps_domain: ClassVar[bool] = False
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
-        """Return the partial results of single rows, which :meth:`collapse` takes; the key columns of runs come first."""
+        """Convert each row to partial results, as :meth:`collapse` takes them; the key columns of runs come first."""
         raise PlanInvariantError(f"operator {self.name!r} does not lift rows")
 
     def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
-        """Merge the partial results that belong together; return them and the run number of each, counting from zero."""
+        """Merge the partial results of the same run (and group); return them, and the run number of each, counting from zero."""
         raise PlanInvariantError(f"operator {self.name!r} does not collapse runs")
 
     def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
@@ -264,7 +270,7 @@ class RunOperator(SequentialOperator):
         raise PlanInvariantError(f"operator {self.name!r} gives no results")
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """At most the input's length."""
+        """Return an unknown length that is at most the length of the input."""
         return Length.unknown(at_most=inputs[0].length.at_most)
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
@@ -273,17 +279,17 @@ class RunOperator(SequentialOperator):
         return Stretch(self.lift(Chunk.empty(schema), schema), None, schema, is_prefix=True)
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
-        """Return partial results of the first and the last run."""
+        """Return the :class:`Stretch` of some rows: partial results of their first and last run."""
         schema = facts[0].schema
         first, last = self._first_and_last(self.lift(inputs[0], schema), schema)
         return Stretch(first, last, schema)
 
     def ends_suffice(self, state: Any) -> bool:
-        """Return whether the first and the last run are different runs."""
+        """Return whether the first and the last run of a stretch are different runs."""
         return state.last is not None
 
     def carried(self, state: Any) -> Any:
-        """Return the run that is open at the end, or ``TOO_LARGE`` if its partial results should not be sent."""
+        """Return the stretch with only the last run, or ``TOO_LARGE`` if its partial results are too large to be sent to other tasks."""
         if state.open.to_table().nbytes > MAX_CARRIED_BYTES:
             return TOO_LARGE
         return state if state.last is None else attrs.evolve(state, first=state.first.slice(0, 0))
@@ -307,7 +313,7 @@ class RunOperator(SequentialOperator):
         return collapsed.slice(0, second), collapsed.slice(last, collapsed.rows) if last else None
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-        """Return results of the runs that end in these rows, and the run that is open after them."""
+        """Return the output rows of the runs that end in these rows, and the state with the run that the next rows may continue."""
         schema = facts[0].schema
         collapsed, runs = self.collapse(joined(state.first, self.lift(inputs[0], schema)), schema)
         last = int(np.searchsorted(runs, runs[-1])) if collapsed.rows else 0
@@ -315,6 +321,6 @@ class RunOperator(SequentialOperator):
         return self.results(collapsed.slice(0, last), runs[:last], schema), still_open
 
     def finish(self, facts: Sequence[Facts], state: Any) -> Chunk | None:
-        """Return results of the run that was open when the rows ended."""
+        """Return the output rows of the last run, or None if there were no rows."""
         rows = state.first.rows
         return self.results(state.first, np.zeros(rows, dtype=np.int64), facts[0].schema) if rows else None

@@ -1,4 +1,4 @@
-"""Range partitioning: the values of a column split into consecutive ranges of about equal size."""
+"""Range partitioning: splits the values of a column into consecutive ranges with about equally many rows."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class RangePartitioner:
     column_type
         Type of the values, one of :data:`KINDS`.
     ascending
-        Whether the first range has the smallest values, with the missing ones.
+        Whether the first range has the smallest values; missing values count as the smallest.
     edges
-        The smallest value of each range but the first, ascending and distinct: numbers or strings.
+        The smallest values of all ranges but the lowest one, ascending and distinct: numbers or strings.
 
     Examples
     --------
@@ -50,11 +50,11 @@ class RangePartitioner:
             ordered = values.take(pc.array_sort_indices(values))
         else:
             numbers = np.sort(plain_numbers(values))
-            # NaN is no edge: it sorts behind all numbers, into the last range.
+            # NaN cannot be an edge: it is larger than all numbers, in the highest range.
             ordered = pa.array(numbers[numbers == numbers])
         places = np.arange(1, count) * (missing + len(ordered)) // count - missing
         result = ordered.take(pa.array(places[(places >= 0) & (places < len(ordered))]))
-        # An added edge replaces one that was a duplicate or fell among the missing values.
+        # An edge is added for each edge that was a duplicate, or fell among the missing values.
         often = result[1:].filter(pc.equal(result[1:], result[:-1]))
         edges = pa.concat_arrays([smallest_value(result.type)[: int((places < 0).any())], result, followers(often)]).unique()
         return cls(column_type, ascending, edges.take(pc.array_sort_indices(edges)))
@@ -66,7 +66,7 @@ class RangePartitioner:
 
     @property
     def have_one_value(self) -> np.ndarray:
-        """For each range, whether all values in it are equal, or all missing.
+        """For each range, whether all values that it can hold are equal, or are missing.
 
         Examples
         --------
@@ -78,13 +78,13 @@ class RangePartitioner:
             return np.zeros(1, dtype=bool)
         edges, after = self.edges, followers(self.edges)
         between = pc.equal(after[:-1], edges[1:]).to_numpy(zero_copy_only=False)
-        # Only the largest int can be alone in the last range: NaN sorts behind infinity.
+        # The highest range has one value only if its edge is the largest int; for floats it also has NaN, which is larger than infinity.
         last = pa.types.is_integer(edges.type) and after[-1] == edges[-1]
         result = np.concatenate([[edges[0] == smallest_value(edges.type)[0]], between, [last]]).astype(bool)
         return result if self.ascending else result[::-1]
 
     def range_numbers(self, column: pa.Array) -> np.ndarray:
-        """Return the number of the range that each value of a column is in."""
+        """Return for each value of a column the number of its range, counting from zero."""
         values = comparable(column, self.column_type)
         if pa.types.is_string(values.type):
             encoded = values.dictionary_encode()
@@ -106,7 +106,7 @@ class RowRangePartitioner:
     position
         Position of the column.
     ranges
-        Ranges of its values.
+        The ranges of the column's values.
     """
 
     position: int
@@ -118,7 +118,7 @@ class RowRangePartitioner:
         return self.ranges.count
 
     def partition_numbers(self, rows: Chunk) -> np.ndarray:
-        """Return the number of the range that each row is in."""
+        """Return for each row the number of its range, counting from zero."""
         return self.ranges.range_numbers(rows.columns[self.position])
 
 
@@ -128,7 +128,7 @@ def smallest_value(kind: pa.DataType) -> pa.Array:
 
 
 def followers(values: pa.Array) -> pa.Array:
-    """Return the next larger value of each value; the largest int and infinity are their own.
+    """Return for each value the next larger value of its type; the largest int and infinity are unchanged.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def followers(values: pa.Array) -> pa.Array:
 
 
 def text_ranges(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
-    """Return for each string, none missing, how many of the ascending edges are at most equal to it, by binary search.
+    """Return for each string how many of the ascending edges are less than or equal to it, by binary search; no string may be missing.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def text_ranges(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
     low, high = np.zeros(len(texts), dtype=np.int64), np.full(len(texts), len(edges), dtype=np.int64)
     for _ in range(len(edges).bit_length()):
         middle = (low + high) // 2
-        # Searches that have ended do not change any more.
+        # Searches that have ended must not change any more.
         is_open = low < high
         edge = edges.take(pa.array(np.minimum(middle, len(edges) - 1)))
         beyond = pc.less_equal(edge, texts).to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Sorting and searching: out-of-order rows, bucketed binary search, and argsort of numbers and strings by way of plain number sorts."""
+"""Sorting and searching: finds rows out of order, searches sorted arrays, and computes sort orders and ranks of numbers and strings."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from sframe_spark.planner.facts import Schema
 from sframe_spark.types import ColumnType
 from sframe_spark.values.nested.text_spans import bytes_of
 
-# The first row that breaks an order.
+# Search for the first row that is out of order.
 
 MISSING, VALUE, NAN = 0, 1, 2
 
 
 def first_break(chunks: Iterable[Chunk], schema: Schema, by: Sequence[tuple[int, bool]]) -> tuple[int, Chunk] | None:
-    """Return the position of the first row that sorts before its predecessor, and both rows; None if there is none.
+    """Return the position of the first row that sorts before its predecessor, with the predecessor and the row; None if rows are sorted.
 
     Parameters
     ----------
     chunks
-        Consecutive rows.
+        Batches of consecutive rows.
     schema
-        Their types.
+        Column types of the rows.
     by
         Pairs of a column position and whether it ascends.
 
@@ -55,7 +55,7 @@ def first_break(chunks: Iterable[Chunk], schema: Schema, by: Sequence[tuple[int,
 
 
 def steps(rows: Chunk, schema: Schema, by: Sequence[tuple[int, bool]]) -> np.ndarray:
-    """Return, for each row but the first, 1, 0 or -1 as it sorts after, equal to or before its predecessor."""
+    """Return, for each row but the first, 1 if it sorts after the row before it, 0 if both are equal, and -1 if it sorts before it."""
     result = np.zeros(max(rows.rows - 1, 0), dtype=np.int8)
     for position, ascending in by:
         step = column_steps(rows.columns[position], schema[position])
@@ -64,7 +64,7 @@ def steps(rows: Chunk, schema: Schema, by: Sequence[tuple[int, bool]]) -> np.nda
 
 
 def column_steps(column: pa.Array, column_type: ColumnType) -> np.ndarray:
-    """Return :func:`steps` of one ascending column: missing first, NaN last."""
+    """Return the same as :func:`steps` for one ascending column; missing values come first, NaN last."""
     values = comparable(column, column_type)
     if pa.types.is_string(values.type):
         ranks = value_ranks(values)
@@ -79,7 +79,7 @@ def column_steps(column: pa.Array, column_type: ColumnType) -> np.ndarray:
 
 
 def value_ranks(values: pa.Array, numbers: np.ndarray | None = None) -> np.ndarray:
-    """Return the class that each value sorts by first: ``MISSING``, ``VALUE``, or ``NAN`` where ``numbers`` has one."""
+    """Return for each value ``MISSING``, ``VALUE``, or ``NAN`` if ``numbers`` has NaN there: values sort by this first."""
     if values.null_count:
         ranks = np.where(values.is_valid().to_numpy(zero_copy_only=False), VALUE, MISSING).astype(np.int8)
     else:
@@ -89,16 +89,17 @@ def value_ranks(values: pa.Array, numbers: np.ndarray | None = None) -> np.ndarr
     return ranks
 
 
-# Search of sorted values in a sorted array, with a bucket count in place of the first steps of a binary search.
+# Search for sorted values in a sorted array, with counts of numbers per bucket instead of the first steps of a binary search.
 
 Side = Literal["left", "right"]
 # Targets per block: the intermediate arrays of a block fit the cache of a core.
 SEARCH_BLOCK = 1 << 14
 # Smaller arrays are searched by plain binary search.
 SMALL_SAMPLE = 1 << 10
-# At least this many buckets per number.
+# There are at least this many buckets per number.
 BUCKETS_FOR_EACH = 2
-# Evenness is estimated from a sample of this size: neighbours in it should be at least 1 / MIN_EVEN of their expected distance apart.
+# Whether numbers are spread evenly is estimated from a sample of SAMPLED_NUMBERS: most neighbours in it must be more than 1 / MIN_EVEN of the
+# average distance apart.
 SAMPLED_NUMBERS, MIN_EVEN = 64, 8
 
 
@@ -108,9 +109,9 @@ class BucketScratch(NamedTuple):
     Parameters
     ----------
     numbers, buckets, values
-        ``numbers`` has an entry per number of the array, the others one per target.
+        ``numbers`` has one entry for each number of the array, ``buckets`` and ``values`` have one for each target.
     stops
-        An entry per bucket.
+        An array with one entry for each bucket.
     """
 
     numbers: np.ndarray
@@ -120,16 +121,16 @@ class BucketScratch(NamedTuple):
 
     @classmethod
     def of(cls, targets: int, numbers: int) -> BucketScratch:
-        """Allocate arrays for this many targets, and numbers of the array, per block."""
+        """Allocate arrays for blocks of at most so many targets and numbers."""
         lengths = (numbers, targets, targets, (1 << max_bits(numbers)) + 2)
         return cls(*(new_array(length, np.int64) for length in lengths))
 
 
 def search_ascending(ascending: np.ndarray, targets: np.ndarray, side: Side) -> np.ndarray:
-    """Return where ascending targets belong in an ascending array, as :func:`numpy.searchsorted` does.
+    """Return the positions at which ascending targets would be inserted in an ascending array, as :func:`numpy.searchsorted` does.
 
-    A binary search takes one badly predicted branch per bit of a position. This one goes through the targets block by block, together with the
-    numbers that lie between them, and counts numbers per bucket instead.
+    A binary search has one badly predicted branch per bit of a position. This function processes blocks of targets together with the numbers
+    that lie between them, and counts the numbers in each bucket instead.
 
     Examples
     --------
@@ -153,12 +154,12 @@ def search_ascending(ascending: np.ndarray, targets: np.ndarray, side: Side) -> 
 
 
 def search_by_buckets(between: np.ndarray, targets: np.ndarray, side: Side, places: np.ndarray, scratch: BucketScratch) -> bool:
-    """Write into ``places`` where targets belong among the numbers between them; return False if a plain search is faster."""
+    """Write the position of each target among the numbers ``between`` into ``places``; return False instead if a plain search is faster."""
     numbers, buckets = scratch.numbers[: len(between)], scratch.buckets[: len(targets)]
     shift = assign_buckets(between, targets, numbers, buckets)
     if shift is None or (shift and not are_even(numbers)):
         return False
-    # Cumulative counts: stops[b] numbers lie in buckets before b.
+    # Cumulative counts: stops[b] is the number of numbers in buckets before b.
     stops = scratch.stops[: int(buckets[-1]) + 2]
     stops[0] = 0
     np.cumsum(np.bincount(numbers, minlength=len(stops) - 1), out=stops[1:])
@@ -167,10 +168,10 @@ def search_by_buckets(between: np.ndarray, targets: np.ndarray, side: Side, plac
         return True
     np.take(stops, buckets, out=places, mode="clip")
     passes = np.less if side == "left" else np.less_equal
-    # The first number of the target's bucket, or one after it; clipping to the last number of all changes nothing.
+    # The first number of the target's bucket, or of a later bucket; clipping to the last number changes no result.
     neighbours = np.take(between, places, out=scratch.values.view(between.dtype)[: len(targets)], mode="clip")
     inside = np.flatnonzero(passes(neighbours, targets))
-    # Mostly all numbers of a bucket come before a target, or none.
+    # Usually either all numbers of the bucket come before the target, or none of them.
     ends = stops.take(buckets[inside] + 1)
     places[inside] = ends
     inside = inside[~passes(between.take(ends - 1), targets[inside])]
@@ -180,7 +181,9 @@ def search_by_buckets(between: np.ndarray, targets: np.ndarray, side: Side, plac
 
 
 def assign_buckets(between: np.ndarray, targets: np.ndarray, numbers: np.ndarray, buckets: np.ndarray) -> int | None:
-    """Write the bucket of each number and of each target; return 0 if all numbers of a bucket are equal, None if no bucket width fits.
+    """Write the bucket number of each number into ``numbers`` and of each target into ``buckets``.
+
+    Return 0 if all numbers in a bucket are equal, None (without a result) if floats cannot be divided into buckets, otherwise a positive number.
 
     Examples
     --------
@@ -224,16 +227,16 @@ def are_even(numbers: np.ndarray) -> bool:
 
 
 def max_bits(numbers: int) -> int:
-    """Return the number of bits of a bucket number, for this many numbers."""
+    """Return how many bits the numbers of buckets have, for so many numbers."""
     return (BUCKETS_FOR_EACH * numbers).bit_length()
 
 
-# Argsort by way of a plain sort: NumPy sorts ints many times faster than it argsorts. The row id is packed into the low bits of each number.
+# Argsort by a plain sort of ints, which is many times faster in NumPy than argsort: the row id is packed into the low bits of each number.
 
 BITS = 63
-# Smaller inputs gain nothing.
+# Smaller inputs are not sorted faster this way.
 SMALL_SORT = 1 << 12
-# If more than one row in this many shares its leading bits with a neighbour, these separate rows too badly.
+# If more than one in MAX_SHARED rows has the same leading bits as a neighbour, sorting by leading bits does not pay.
 MAX_SHARED = 8
 
 
@@ -243,7 +246,7 @@ def order_of(parts: Sequence[np.ndarray]) -> np.ndarray:
     Parameters
     ----------
     parts
-        Arrays of ints or floats, at least one, of one length; floats without NaN.
+        Arrays of ints, or of floats without NaN; at least one, and all of the same length.
 
     Examples
     --------
@@ -269,7 +272,7 @@ def order_of(parts: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def search_sorted(ascending: np.ndarray, targets: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
-    """Return where targets belong in an ascending array, as :func:`numpy.searchsorted` does.
+    """Return the positions at which targets would be inserted in an ascending array, as :func:`numpy.searchsorted` does.
 
     Many targets are searched for in sorted order, so that consecutive searches read memory that is in the processor's cache.
 
@@ -289,10 +292,10 @@ def search_sorted(ascending: np.ndarray, targets: np.ndarray, side: Literal["lef
 
 
 def _search_ascending_targets(ascending: np.ndarray, targets: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
-    """Return :func:`search_sorted` for ascending targets: the shorter of both arrays is searched for in the longer one."""
+    """Return the same as :func:`search_sorted` for ascending targets; if there are far fewer numbers, they are searched for in the targets."""
     first, last = (int(place) for place in np.searchsorted(ascending, targets[[0, -1]], "left"))
     if np.array_equal(ascending[first : first + len(targets)], targets):
-        # The targets are the array itself: positions follow from runs of equal numbers.
+        # The targets are a slice of the array: positions follow from runs of equal numbers.
         stops = np.append(np.flatnonzero(targets[1:] != targets[:-1]) + 1, len(targets))
         starts = np.insert(stops[:-1], 0, 0)
         lengths = stops - starts
@@ -300,14 +303,14 @@ def _search_ascending_targets(ascending: np.ndarray, targets: np.ndarray, side: 
         return np.repeat(first + (starts if side == "left" else stops), lengths)
     if 2 * (last - first) > len(targets):
         return search_ascending(ascending, targets, side)
-    # A target has as many numbers before it as there are numbers whose own position among the targets is not behind it.
+    # The number of array numbers before a target is the number of those whose own position among the targets is not after it.
     between = ascending[first : np.searchsorted(ascending, targets[-1], side)]
     edges = np.searchsorted(targets, between, "left" if side == "right" else "right")
     return np.repeat(np.arange(first, first + len(between) + 1), np.diff(edges, prepend=0, append=len(targets)))
 
 
 def ranks_of(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
-    """Return the dense rank of each row by several arrays, compared one after the other, and the number of ranks.
+    """Return the dense rank of each row by several arrays, compared one after the other, and the number of distinct ranks.
 
     Examples
     --------
@@ -328,7 +331,7 @@ def ranks_of(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
 
 
 def order_by_leading(numbers: np.ndarray, row_bits: int, bits: int = 64) -> np.ndarray:
-    """Return the argsort of unsigned numbers: sort by as many leading bits as leave space for the row id, then resolve ties."""
+    """Return the stable argsort of unsigned numbers of ``bits`` bits: sort by as many leading bits as fit beside the row id, then resolve ties."""
     left_out = np.uint64(bits + row_bits - BITS)
     leading = (numbers >> left_out).astype(np.int64) << row_bits
     order = np.sort(leading | np.arange(len(numbers))) & ((1 << row_bits) - 1)
@@ -336,7 +339,7 @@ def order_by_leading(numbers: np.ndarray, row_bits: int, bits: int = 64) -> np.n
     shared = (ordered[1:] >> left_out) == (ordered[:-1] >> left_out)
     if np.count_nonzero(shared) * MAX_SHARED > len(numbers):
         return np.argsort(numbers, kind="stable")
-    # Runs of rows whose leading bits agree are sorted again by the whole number.
+    # Rows with the same leading bits are sorted again, by the whole number.
     inside = np.append(shared, False) | np.insert(shared, 0, False)
     places = np.flatnonzero(inside)
     runs = np.cumsum(np.insert(~shared, 0, True))[places]
@@ -359,7 +362,7 @@ def as_ordered_ints(numbers: np.ndarray) -> np.ndarray:
     return np.where(bits < 0, bits ^ np.int64(np.iinfo(np.int64).max), bits)
 
 
-# Ranks of strings in byte order, by sorting eight bytes at a time as a number: several times faster than comparing strings.
+# Ranks of strings in byte order, by sorting eight bytes at a time as one number, which is several times faster than comparing strings.
 
 WORD = 8
 # Strings that agree in this many words are compared as strings.
@@ -368,7 +371,7 @@ _SIGN = np.uint64(1 << 63)
 
 
 def text_ranks(texts: pa.StringArray) -> tuple[np.ndarray, int]:
-    """Return the dense rank of each string, none missing, and the number of ranks.
+    """Return the dense rank of each string, and the number of distinct ranks; no string may be missing.
 
     Examples
     --------
@@ -383,7 +386,7 @@ def text_ranks(texts: pa.StringArray) -> tuple[np.ndarray, int]:
     order = order_of([numbers])
     begins = _changes(numbers[order])
     for number in range(1, MAX_WORDS + 1):
-        # Neighbours that agree so far and have further bytes.
+        # Rows that agree with a neighbour so far, and have further bytes.
         inside = (~begins | np.append(~begins[1:], False)) & words.are_full(number, order)
         places = np.flatnonzero(inside)
         if not len(places):
@@ -400,12 +403,12 @@ def text_ranks(texts: pa.StringArray) -> tuple[np.ndarray, int]:
 
 
 def compared_ranks(texts: pa.StringArray) -> np.ndarray:
-    """Return the dense rank of each string, none missing, by comparing strings."""
+    """Return the dense rank of each string by comparing strings; no string may be missing."""
     return np.asarray(pc.rank(texts, "ascending", tiebreaker="dense").to_numpy().astype(np.int64) - 1)
 
 
 def _changes(values: np.ndarray) -> np.ndarray:
-    """Return whether each value differs from the one before; true for the first."""
+    """Return whether each value differs from the value before it; true for the first value."""
     return np.append(True, values[1:] != values[:-1])
 
 
@@ -418,9 +421,9 @@ class Words:
     view
         The big-endian word that begins at each byte.
     starts
-        Where each string begins, behind the common prefix.
+        The byte at which each string begins, after the common prefix.
     lengths
-        Number of its bytes.
+        The number of bytes of each string, without the common prefix.
     """
 
     view: np.ndarray
@@ -429,7 +432,7 @@ class Words:
 
     @classmethod
     def of(cls, texts: pa.StringArray) -> Words | None:
-        """Build the words of strings; None if some string has a zero byte, which looks like the padding behind its end."""
+        """Return the words of strings, or None if some string has a zero byte, which could not be distinguished from padding after its end."""
         data, bounds = bytes_of(texts)
         if not data.all():
             return None
@@ -443,7 +446,10 @@ class Words:
         return cls(view, bounds[:-1] + common, np.diff(bounds) - common)
 
     def at(self, number: int, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return word ``number`` of each string (of some rows) as an int in byte order; strings that have ended have the smallest one."""
+        """Return word ``number`` of each string as an int, so that ints sort as the bytes do; strings that have ended have the smallest int.
+
+        Only for ``rows``, if given.
+        """
         starts, lengths = (self.starts, self.lengths) if rows is None else (self.starts[rows], self.lengths[rows])
         left = np.clip(lengths - WORD * number, 0, WORD)
         words = self.view[np.minimum(starts + WORD * number, len(self.view) - 1)].astype(np.uint64)
@@ -454,19 +460,19 @@ class Words:
         return result
 
     def are_full(self, number: int, rows: np.ndarray) -> np.ndarray:
-        """Return which rows have at least ``number`` full words; neighbours that agree but have fewer are equal."""
+        """Return which rows have at least ``number`` full words; rows that agree and have fewer words are equal strings."""
         result: np.ndarray = self.lengths[rows] >= WORD * number
         return result
 
 
-# Sort keys: values as numbers of the same order.
+# Sort keys: numbers that sort as the values do.
 
-# Size of the sample that decides whether most values are distinct.
+# Size of the sample from which it is estimated whether most values are distinct.
 DISTINCT_SAMPLE = 1 << 13
 
 
 def sort_parts(column: pa.Array, column_type: ColumnType, ascending: bool) -> list[np.ndarray]:
-    """Return arrays whose ascending lexicographic order is the order of the values: missing smallest, NaN largest.
+    """Return arrays whose ascending lexicographic order is the order of the values; missing values are the smallest, NaN is the largest.
 
     Examples
     --------
@@ -486,7 +492,7 @@ def sort_parts(column: pa.Array, column_type: ColumnType, ascending: bool) -> li
 
 
 def _text_positions(values: pa.Array) -> np.ndarray:
-    """Return the dense rank of each string; missing strings have an arbitrary one."""
+    """Return the dense rank of each string; missing strings have an arbitrary rank."""
     if mostly_differ(values):
         return text_ranks(values.fill_null(""))[0]
     encoded = values.dictionary_encode()

@@ -1,4 +1,4 @@
-"""Values in Spark: column types as Spark types, literals, and kernels as Arrow UDFs."""
+"""Builds Spark types for column types, and Spark columns for literals, kernels (as Arrow UDFs) and datetimes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 
 
 def spark_type(column_type: ColumnType) -> str:
-    """Return the DDL text of the Spark type that holds a column type."""
+    """Return the DDL string of the Spark type for a column type."""
     return ddl(column_type.physical)
 
 
 def ddl(physical: pa.DataType) -> str:
-    """Return the DDL text of a physical Arrow type."""
+    """Return the DDL string of the Spark type for a physical Arrow type.
+
+    Raises
+    ------
+    TypeError
+        If Spark has no such type.
+    """
     if pa.types.is_int64(physical):
         return "bigint"
     if pa.types.is_int32(physical):
@@ -42,7 +48,7 @@ def ddl(physical: pa.DataType) -> str:
 
 
 def literal_column(value: Any, column_type: ColumnType) -> Column:
-    """Return a constant Spark column in the physical form of the column type."""
+    """Return a constant Spark column with the physical type of the column type."""
     from pyspark.sql import functions as F
 
     from sframe_spark.values.encode import encode
@@ -82,7 +88,7 @@ def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[Col
 
 
 def arrow_function(function: Callable[..., pa.Array], result: str) -> Any:
-    """Wrap one of our own functions over Arrow arrays as an Arrow UDF; ``result`` is the DDL text of its result type."""
+    """Return an Arrow UDF for one of our own functions over Arrow arrays; ``result`` is the DDL string of its result type."""
     from pyspark.sql import functions as F
 
     arriving = OnArrival(function)
@@ -90,27 +96,28 @@ def arrow_function(function: Callable[..., pa.Array], result: str) -> Any:
     def called(*arrays: pa.Array) -> pa.Array:
         return arriving(*arrays)
 
-    # Spark would infer types from our annotations; query plans print the name.
+    # Without annotations Spark does not infer types from them; the name appears in query plans.
     called.__annotations__, called.__name__ = {}, function.__name__
     return F.arrow_udf(called, result)
 
 
 def fit(array: pa.Array | pa.ChunkedArray, physical: pa.DataType) -> pa.Array:
-    """Convert an array from Spark to exactly this physical type (field names, string widths)."""
+    """Convert an array from Spark to one array of exactly this physical type; field names and string widths may differ before."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     return array if array.type.equals(physical) else array.cast(physical)
 
 
 def microseconds_of(datetimes: Column) -> Column:
-    """Return the microseconds since 1970 of a date-time without an offset, whatever the session's time zone.
+    """Return the microseconds since 1970 of a datetime without an offset, independent of the session's time zone.
 
-    Computed from its parts: casts and differences would interpret it in that zone, which may skip an hour in spring.
+    They are computed from the date and the time of day: casts and differences would interpret the datetime in the session's time zone, in which
+    some local times do not exist.
     """
     from pyspark.sql import functions as F
 
     day = F.unix_date(datetimes.cast("date")).cast("bigint")
     minutes = (F.hour(datetimes) * 60 + F.minute(datetimes)).cast("bigint")
-    # Seconds with six decimals.
+    # ``date_part`` returns the seconds with six decimals.
     seconds = (F.date_part(F.lit("SECOND"), datetimes) * SECOND).cast("bigint")
     return day * DAY + minutes * MINUTE + seconds

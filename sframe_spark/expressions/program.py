@@ -1,6 +1,7 @@
-"""Program: an element-wise computation over one row as a flat list of steps (SSA form).
+"""Defines :class:`Program`: an element-wise computation over the columns of a row, as a flat list of function calls (in SSA form).
 
-It is flat so that five thousand stacked expressions are evaluated, hashed and compared without recursion, and a value read twice is computed once.
+The list is flat so that thousands of nested expressions are evaluated, hashed and compared without recursion, and so that a value that is used
+twice is computed once.
 """
 
 from __future__ import annotations
@@ -34,20 +35,26 @@ MAX_PRINTED_ITEMS, MAX_PRINTED_CHARACTERS = 10, 200
 
 @attrs.frozen
 class Register:
-    """The value of an input column (index below the number of inputs) or of an earlier step."""
+    """An operand that is an input column (if the index is below the number of input columns), or the result of an earlier step."""
 
     index: int
 
 
 @attrs.frozen
 class Literal:
-    """A constant of a known type, given as a Python value."""
+    """An operand that is a constant: a Python value and its column type."""
 
     value: Any = attrs.field(eq=identity_text)
     type: ColumnType = attrs.field()
 
     def as_read(self) -> Literal:
-        """Check a literal read from a plan's text: refuse a value of another type, and a bool, which no column holds."""
+        """Return this literal, read from a serialised plan, after a check of its value.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the value is a bool, or does not have the type of the literal.
+        """
         accepted = {FLOAT_KIND: (int, float), ARRAY_KIND: (array.array, list)}.get(self.type.kind, self.type.python_class)
         if self.value is not None and (isinstance(self.value, bool) or not isinstance(self.value, accepted)):
             raise InvalidArgumentError(f"the plan's text holds the value {self.value!r:.80} of type {self.type.kind}")
@@ -60,13 +67,13 @@ class Literal:
 
 Operand = Register | Literal
 Function = str | PythonFunction
-# At most this many functions are named in a message.
+# How many functions a message names at most.
 MAX_NAMED = 3
 
 
 @attrs.frozen
 class Step:
-    """One function call: operands in, one register out."""
+    """One function call; its result is a register, which later steps can read."""
 
     function: Function
     operands: tuple[Operand, ...]
@@ -74,13 +81,13 @@ class Step:
 
     @property
     def expression(self) -> Callable[..., Any] | None:
-        """The builder of its Spark column; None if Spark calls Python for it."""
+        """The function that builds the Spark column of this step; None if Spark has to call Python for it."""
         return getattr(resolve(self.function), "column", None)
 
 
 @attrs.frozen(cache_hash=True)
 class Program:
-    """Steps over the columns of a row and the registers that become output columns.
+    """A list of steps over the input columns of a row, and the registers or literals that become its output columns.
 
     Parameters
     ----------
@@ -97,7 +104,7 @@ class Program:
     outputs: tuple[Operand, ...]
 
     def called(self) -> str:
-        """Return the names of its first functions for messages; user functions with where they are defined."""
+        """Return the names of the first functions that the program calls, for messages; for user functions also where they are defined."""
         names = list(dict.fromkeys(step.function if isinstance(step.function, str) else step.function.describe() for step in self.steps))
         more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
         return f"{', '.join(names[:MAX_NAMED])}{more}" if names else "columns"
@@ -108,7 +115,7 @@ class Program:
         return tuple(operand_type(operand, types) for operand in self.outputs)
 
     def register_types(self, schema: Schema) -> list[ColumnType]:
-        """Return the types of all registers."""
+        """Return the types of all registers: those of the input columns, then those of the steps."""
         types = list(schema[: self.width])
         for step in self.steps:
             operands = [operand_type(operand, types) for operand in step.operands]
@@ -131,10 +138,10 @@ class Program:
         return Chunk(tuple(self._output(operand, registers, chunk.rows) for operand in self.outputs), chunk.rows)
 
     def _kernels(self, schema: Schema) -> list[ReadyToCall]:
-        """Return the kernel of each step, bound to its types; concurrent threads may compute them twice."""
+        """Return the kernel of each step, bound to the types of its operands; cached by schema. Concurrent threads may compute them twice."""
         functions = [resolve(step.function) for step in self.steps]
         known = self._known_kernels.get(schema)
-        # A plug-in's function may have been redefined.
+        # The cached kernels are not used if a function has been redefined since, as plug-ins may do.
         if known is not None and all(map(is_, known[0], functions)):
             return known[1]
         types = self.register_types(schema)
@@ -170,12 +177,12 @@ class Program:
         return result
 
     def used_inputs(self) -> list[int]:
-        """Return the input columns that outputs depend on, ascending."""
+        """Return the positions of the input columns on which outputs depend, ascending."""
         live = self._live()
         return [register for register in sorted(live) if register < self.width]
 
     def pruned(self, outputs: Sequence[int]) -> Program:
-        """Return the program for only these outputs; unused steps are dropped."""
+        """Return the program with only the outputs at some positions, without steps that they do not need."""
         return Program(self.width, self.steps, tuple(self.outputs[i] for i in outputs)).without_dead_steps()
 
     def without_dead_steps(self) -> Program:
@@ -216,7 +223,7 @@ class Program:
         return self.calls_python or any(FUNCTIONS.named(step.function).may_fail for step in self.steps if isinstance(step.function, str))
 
     def computed_by_arrow(self, schema: Schema) -> list[int]:
-        """Return the positions of outputs that are computed without making a Python object per list or dict."""
+        """Return the positions of outputs for which no step creates a Python object for each list or dict."""
         types = self.register_types(schema)
         plain = [True] * self.width
         for index, step in enumerate(self.steps):
@@ -225,7 +232,7 @@ class Program:
         return [place for place, output in enumerate(self.outputs) if isinstance(output, Literal) or plain[output.index]]
 
     def describe(self) -> str:
-        """Return the program as text: ``v2 := add(v0, v1)`` and so on."""
+        """Return the program in readable form: at most six steps such as ``v2 := add(v0, v1)``, and the outputs."""
         lines = [describe_step(self.width + index, step) for index, step in enumerate(self.steps[:6])]
         if len(self.steps) > len(lines):
             lines.append(f"... {len(self.steps) - len(lines)} more")
@@ -234,7 +241,7 @@ class Program:
 
 
 def is_by_arrow(step: Step, types: Sequence[ColumnType], result: ColumnType) -> bool:
-    """Return whether a step does not make a Python object per list or dict."""
+    """Return whether a step is computed without creating a Python object for each list or dict."""
     if isinstance(step.function, PythonFunction):
         return False
     if not any(kind.is_list_or_dict for kind in (*types, result)):
@@ -244,12 +251,12 @@ def is_by_arrow(step: Step, types: Sequence[ColumnType], result: ColumnType) -> 
 
 
 def remap(operand: Operand, mapping: dict[int, int]) -> Operand:
-    """Return the operand with its register renumbered."""
+    """Return the operand with its register renumbered by a mapping; a literal is unchanged."""
     return Register(mapping[operand.index]) if isinstance(operand, Register) else operand
 
 
 def operand_type(operand: Operand, types: Sequence[ColumnType]) -> ColumnType:
-    """Return the type of an operand given the types of the registers."""
+    """Return the type of an operand; ``types`` are those of the registers."""
     return operand.type if isinstance(operand, Literal) else types[operand.index]
 
 
@@ -259,17 +266,17 @@ def resolve(function: Function) -> ScalarFunction | PythonFunction:
 
 
 def constant_array(literal: Literal, rows: int) -> pa.Array:
-    """Return a literal repeated over rows."""
+    """Return an array that repeats a literal in each row."""
     return scalar_array(literal.to_scalar(), rows)
 
 
 def describe_operand(operand: Operand) -> str:
-    """Operand as text."""
+    """Return an operand in readable form."""
     return describe_constant(operand.value, repr) if isinstance(operand, Literal) else f"v{operand.index}"
 
 
 def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
-    """Return the text of a constant, abbreviated if it is long, as plans are for people to read.
+    """Return a constant in readable form, abbreviated if it is long; ``text_of`` formats it.
 
     Examples
     --------
@@ -288,19 +295,22 @@ def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
 
 
 def describe_step(register: int, step: Step) -> str:
-    """Step as text."""
+    """Return a step in readable form; its result is the given register."""
     name = step.function if isinstance(step.function, str) else step.function.describe()
     arguments = [describe_operand(operand) for operand in step.operands] + [describe_constant(p, str) for p in step.parameters]
     return f"v{register} := {name}({', '.join(arguments)})"
 
 
 def identity_program(width: int, positions: Sequence[int]) -> Program:
-    """Return the program that selects input columns."""
+    """Return the program whose outputs are the input columns at some positions."""
     return Program(width, (), tuple(Register(position) for position in positions))
 
 
 def lower_program(program: Program, columns: Sequence[Column], schema: Schema) -> list[Column]:
-    """Return the Spark columns of the outputs; the caller splits programs that read a register twice (see ``operators.elementwise``)."""
+    """Return the Spark columns of the outputs.
+
+    The caller has to split programs that read a register twice (see ``operators.elementwise``), because Spark would compute it twice.
+    """
     from sframe_spark.compute.spark_columns import literal_column
 
     types = program.register_types(schema)
@@ -313,7 +323,7 @@ def lower_program(program: Program, columns: Sequence[Column], schema: Schema) -
 
 
 def call_column(step: Step, operands: Sequence[Column], types: Sequence[ColumnType], result: ColumnType) -> Column:
-    """Return the Spark column of one step: the function's own expression, or its kernel as an Arrow UDF."""
+    """Return the Spark column of one step: the Spark expression of its function if it has one, otherwise its kernel as an Arrow UDF."""
     from sframe_spark.compute.spark_columns import kernel_column
 
     if step.expression is not None:

@@ -1,4 +1,4 @@
-"""PythonFunction: a user's function over the values of a row, evaluated in Arrow batches."""
+"""Defines :class:`PythonFunction`, a user's Python function as a column expression that is evaluated on Arrow batches."""
 
 from __future__ import annotations
 
@@ -31,26 +31,27 @@ from sframe_spark.values.nested.python_objects import named_rows
 
 @attrs.frozen
 class PythonFunction:
-    """A user's function from one value, or from one row as a dict, to one value.
+    """A user's function that takes one value, or one row as a dict, and returns one value.
 
     Parameters
     ----------
     function
-        The callable; compared by identity.
+        The callable; two are equal only if they are the same object.
     result
         Column type of the results.
     names
-        Names of the argument columns when the function takes a row as a dict; None when it takes one value.
+        Names of the argument columns if the function takes a row as a dict; None if it takes one value.
     skip_missing
-        Missing values are not given to the function: the result is missing.
+        Whether the function is not called for missing values, for which the result is missing.
     memo
-        Results of this application so far; None if they are not cached. Compared by identity: a function applied twice makes two columns.
+        A cache of the results of this application of the function; None if results are not cached. Two are equal only if they are the same
+        object, as a function applied twice makes two columns.
     numbered
-        The last argument is the row id: the function is not called for rows whose results the memo has.
+        Whether the last argument is the row id. The function is then not called for rows whose results the memo has.
     guess
-        Set if the result type was inferred from the first rows: results are then not converted. None if the user requested a type.
+        How the result type was inferred from the first rows; results are then not converted. None if the user requested a type.
     made
-        Limits the bytes of a batch: results are measured as they are computed, and the batch is split. None: no limit.
+        Limits the bytes of results in memory: they are measured as they are computed, in several steps. None if there is no limit.
     """
 
     function: Callable[[Any], Any] = attrs.field(eq=id)
@@ -63,27 +64,33 @@ class PythonFunction:
     made: MadeResults | None = attrs.field(default=None, eq=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By value or by the name of its module, which a worker finds where this process does."""
+        """Pickle the function by value, or by reference if workers can import its module.
+
+        Raises
+        ------
+        pickle.PicklingError
+            If the function cannot be pickled.
+        """
         try:
             content = packed(self.function, self.describe())
         except Exception as error:
             reason = f"{self.describe()} cannot be sent to other Python processes: {error}"
             advice = "Let the function make what it needs itself, or give it plain values"
-            # Only errors of this class pass through PySpark as they are.
+            # PySpark does not wrap errors of this class in errors of its own.
             raise error_like(pickle.PicklingError, f"{reason}. {advice}.") from None
         memo = self.memo.sent() if self.memo is not None and self.numbered else None
         return _unpacked, (content, self.result, self.names, self.skip_missing, memo, self.numbered, self.guess)
 
     def infer(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-        """The declared result type."""
+        """Return the result type, whatever the arguments."""
         return self.result
 
     def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyToCall:
-        """The kernel for such arguments."""
+        """Return the kernel for arguments of the given types."""
         return lambda arguments, rows: self.kernel(arguments, types, parameters, rows)
 
     def kernel(self, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
-        """Results for a run of rows, one call per row in row order."""
+        """Return the results for consecutive rows; the function is called once for each row, in row order, unless the memo has its result."""
         values = [scalar_array(a, rows) if isinstance(a, pa.Scalar) else a for a in arguments]
         if not self.numbered:
             return self._completed(values, types, rows, None)
@@ -97,7 +104,7 @@ class PythonFunction:
         return self.memo.completed(numbers, call).columns[0]
 
     def _completed(self, columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int, numbers: np.ndarray | None) -> pa.Array:
-        """Results of rows, given with their numbers or as they come, that no memo has."""
+        """Return the results of rows that are not in the memo; ``numbers`` are their row ids, or None."""
         if self.made is None:
             return next(self._called(columns, types, rows, None))
 
@@ -110,7 +117,7 @@ class PythonFunction:
         return self.made.completed(numbers, rows, call, keeping(self.memo) if self.numbered else None).columns[0]
 
     def _called(self, columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int, made: MadeResults | None) -> Iterator[pa.Array]:
-        """Results a few rows at a time, as many as can take no more than a part of what a batch should."""
+        """Call the function for all rows and yield the results in several arrays, each limited to a part of the bytes that a batch may have."""
         lists = decode_columns(columns, types)
         values, done = self._values(lists, rows), 0
         steps = Steps(rows) if made is None or fixed_size(self.result) is not None else Steps.of(made.max_bytes)
@@ -126,7 +133,8 @@ class PythonFunction:
             except Exception as error:
                 failed = error
             if not still_right(self.function, function):
-                # Others have assigned its names while it was called; it may have changed what it was given.
+                # Variables that the function reads were assigned during the calls, so it is called again, with newly decoded arguments, as it
+                # may have changed the old ones.
                 lists = decode_columns(columns, types)
                 values = islice(self._values(lists, rows), done, None)
                 continue
@@ -143,11 +151,11 @@ class PythonFunction:
             steps.saw(len(results), result)
 
     def _value(self, lists: Sequence[list[Any]], rows: int, place: int) -> Any:
-        """What the function is called with for the row at a place."""
+        """Return the argument with which the function is called for one row."""
         return next(islice(self._values(lists, rows), place, None))
 
     def _values(self, lists: Sequence[list[Any]], rows: int) -> Iterator[Any]:
-        """What the function is called with, row by row."""
+        """Return an iterator over the arguments of the function, one for each row."""
         if self.names is None:
             return iter(lists[0])
         if not lists:
@@ -155,7 +163,7 @@ class PythonFunction:
         return named_rows(self.names, zip(*lists, strict=True))
 
     def _misfit(self, results: Sequence[Any], values: Iterator[Any]) -> UserFunctionError:
-        """The error about the first result that the column cannot hold."""
+        """Return the error for the first result that the column cannot hold."""
         for result, value in zip(results, values, strict=True):
             try:
                 stored_results([result], self.result, self.guess)
@@ -167,7 +175,7 @@ class PythonFunction:
         return error_like(TypeError, f"{self.describe()} returned values that do not fit a column of {self.result.kind} together")
 
     def _call(self, function: Callable[[Any], Any], values: Iterable[Any], results: list[Any], max_bytes: float) -> None:
-        """Add the results for some values, or for the first of them that give as many bytes as there should be."""
+        """Append the results for some values to ``results``; stop early if results of variable size have more than ``max_bytes``."""
         append, skip_missing = results.append, self.skip_missing
         if self.result.kind in _TAKERS:
             take, size = _TAKERS[self.result.kind], 0
@@ -188,7 +196,7 @@ class PythonFunction:
                 append(function(value))
 
     def _call_for_texts(self, function: Callable[[Any], Any], values: Iterable[Any], results: list[Any], max_bytes: float) -> None:
-        """The same for results of which some are long, one by one."""
+        """Do the same as :meth:`_call` for results that are strings; only long strings count towards ``max_bytes``."""
         append, skip_missing = results.append, self.skip_missing
         longest, size = LONG_TEXT, 0
         for value in values:
@@ -203,23 +211,23 @@ class PythonFunction:
                     break
 
     def steps_of_call(self) -> int | None:
-        """How long a call takes, in steps of the interpreter, or so; None unless the function is known to do nothing but compute."""
+        """Return about how many interpreter steps a call takes; None unless the function is known to be a pure computation."""
         function = now(self.function)
         return steps_of_call(function.__wrapped__ if type(function) is Truth else function)
 
     @property
     def hashes(self) -> bool:
-        """Whether the function asks for hashes: those of texts are this process's own."""
+        """Whether the function may call ``hash``, whose result for strings differs between processes."""
         return hashes(self.function)
 
     @contextlib.contextmanager
     def calling(self) -> Iterator[None]:
-        """A block in which this application calls the function, in the state that the program had when it gave it."""
+        """Return a context manager for calls of the function, with the state that the program had when the user applied the function."""
         with entered(self.function), self.memo.calling() if self.memo is not None else contextlib.nullcontext():
             yield
 
     def describe(self) -> str:
-        """The function's name and place, as its author knows it."""
+        """Return the function's name, and the file and line where it is defined."""
         return describe_function(self.function)
 
 
@@ -228,26 +236,26 @@ def _unpacked(content: PackedFunction, *rest: Any) -> PythonFunction:
 
 
 def retained_copy(result: Any) -> Any:
-    """Return a result that can be read repeatedly and that later calls cannot change.
+    """Return a copy of a result that can be read repeatedly and that later calls cannot change.
 
-    What can be gone through only once, such as a generator, becomes a list; what can be changed is copied.
+    An iterator, such as a generator, becomes a list; any other mutable value is copied.
 
     Examples
     --------
     >>> retained_copy(map(str, [1, 2])), retained_copy((3, 4))
     (['1', '2'], (3, 4))
     """
-    # Looking for what a class has not takes as long as a copy.
+    # For common classes the test for an iterator is skipped: looking up a missing attribute takes as long as a copy.
     return snapshot(result) if type(result) in _CONTAINERS or not hasattr(type(result), "__next__") else snapshots(result)
 
 
 _CONTAINERS = frozenset({list, tuple, dict})
-# How results of columns are taken that may be of objects which the function changes and returns again.
+# For the kinds of columns whose results are mutable: how to copy a result, which the function may change later and return again.
 _TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: retained_copy, ARRAY_KIND: retained_copy, DICT_KIND: snapshot}
 
 
 class Truth:
-    """A user's function with 1 for every result that is true and 0 for the others.
+    """A user's function whose result is converted to 1 if it is true, and to 0 otherwise.
 
     Examples
     --------
@@ -259,12 +267,12 @@ class Truth:
         self.__wrapped__ = function
 
     def __call__(self, value: Any) -> int:
-        """The truth of the function's result."""
+        """Call the function; return 1 if its result is true, otherwise 0."""
         return 1 if self.__wrapped__(value) else 0
 
 
 def describe_function(function: Any) -> str:
-    """A function's name and place, as its author knows it.
+    """Return a function's name, with the file and line where it is defined if it is a Python function.
 
     Examples
     --------
