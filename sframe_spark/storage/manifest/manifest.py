@@ -368,7 +368,7 @@ class Manifest:
 
     @functools.cached_property
     def watched(self) -> tuple[SegmentEntry, ...]:
-        """The non-empty external files. They may be rewritten under the same names, so they are checked for changes before their statistics are used."""
+        """The non-empty external files, which may be rewritten, and are checked for changes before their statistics are used."""
         return tuple(entry for entry in self.segments if entry.seen is not None and entry.rows)
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""Partition columns: values in directory names, typed by Spark's rules, constant in each file."""
+"""Partition columns, whose values are in the names of the directories of files; their types are inferred by Spark's rules."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.datetimes import to_microseconds
 from sframe_spark.values.value_model import LARGEST_INT, SMALLEST_INT
 
-# Java accepts digits of any script in integers, but not in floats.
+# As in Java, integers may have decimal digits of any script, and floats only 0 to 9.
 _INT = re.compile(r"[+-]?\d{1,1000}")
 _DECIMAL = re.compile(r"[+-]?(?P<digits>\d{1,400})(?:\.(?P<fraction>\d{0,400}))?(?:[eE](?P<exponent>[+-]?\d{1,4}))?")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]{1,9}[fFdD]?")
 _DOUBLE = re.compile(rf"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,9}})?[fFdD]?)|{_HEXADECIMAL.pattern}")
-# Characters that Java strips from numbers.
+# The characters that Java removes from the ends of numbers.
 _JAVA_BLANKS = "".join(map(chr, range(33)))
 _MAX_DIGITS = 38
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-# Spark accepts one fractional digit only.
+# Spark accepts at most one fractional digit.
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9])?")
 _TIME = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?")
 
 
 @attrs.frozen
 class PartitionColumn:
-    """A column with one value for each file.
+    """A column that has the same value in all rows of a file.
 
     Parameters
     ----------
     name
-        Its name.
+        The name of the column.
     type
-        Its type.
+        The type of the column.
     values
-        The value in each file, None for missing, in the form of :class:`~sframe_spark.storage.manifest.statistics.ColumnStatistics`.
+        The value in each file, in the form that :class:`~sframe_spark.storage.manifest.statistics.ColumnStatistics` has; None if it is missing.
     """
 
     name: str
@@ -52,10 +52,10 @@ class PartitionColumn:
 
 
 def partition_columns(files: Sequence[DataFile]) -> list[PartitionColumn]:
-    """Return the columns that the directories of some files name.
+    """Return the partition columns in the directory names of some files.
 
-    Values get the types that Spark infers, and a column the type that holds all of them; without a value it is a string. Whole
-    numbers that do not fit 64 bits, or would be rounded next to floats, make it a string column.
+    The type of a column is the common type of the types that Spark infers for its values. Columns without a value are strings; so are columns
+    with integers that do not fit 64 bits, or that would be rounded as floats.
     """
     return [_typed(name, texts) for name, texts in values_of_partitions(files)]
 
@@ -63,13 +63,13 @@ def partition_columns(files: Sequence[DataFile]) -> list[PartitionColumn]:
 def _typed(name: str, texts: Sequence[str | None]) -> PartitionColumn:
     kinds = {kind_of_value(text) for text in texts if text is not None}
     column_type, read = _COMMON.get(frozenset(kinds), _TEXT)
-    # Many files share a value.
+    # Each distinct value is converted once, since many files have the same value.
     found = {text: read(text) for text in texts if text is not None}
     return PartitionColumn(name, column_type, tuple(None if text is None else found[text] for text in texts))
 
 
 def kind_of_value(text: str) -> str:
-    """Return the type that Spark infers for a directory value.
+    """Return a name for the type that Spark infers for a value in a directory name.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def kind_of_value(text: str) -> str:
 
 
 def _whole(text: str) -> int | None:
-    """The integer value of a decimal number without fractional digits; None for others and beyond Spark's precision."""
+    """Return the value of a decimal number that is an integer, such as ``1e3``; None for other strings, or beyond 38 digits."""
     found = _DECIMAL.fullmatch(text)
     if found is None:
         return None
@@ -143,11 +143,11 @@ _INTS: tuple[ColumnType, _Reader] = (INT, _as_int)
 _FLOATS: tuple[ColumnType, _Reader] = (FLOAT, _as_float)
 _DATETIMES: tuple[ColumnType, _Reader] = (DATETIME, _as_datetime)
 _WHOLE_KINDS = ("int", "long", "whole")
-# The common type of these kinds; any other combination is a string.
+# For combinations of inferred types, the column type and the function that converts values. Any other combination is a string column.
 _COMMON: dict[frozenset[str], tuple[ColumnType, _Reader]] = {
     **{frozenset(kinds): _INTS for count in (1, 2, 3) for kinds in itertools.combinations(_WHOLE_KINDS, count)},
     frozenset({"double"}): _FLOATS,
-    # Whole numbers of 32 bits are floats without a loss.
+    # Integers of 32 bits are exact as floats.
     frozenset({"int", "double"}): _FLOATS,
     frozenset({"date"}): _DATETIMES,
     frozenset({"timestamp"}): _DATETIMES,
@@ -157,7 +157,7 @@ _COMMON: dict[frozenset[str], tuple[ColumnType, _Reader]] = {
 
 
 def facts_of(value: Scalar, rows: int) -> ColumnStatistics:
-    """Return the statistics of a constant column; unknown for NaN."""
+    """Return the statistics of a column that has the same value in all rows; unknown statistics for NaN."""
     if isinstance(value, float) and math.isnan(value):
         return UNKNOWN_STATISTICS
     single = rows == 1

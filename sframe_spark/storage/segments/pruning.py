@@ -1,7 +1,7 @@
-"""Prunes rows by recorded bounds: which rows can hold values in some ranges, without reading a value.
+"""Finds the rows that can hold values in given ranges, by the recorded minima and maxima, without reading values.
 
-Segments are pruned by bounds in the manifest; row groups, by bounds in the footer, only inside sorted segments and inside the first and
-last candidates. In a sorted column only these match in part.
+Segments are excluded by the bounds in the manifest. Row groups are excluded by the bounds in the footer of their file, but only in sorted segments,
+and in the first and the last segment that is not excluded: if the whole column is sorted, only in these two a part of the rows can match.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from sframe_spark.storage.parquet.footer import segment_footer
 Bounds = tuple[Scalar, Scalar]
 RowRange = tuple[int, int]
 
-# Footers of at most this many segments are read if their order was not recorded.
+# If it is not recorded whether segments are sorted, their footers are read only if there are at most this many segments.
 MAX_FOOTERS = 16
-# At most this many ranges are compared with the bounds of all segments at once.
+# With more requested ranges, the bounds of segments are compared one segment at a time instead of all at once.
 MAX_RANGES_AT_ONCE = 64
 
 
 def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds], start: int, stop: int) -> tuple[RowRange, ...]:
-    """Return the ranges of rows outside of which no value is in any requested range.
+    """Return ranges of rows that contain all rows whose values are in one of the requested ranges.
 
     Parameters
     ----------
     manifest
-        The dataset.
+        The manifest of the dataset.
     column
-        Position of a column of numbers, text or datetimes.
+        The position of a column of numbers, strings or datetimes.
     requested
-        Ranges of requested values, each the smallest and the largest (datetimes in microseconds), None where there is no limit; ascending and without
-        a value in common. Missing values and NaN never match.
+        The ranges of requested values: the smallest and the largest value of each, None if there is no limit. Datetimes are given in microseconds.
+        The ranges are ascending and do not overlap. Missing values and NaN never match.
     start, stop
-        The rows in question.
+        The first row to search, and the row behind the last one.
 
     Returns
     -------
     tuple of (int, int)
-        Ranges of dense row numbers, ascending, none of them empty and none next to another.
+        The first row and the row behind the last one of each range, in ascending order. No range is empty, or adjacent to the next one.
     """
     if not requested:
         return ()
     hits = _hits(manifest, column, requested, start, stop)
     found: list[RowRange] = []
     for place, (offset, entry) in enumerate(hits):
-        # A single row group needs no footer; statistics of many segments would take longer than reading.
+        # A segment with a single row group is taken or left as a whole. The statistics of many segments would take longer than reading the rows.
         if entry.group_bytes is None and (place in (0, len(hits) - 1) or _has_order(entry, column, len(hits))):
             groups = _row_groups(manifest, column, requested, entry)
             found += [(offset + a, offset + b) for a, b, bounds in groups if bounds is None or first_overlap(bounds, requested) is not None]
@@ -64,7 +64,7 @@ def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds]
 
 
 def _hits(manifest: Manifest, column: int, requested: Sequence[Bounds], start: int, stop: int) -> list[tuple[int, SegmentEntry]]:
-    """The candidate segments that intersect the rows, each with the number of its first row."""
+    """Return the segments with rows of a range that can hold requested values, each with the row number of its first row."""
     offsets, segments = manifest.offsets, manifest.segments
     first, last = max(bisect_right(offsets, start) - 1, 0), bisect_left(offsets, stop)
     may_match = _may_match_of_many(manifest, column, requested)
@@ -78,7 +78,10 @@ def _hits(manifest: Manifest, column: int, requested: Sequence[Bounds], start: i
 
 
 def _may_match_of_many(manifest: Manifest, column: int, requested: Sequence[Bounds]) -> list[bool] | None:
-    """Vectorised :func:`_may_match` over a sidecar; None where each segment is checked by itself."""
+    """Return for each segment whether it can hold requested values, from the bounds in the sidecar file.
+
+    Return None if there is no sidecar file, or there are too many ranges, and :func:`_may_match` has to be called for each segment.
+    """
     if manifest.stored is None or len(requested) > MAX_RANGES_AT_ONCE:
         return None
     found = manifest.stored.bounds_of(column)
@@ -90,14 +93,14 @@ def _may_match_of_many(manifest: Manifest, column: int, requested: Sequence[Boun
         fits = pa.array(np.ones(len(known), bool))
         fits = fits if smallest is None else pc.and_(fits, pc.greater_equal(high, smallest))
         fits = fits if largest is None else pc.and_(fits, pc.less_equal(low, largest))
-        # A segment without values matches nothing.
+        # The bounds of a segment without values are null, and it does not match.
         matching |= pc.fill_null(pc.and_(fits, pc.is_valid(low)), False).to_numpy(zero_copy_only=False)
     result: list[bool] = (matching | ~known).tolist()
     return result
 
 
 def joined(ranges: Iterable[RowRange]) -> Iterator[RowRange]:
-    """Yield ascending ranges, merging adjacent ones and dropping empty ones.
+    """Yield ascending ranges without empty ones, and with overlapping or adjacent ones merged.
 
     Examples
     --------
@@ -119,7 +122,7 @@ def joined(ranges: Iterable[RowRange]) -> Iterator[RowRange]:
 
 
 def common_rows(first: Sequence[RowRange], second: Sequence[RowRange]) -> Iterator[RowRange]:
-    """Yield the intersection of two ascending lists of ranges.
+    """Yield the ranges of rows that are in both of two ascending lists of ranges.
 
     Examples
     --------
@@ -138,7 +141,7 @@ def common_rows(first: Sequence[RowRange], second: Sequence[RowRange]) -> Iterat
 
 
 def recorded_bounds(manifest: Manifest, column: int) -> Bounds | None:
-    """Return minimum and maximum of a column apart from missing values and NaN; None if unknown or if there are none."""
+    """Return the minimum and the maximum of a column, without missing values and NaN; None if they are unknown, or there are no other values."""
     if manifest.stored is not None:
         summary = manifest.stored.summary[column]
         return (summary.minimum, summary.maximum) if summary.bounds_known and summary.minimum is not None else None
@@ -157,7 +160,7 @@ def _comparable(value: Scalar) -> Any:
 
 
 def first_overlap(found: Bounds, requested: Sequence[Bounds]) -> Bounds | None:
-    """Return the first requested range that overlaps a range; None if there is none.
+    """Return the first requested range that overlaps the range ``found``; None if none does.
 
     Examples
     --------
@@ -172,7 +175,7 @@ def first_overlap(found: Bounds, requested: Sequence[Bounds]) -> Bounds | None:
 
 
 def _has_order(entry: SegmentEntry, column: int, hits: int) -> bool:
-    """Return whether row groups of a segment hold different values; if unknown, footers of a few segments are worth reading."""
+    """Return whether a segment is sorted by a column, or, if that is unknown, whether there are so few segments that their footers are read."""
     if len(entry.columns) <= column:
         return False
     facts = entry.columns[column]
@@ -196,7 +199,7 @@ def _all_requested(facts: ColumnStatistics, requested: Sequence[Bounds]) -> bool
 
 
 def overlap(found: Bounds, requested: Bounds) -> bool:
-    """Return whether two ranges overlap; bounds of None mean that there is no value.
+    """Return whether the range ``found``, which has no values if its bounds are None, overlaps a requested range.
 
     Examples
     --------
@@ -213,9 +216,9 @@ def overlap(found: Bounds, requested: Bounds) -> bool:
 
 
 def _row_groups(manifest: Manifest, column: int, requested: Sequence[Bounds], entry: SegmentEntry) -> Sequence[tuple[int, int, Bounds | None]]:
-    """Return first row, end and bounds of each row group of a segment; bounds are None where unknown.
+    """Return the first row, the end row and the bounds of each row group of a segment; bounds are None if unknown.
 
-    A segment whose values are all requested, or unknown, is one range, without reading its footer.
+    If all values of the segment are requested, or its bounds are unknown, it counts as one row group, and its footer is not read.
     """
     if len(entry.columns) <= column or not entry.columns[column].bounds_known or _all_requested(entry.columns[column], requested):
         return [(0, entry.rows, None)]
@@ -230,7 +233,7 @@ def _row_groups(manifest: Manifest, column: int, requested: Sequence[Bounds], en
     for group, chunk in enumerate(footer.chunks(order_column(name, manifest.types[column]))):
         bounds: Bounds | None = None
         if chunk is not None and chunk.has_min_max:
-            # Bounds of strings that other writers truncate are not recorded, so such segments were taken whole.
+            # Other programs may truncate bounds of strings. Such segments have no recorded bounds, and were returned as a whole above.
             bounds = (chunk.min, chunk.max) if chunk.physical_type == "BYTE_ARRAY" else (chunk.min_raw, chunk.max_raw)
             bounds = None if bounds[0] != bounds[0] or bounds[1] != bounds[1] else bounds
         found.append((footer.starts[group], footer.starts[group + 1], bounds))

@@ -1,4 +1,4 @@
-"""Reads any range of rows of a dataset; only the segments and row groups that intersect it are opened."""
+"""Reads ranges of rows of a dataset; only the files and row groups that hold rows of the range are read."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from sframe_spark.storage.segments.partition_columns import repeated
 from sframe_spark.types import DATETIME_KIND
 from sframe_spark.values.value_errors import column_named
 
-# Above this many rows, decoding the columns of a batch in parallel pays off.
+# For batches with more rows, the columns are decoded in parallel.
 FEW_ROWS = 16_384
 DEFAULT_BATCH_ROWS = 131_072
 
 
 def read_rows(manifest: Manifest, columns: Sequence[int], start: int = 0, stop: int | None = None, with_key: bool = False) -> pa.Table:
-    """Return the rows numbered ``start`` up to, but not including, ``stop`` as a table in row order.
+    """Return a range of rows as a table.
 
     Parameters
     ----------
     manifest
-        The dataset.
+        The manifest of the dataset.
     columns
-        Positions of the requested columns; the table's columns are called c0, c1 ... after these positions.
+        The positions of the columns to read. The columns of the table are named c0, c1 ... by these positions.
     start, stop
-        Range of dense row numbers; it is cut to what exists. ``stop`` None means the end.
+        The row number of the first row, and of the row behind the last one; None for the end. Rows behind the end of the dataset are ignored.
     with_key
-        Whether to add the hidden key as a last column ``_key``.
+        Whether to add the hidden row key as a last column ``_key``.
 
     Examples
     --------
@@ -73,9 +73,9 @@ def iterate_rows(
     batch_rows: int = DEFAULT_BATCH_ROWS,
     with_key: bool = False,
 ) -> Iterator[list[pa.Array]]:
-    """Yield the rows of a range in row order, at most ``batch_rows`` at a time, one array per column.
+    """Yield a range of rows in order, in batches of at most ``batch_rows`` rows; each batch is a list with one array per column.
 
-    Never more than a row group of the requested columns is in memory. With ``with_key`` the last array holds the hidden keys.
+    At most one row group of the requested columns is in memory. With ``with_key``, the last array of each batch has the hidden row keys.
 
     Examples
     --------
@@ -95,7 +95,13 @@ def iterate_rows(
 
 
 def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) -> Iterator[tuple[SegmentEntry, int, int]]:
-    """Yield the segments that hold rows of a range, each with the range of its own rows that is meant."""
+    """Yield each segment that holds rows of a range, with the first and the end row within the segment.
+
+    Raises
+    ------
+    StorageError
+        If the range is negative, or has rows that are left out of a manifest for a task.
+    """
     if start < 0 or (stop is not None and stop < 0):
         raise StorageError(f"row range {start}:{stop} counts from the end; storage takes row numbers from 0")
     offsets = manifest.offsets
@@ -110,7 +116,7 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
         if low < high:
             yield entry, low, high
         index += 1
-    # Reported last: a caller may stop before it gets here.
+    # This is checked last, since a caller may need only the first segments.
     if end > manifest.rows - after:
         raise _unknown_rows(manifest, max(start, manifest.rows - after), end)
 
@@ -121,12 +127,12 @@ def _unknown_rows(manifest: Manifest, start: int, stop: int) -> StorageError:
 
 
 def group_starts(manifest: Manifest, entry: SegmentEntry) -> Sequence[int]:
-    """Return the row group boundaries of a segment; a single row group needs no footer."""
+    """Return the first row of each row group of a segment, followed by the number of rows; the footer is read unless there is only one."""
     return (0, entry.rows) if entry.group_bytes is not None else segment_footer(manifest, entry).starts
 
 
 def last_group_start(manifest: Manifest, start: int, stop: int) -> int:
-    """Return the last row group boundary in ``(start, stop]``; ``stop`` if there is none."""
+    """Return the largest row number in ``(start, stop]`` at which a row group starts or ends; ``stop`` if there is none."""
     for entry, _, high in intersecting(manifest, max(start, stop - 1), stop):
         starts = group_starts(manifest, entry)
         found = stop - high + starts[bisect.bisect_right(starts, high) - 1]
@@ -146,10 +152,26 @@ def segment_batches(
     passing: int = 0,
     coded: Container[int] = (),
 ) -> Iterator[list[pa.Array]]:
-    """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time (None: chosen here, as is whether threads decode columns).
+    """Yield a range of rows of one segment, in batches that are lists with one array per column.
 
-    At most ``passing`` rows are decoded at a time to skip to the first one. Columns in ``coded`` stay dictionary arrays if our file has
-    them dictionary-encoded.
+    Parameters
+    ----------
+    manifest, entry
+        The manifest of the dataset, and the entry of the segment.
+    columns
+        The positions of the columns to read.
+    low, high
+        The first row, and the row behind the last one, within the segment.
+    size
+        The largest number of rows in a batch; None for a number that suits the range.
+    with_key
+        Whether the last array of each batch has the hidden row keys.
+    threads
+        Whether columns are decoded in parallel; None to decide by the number of rows.
+    passing
+        The largest number of rows that are decoded at a time to skip to the first row.
+    coded
+        The positions of string columns that stay dictionary arrays if a segment file stores them dictionary-encoded.
     """
     location = join(manifest.directory, entry.file)
     constants = dict(entry.constants)
@@ -179,8 +201,8 @@ def segment_batches(
 
 
 def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, columns: Sequence[int]) -> list[pa.Array]:
-    """Return stored columns with the types of the dataset; our files already have them."""
-    # Only datetimes may need another calendar or zone; looking for that takes longer than reading a short file.
+    """Return the arrays of a batch in the physical types of their columns."""
+    # Segment files without datetimes need no conversion. For datetimes, the footer is examined for the calendar and the time zone.
     if manifest.column_names_in_files is None and not any(manifest.types[column].kind == DATETIME_KIND for column in columns):
         pairs = zip(batch.columns, columns, strict=True)
         return [values if _is_coded(values) else conform(values, manifest.types[column]) for values, column in pairs]
@@ -198,7 +220,7 @@ def _is_coded(values: pa.Array) -> bool:
 
 
 def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int]) -> FileChecksums:
-    """Return the recorded page header checksums of some columns, by name."""
+    """Return the recorded checksums of the page headers of some columns, by their names in the file; empty if none are recorded."""
     return FileChecksums(checksum_positions(manifest, columns), entry.pages)
 
 
@@ -214,11 +236,11 @@ def _file_batches(
     short: ShortFile | None,
     to_decode: Sequence[str],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
+    """Yield a range of rows of one file as record batches; only the requested row groups are read."""
     first, last, names = requested.groups.start, requested.groups.stop, requested.names
     step = _rows_at_a_time(footer.starts[first], low, high, size, passing)
     threads = (size is None and step > FEW_ROWS and len(names) > 1) if threads is None else threads
-    # Repeated columns are decoded once.
+    # A column that is requested several times is decoded once.
     distinct = list(dict.fromkeys(names))
     pages = {(group, name) for group in range(first, last) for name in distinct}
     opening = opened(location, footer, not pages <= footer.verified, requested) if short is None else short.file
@@ -242,60 +264,59 @@ def _file_batches(
 
 
 def _read_on(starts: Sequence[int], first: int, last: int, low: int, size: int | None) -> Sequence[int]:
-    """The row groups at which reading restarts, and the end.
+    """Return the row groups at which a new read starts, followed by the end of the last row group.
 
-    pyarrow continues with the next row group if a column of one ends too early, and reports that only at the very end.
-
-    So the last row group is read by itself, since it may not be read to its end, and so is each one if batches end with row
-    groups anyway: rows of the next one would otherwise be returned under wrong numbers.
+    If a column of a damaged row group ends too early, pyarrow continues with the next row group, and raises an error only at the end of all row
+    groups, so that rows might be returned under wrong numbers. Therefore the last row group, which may not be read to its end, is read by itself;
+    and every row group is, if batches end at row groups anyway.
 
     Examples
     --------
     >>> list(_read_on((0, 100, 200, 300), 0, 3, 0, 100)), _read_on((0, 100, 200, 300), 0, 3, 0, None)
     ([0, 1, 2, 3], [0, 2, 3])
     """
-    # An empty row group ends with the one before it.
+    # Empty row groups count as ending with the row group before.
     if all(stop - max(start, low) in (0, size) for start, stop in itertools.pairwise(starts[first:last])):
         return range(first, last + 1)
     return sorted({first, last - 1, last})
 
 
 def _rows_at_a_time(start: int, low: int, high: int, size: int | None, passing: int) -> int:
-    """The number of rows decoded at a time, from the start of a row group."""
+    """Return the number of rows to decode at a time; decoding begins at the start of a row group."""
     step = size or min(high - start, DEFAULT_BATCH_ROWS)
-    # Each step has a cost, so rows before a small range are skipped in larger steps.
+    # Each step takes some time, so the rows before a small range are decoded in larger steps.
     return max(step, min(passing, high - start)) if low > start else step
 
 
 def other_rows(location: str, found: int, said: int) -> StorageError:
-    """Return the error of a file whose pages disagree with its footer, which pyarrow does not notice."""
+    """Return an error that says that the pages of a file hold another number of rows than its footer says, which pyarrow does not notice."""
     return StorageError(f"{location} is damaged: pages of {said} rows hold {found}; restore it from a copy")
 
 
 def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: int, threads: bool) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of some row groups; the one place where data pages are read."""
+    """Yield the rows of some row groups as record batches. All reads of data pages are made here."""
     return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=threads)
 
 
-# Coalescing short segments: each is a file to open, whatever is in it.
+# Coalescing short segments, for which opening the file takes most of the time.
 
-# A segment with the number of its first row.
+# A segment, and the row number of its first row in the dataset.
 Placed = tuple[SegmentEntry, int]
 
 
 def coalesced_segments(
     segments: Iterable[Placed], size_of: Callable[[SegmentEntry], int | None], max_rows: int, max_bytes: int, max_segments: float = math.inf
 ) -> Iterator[list[Placed]]:
-    """Group consecutive segments, each group within the limits unless it is a single segment.
+    """Yield groups of consecutive segments. Each group is within the limits, or is a single segment.
 
     Parameters
     ----------
     segments
-        All segments in order; empty ones are left out.
+        All segments in row order; empty ones are left out.
     size_of
-        The size of a segment; None for those that stay alone.
+        Returns the size of a segment in bytes; None for a segment that is a group by itself.
     max_rows, max_bytes, max_segments
-        Limits of a group.
+        The largest number of rows, of bytes, and of segments in a group.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Decodes row groups in order, the next ones ahead in threads, and caches decoded columns of many short segments."""
+"""Decodes row groups in order, the next ones in advance by threads; and caches decoded columns of datasets with many short segments."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ from sframe_spark.storage.manifest.manifest import DecodedColumns, Manifest, Seg
 from sframe_spark.storage.parquet.open_file import SHORT_BYTES
 from sframe_spark.storage.segments.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, coalesced_segments, group_starts, intersecting, segment_batches
 
-# Arrays of some rows, one for each column.
+# Decoded rows: one array for each column.
 DecodedPart = list[pa.Array]
-# Estimated bytes of a range of rows; None if unknown.
+# Returns the estimated bytes of a range of rows; None if unknown.
 SizeOf = Callable[[int, int], float | None]
-# Receives the decoded parts of a thread, or its error. Not a future: its lock is taken in Python code, so an interrupt of the waiting thread
-# could leave it locked.
+# A queue for the decoded parts of one unit and the error, if decoding failed. It is not a future, since the lock of a future is taken in Python
+# code, and could stay locked if the waiting thread is interrupted.
 DecodedResult = SimpleQueue[tuple[list[DecodedPart], BaseException | None]]
-# From this size of a row group on, its columns are decoded in parallel.
+# The columns of row groups with more bytes are decoded in parallel.
 LONG = 32 << 20
-# Rows that are skipped at a time if their size is unknown.
+# The number of rows that are decoded at a time in order to skip them, if their size is unknown.
 ROWS_OF_UNKNOWN_LENGTH = 1_024
-# Limits for decoding several row groups at once: opening a file takes as long as decoding 20,000 numbers.
+# Limits of a unit of several row groups, which are decoded together, since opening a file takes as long as decoding 20,000 numbers.
 MAX_COMBINED_BYTES, MAX_GROUPS = 4 << 20, 8
-# The step is changed if rows turn out to be this many times shorter or longer.
+# Decoding restarts with a new step if that is at least this many times smaller or larger than the old one.
 OTHER_STEP = 4
 
 
 @attrs.frozen
 class Unit:
-    """A unit of decoding: rows of one row group, or of several small ones.
+    """Rows of one row group, or of several small ones of a file, which are decoded together.
 
     Parameters
     ----------
     entry
-        The file.
+        The entry of the file.
     low, high
-        The first of the rows and the one behind the last, counted in the file.
+        The first row, and the row behind the last one, within the file.
     size
-        About how many bytes they take in memory; None where no one knows.
+        The estimated bytes of the rows in memory; None if unknown.
     rows
-        Rows of each decoded part: those of a row group.
+        For several row groups, the number of rows of each but the last, which is also the size of decoded parts; None for one row group.
     """
 
     entry: SegmentEntry
@@ -63,14 +63,14 @@ class Unit:
 
 
 class Decoder:
-    """Decodes the rows of a dataset once, from a row on. Nothing that it refers to refers back, so its buffers are freed with it.
+    """Decodes the rows of a dataset once, from a given row to the end. It is not part of a reference cycle, so its buffers are freed with it.
 
     Parameters
     ----------
     manifest, columns, stop, size_of, max_bytes, threads, coded
-        As of :class:`~sframe_spark.storage.segments.row_group_decoder.Cursor`.
+        The parameters of :class:`~sframe_spark.storage.segments.row_group_decoder.Cursor`.
     step
-        Rows decoded at a time from large row groups; may be changed meanwhile.
+        The number of rows that are decoded at a time from large row groups; it may be changed while rows are decoded.
     """
 
     def __init__(
@@ -93,15 +93,15 @@ class Decoder:
         self._coming: deque[tuple[Unit, DecodedResult | None]] = deque()
 
     def close(self) -> None:
-        """Let the threads end with what they are at."""
+        """Cancel what has not started yet; the threads end after the units that they are decoding."""
         pool, self._pool = self._pool, None
         self._coming.clear()
-        # After a fork the threads, and the owners of the pool's locks, exist only in the parent.
+        # After a fork, the threads of the pool exist only in the parent process, and its locks may be held by them.
         if pool is not None and self._process == os.getpid():
             pool.shutdown(wait=False, cancel_futures=True)
 
     def parts(self, start: int) -> Iterator[DecodedPart]:
-        """Yield all rows from a row on, in the parts in which they are decoded."""
+        """Yield all rows from ``start`` on, in the parts in which they are decoded."""
         units = self._units(start)
         while True:
             self._submit_ahead(units)
@@ -125,17 +125,20 @@ class Decoder:
                 bounds = max(low, begin), min(high, end)
                 if bounds[0] < bounds[1]:
                     rows = bounds[1] - bounds[0]
-                    # A short file is not opened only to estimate sizes.
+                    # For short files the size is computed from the entry, so that they are not opened only to estimate it.
                     known = entry.group_bytes if entry.group_bytes is not None and entry.group_bytes <= SHORT_BYTES else None
                     groups.append(Unit(entry, *bounds, self._size_of(first, first + rows) if known is None else known * rows / entry.rows))
                     first += rows
             yield from self._combined(groups)
 
     def _combined(self, groups: Sequence[Unit]) -> Iterator[Unit]:
-        """Combine row groups of a file: one at first, since a caller may want no more, then twice as many each time."""
+        """Yield units of one or more row groups of a file.
+
+        The first unit has one row group, since the caller may need no more rows; the limit is doubled with each unit up to ``MAX_GROUPS``.
+        """
         place = 0
         while place < len(groups):
-            # The total decoded ahead stays within the limit.
+            # The bytes of all units that are decoded in advance stay within the limit.
             count = as_one(groups[place : place + self._groups], min(MAX_COMBINED_BYTES, self._max_bytes - sum(self._sizes_ahead())))
             first, last = groups[place], groups[place + count - 1]
             sizes = [unit.size for unit in groups[place : place + count] if unit.size is not None]
@@ -146,7 +149,7 @@ class Decoder:
         return unit.size is not None and unit.size <= self._max_bytes
 
     def _submit_ahead(self, units: Iterator[Unit]) -> None:
-        """Submit upcoming units within the limit, as many as keep the threads busy; at least find the next one."""
+        """Append the next units to the queue, and submit them to threads, as many as the limits allow; at least one, if there is one."""
         while not self._coming or self._may_add():
             unit = next(units, None)
             if unit is None:
@@ -154,12 +157,12 @@ class Decoder:
             self._coming.append((unit, self._submitted(unit)))
 
     def _may_add(self) -> bool:
-        """Return whether to submit one more unit, assumed to be as large as the last one."""
+        """Return whether one more unit may be submitted; its size is assumed to be that of the last one."""
         sizes = self._sizes_ahead()
         return len(sizes) == len(self._coming) <= self._threads and sum(sizes) + sizes[-1] <= self._max_bytes
 
     def _sizes_ahead(self) -> list[float]:
-        """Sizes of the units submitted and not yet consumed."""
+        """Return the sizes of the units that were submitted to threads and not yet returned."""
         return [unit.size for unit, found in self._coming if found is not None and unit.size is not None]
 
     def _submitted(self, unit: Unit) -> DecodedResult | None:
@@ -174,7 +177,7 @@ class Decoder:
                 self._pool = ThreadPool(self._threads, thread_name_prefix="sframe_spark read")
             self._pool.submit(copy_context().run, self._leave, found, unit)
         except RuntimeError:
-            # The interpreter is shutting down and starts no thread.
+            # No thread can be started, as the interpreter is shutting down.
             self._threads = 0
             return None
         return found
@@ -193,7 +196,8 @@ class Decoder:
         try:
             parts.extend(self._of_segment(unit))
         except Exception:
-            # Rows before the damage are delivered first. Ctrl-C is raised at once: a caller that has enough rows would never see it.
+            # The rows before the error are returned first. Ctrl-C is not an Exception, and is raised at once, since a caller that needs no more
+            # rows would not notice it.
             yield from parts
             raise
         yield from parts
@@ -202,7 +206,7 @@ class Decoder:
         rows, threads = unit.rows or unit.high - unit.low, None
         size = rows if self._threads or unit.rows else None
         if self._threads:
-            # Units are decoded in parallel, so columns are not, except in large units.
+            # Threads decode several units in parallel. The columns of a unit are decoded in parallel, too, only in large units.
             threads = unit.size is not None and unit.size > LONG
         elif unit.rows:
             threads = rows > FEW_ROWS and len(self._columns) > 1
@@ -211,7 +215,7 @@ class Decoder:
         )
 
     def _passing(self, unit: Unit) -> int:
-        """The number of rows that may be skipped at a time within the memory limit."""
+        """Return how many rows may be decoded at a time in order to skip them, within the memory limit."""
         if unit.size is None:
             return ROWS_OF_UNKNOWN_LENGTH
         return min(DEFAULT_BATCH_ROWS, int(self._max_bytes * (unit.high - unit.low) / max(unit.size, 1.0)))
@@ -227,14 +231,14 @@ class Decoder:
             ):
                 yield part
                 position += len(part[0])
-                # Remaining rows are decoded in one more step.
+                # If the step was changed much, decoding restarts with the new step, unless only a few rows are left.
                 left = unit.high - position
                 if self.step * OTHER_STEP <= min(step, left) or step * OTHER_STEP <= min(self.step, left):
                     break
 
 
 def as_one(groups: Sequence[Unit], max_bytes: float) -> int:
-    """Return how many leading row groups are decoded at once: of equal length, but for the last, and within the size limit.
+    """Return how many of the first row groups are decoded together: within the size limit, and all of equal length except a shorter last one.
 
     Examples
     --------
@@ -251,7 +255,7 @@ def as_one(groups: Sequence[Unit], max_bytes: float) -> int:
 
 
 def decoded_parts(found: DecodedResult) -> Iterator[DecodedPart]:
-    """Wait for a thread's parts and yield them; if it failed, its error is raised after them.
+    """Wait for the result of a thread, and yield its parts; if decoding failed, raise the error after the parts.
 
     Examples
     --------
@@ -267,30 +271,30 @@ def decoded_parts(found: DecodedResult) -> Iterator[DecodedPart]:
     try:
         raise error
     finally:
-        # Break the reference cycle between the error and this frame.
+        # The error refers to this frame by its traceback. Deleting the variable breaks the reference cycle.
         del error
 
 
-# Packs: runs of consecutive short segments whose decoded columns stay in memory while there is room.
+# Packs: runs of consecutive short segments, whose decoded columns are kept in memory while there is room.
 
-# Limits of a short segment, which takes longer to open than to decode.
+# The limits of a short segment, for which opening the file takes longer than decoding the rows.
 SHORT_ROWS, SHORT_GROUP_BYTES = 8_192, 1 << 20
-# Limits of a pack; lookups read 64 segments at a time.
+# The limits of a pack.
 MAX_SEGMENTS, MAX_ROWS, MAX_BYTES = 128, DEFAULT_BATCH_ROWS, 8 << 20
-# With fewer short segments packs gain nothing.
+# Datasets with fewer short segments have no packs.
 FEW_SEGMENTS = 64
-# Packs are decoded if at least one row in this many is requested, but not for a scan of very many packs at once.
+# Packs are decoded only if at least one of this many of their rows is requested; and not used for ranges of more than MAX_AT_ONCE packs.
 SHARE_OF_ROWS, MAX_AT_ONCE = 4, 64
-# Packs are computed only when at least this many segments' worth of rows is requested.
+# The boundaries of packs are computed only when a range is requested that has as many rows as this many segments have on average.
 MIN_SEGMENTS_REQUESTED = 4
-# The part of the result memory that is left to results.
+# One part in this many of the memory for results is not used for packs.
 SHARE_LEFT = 4
-# Types that integers are narrowed to where all of a pack fit, to save cache memory.
+# Integers are cached in the first of these types that fits all values of a pack, to save memory.
 NARROW_INTEGERS = (pa.int8(), pa.int16(), pa.int32())
 
 
 def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[pa.ChunkedArray] | None:
-    """Return columns of a range of rows from packs; None if they should be read from segments."""
+    """Return some columns of a range of rows from packs, which are decoded if necessary; None if the rows should be read from segments."""
     decoded = manifest.decoded
     if decoded.edges is None and (stop - start) * len(manifest.segments) < MIN_SEGMENTS_REQUESTED * manifest.rows:
         return None
@@ -307,7 +311,7 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
     missing = [pack for pack in packs if not all((pack[0], column) in decoded.arrays for column in columns)]
     if missing and (stop - start) * SHARE_OF_ROWS < edges[last] - edges[first]:
         return None
-    # Checking available memory takes longer than reading a segment.
+    # Available memory is determined only if packs are decoded, since that takes longer than reading a segment.
     memory_limit = max_bytes() if missing else 0
     if missing and not may_keep(memory_limit):
         return None
@@ -317,9 +321,9 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
 
 
 def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
-    """Return the last pack boundary in ``(start, stop]``; rows of several packs are copied into one array.
+    """Return the last row number in ``(start, stop]`` at which a pack starts or ends.
 
-    None where there is none, or packs were not computed.
+    Return None if there is none, or the boundaries of packs were not computed. A batch that ends there does not have to be copied from two packs.
     """
     edges = manifest.decoded.edges or ()
     place = bisect.bisect_right(edges, stop) - 1
@@ -327,7 +331,7 @@ def last_pack_start(manifest: Manifest, start: int, stop: int) -> int | None:
 
 
 def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
-    """Return the pack boundaries; empty if the dataset is remote, external, partial, or has few short segments."""
+    """Return the boundaries of packs, computed at the first call; empty if the dataset is remote, external, partial, or has few short segments."""
     if decoded.edges is None:
         is_built_in = manifest.column_names_in_files is None and not manifest.watched
         is_whole = manifest.left_out == (0, 0) and not is_remote_location(manifest.directory)
@@ -341,23 +345,23 @@ def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
 
 
 def is_short(entry: SegmentEntry) -> bool:
-    """Return whether a segment of ours is one small row group."""
+    """Return whether a segment has a single small row group, and a recorded checksum of its footer."""
     return entry.rows <= SHORT_ROWS and entry.group_bytes is not None and entry.group_bytes <= SHORT_GROUP_BYTES and entry.tail is not None
 
 
 def max_bytes() -> int:
-    """The limit of Arrow's memory in this process while packs are cached."""
+    """Return the number of bytes that Arrow may have allocated in this process after a pack is cached."""
     memory_limit = kept_memory()
     return memory_limit - memory_limit // SHARE_LEFT
 
 
 def may_keep(memory_limit: int) -> bool:
-    """Return whether one more pack fits into this much Arrow memory."""
+    """Return whether Arrow can allocate one more pack within a memory limit."""
     return arrow_bytes() + MAX_BYTES <= memory_limit
 
 
 def _edges(manifest: Manifest) -> Iterator[int]:
-    """Yield the boundaries of packs and of long segments, and the number of rows."""
+    """Yield the first row of each pack and of each long segment, and then the number of rows."""
     placed = zip(manifest.segments, manifest.offsets, strict=True)
     yield from (pack[0][1] for pack in coalesced_segments(placed, _size_in_pack, MAX_ROWS, MAX_BYTES, MAX_SEGMENTS))
     yield manifest.rows
@@ -381,7 +385,7 @@ def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int
 
 
 def _compacted(chunks: Sequence[pa.Array]) -> pa.Array:
-    """Concatenate chunks for the cache, integers in the narrowest type that holds them.
+    """Return the concatenation of chunks for the cache; integers in the narrowest type that holds all of them.
 
     Examples
     --------
@@ -394,13 +398,13 @@ def _compacted(chunks: Sequence[pa.Array]) -> pa.Array:
         for kind in NARROW_INTEGERS:
             limit = 1 << kind.bit_width - 1
             if bounds["min"] is None or -limit <= bounds["min"] <= bounds["max"] < limit:
-                # Slots of missing values may hold anything.
+                # The cast is unchecked, since the slots of missing values may hold numbers that do not fit.
                 return pa.concat_arrays(chunks).cast(kind, safe=False, memory_pool=lasting_pool())
     return pa.concat_arrays(chunks, memory_pool=lasting_pool())
 
 
 def _read(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[list[pa.Array]]:
-    """Read the chunks of some columns of a pack."""
+    """Return a list of chunks for each of some columns of a pack, read from its segments."""
     parts = intersecting(manifest, start, stop)
     batches = [batch for entry, low, high in parts for batch in segment_batches(manifest, entry, tuple(columns), low, high, None)]
     return [[batch[place] for batch in batches] for place in range(len(columns))]
@@ -412,28 +416,28 @@ def _cut(columns: Sequence[pa.Array], kinds: Sequence[pa.DataType], pack: tuple[
     return [part if part.type == kind else part.cast(kind) for part, kind in zip(parts, kinds, strict=True)]
 
 
-# Cursor: reading consecutive ranges without decoding rows twice.
+# Cursor: reads consecutive ranges of rows without decoding rows twice.
 
 
 class Cursor:
-    """A position in a dataset that is read in row order; random access should ask for rows by number.
+    """Reads ranges of rows of a dataset in row order, without decoding rows twice. For random access, it is slower than reading rows by number.
 
     Parameters
     ----------
     manifest
-        The dataset.
+        The manifest of the dataset.
     columns
-        Positions of the requested columns, at least one.
+        The positions of the columns to read, at least one.
     stop
-        The row behind the last one that is read.
+        The row behind the last one to read.
     size_of
-        Estimates the size of ranges of rows.
+        Returns the estimated bytes of a range of rows in memory; None if unknown.
     max_bytes
-        Larger row groups are decoded step by step; also the limit of what is decoded ahead.
+        Row groups with more bytes are decoded in several steps. It is also the limit of the bytes that are decoded in advance.
     threads
-        Number of threads that decode ahead; 0: none.
+        The number of threads that decode in advance; 0 for none.
     coded
-        String columns that may come as dictionary arrays.
+        The positions of string columns that may be returned as dictionary arrays.
 
     Examples
     --------
@@ -461,18 +465,21 @@ class Cursor:
     ) -> None:
         self._of = manifest, columns, stop, size_of, max_bytes, threads, coded
         self._process = os.getpid()
-        # Decoded parts that may be requested again: rows `_first` to `_end`.
+        # Decoded parts with the rows from `_first` up to `_end`, which may be requested again.
         self._buffered: deque[DecodedPart] = deque()
         self._first = self._end = -1
         self._decoder = Decoder(*self._of, step=1)
         self._parts: Iterator[DecodedPart] = iter(())
 
     def can_go_on(self, start: int) -> bool:
-        """Return whether a row is buffered or comes next, so that nothing is decoded twice."""
+        """Return whether a row is buffered, or is the next one to be decoded, so that reading can continue without decoding rows twice."""
         return self._first <= start <= self._end and self._process == os.getpid()
 
     def read(self, start: int, stop: int) -> list[DecodedPart]:
-        """Return the parts of a range of rows; fewer rows at the end. Seeks first if it cannot continue."""
+        """Return a range of rows as decoded parts, with fewer rows at the end of the dataset.
+
+        If reading cannot continue at ``start`` or shortly before it, decoding begins anew at ``start``.
+        """
         if self.can_go_on(start) or self._is_near(start, stop):
             self._decoder.step = stop - min(start, self._end)
         else:
@@ -480,7 +487,7 @@ class Cursor:
         try:
             self._decode_to(stop)
         except BaseException:
-            # The decoder has ended in the middle; a retry must not take that for the end of the rows.
+            # After an error the generator of parts is exhausted. Another call must not take that for the end of the rows.
             self.close()
             raise
         while self._buffered and self._first + len(self._buffered[0][0]) <= start:
@@ -488,16 +495,16 @@ class Cursor:
         return list(self._between(start, stop))
 
     def _is_near(self, start: int, stop: int) -> bool:
-        """Return whether a range starts so near that skipping to it is cheaper than seeking."""
+        """Return whether a range starts so shortly behind the decoded rows that decoding the rows between is faster than beginning anew."""
         return self._first >= 0 and self._end < start <= self._end + (stop - start) and self._process == os.getpid()
 
     def rest(self, start: int, max_rows: int) -> Iterator[DecodedPart]:
-        """Yield the rows from a row to the end as they are decoded; large row groups in steps of ``max_rows``."""
+        """Yield the rows from ``start`` to the end as they are decoded; large row groups are decoded in steps of ``max_rows`` rows."""
         self._begin(start, max_rows)
         yield from self._parts
 
     def close(self) -> None:
-        """Stop decoding; the cursor starts again when it is read."""
+        """Stop decoding, and drop all buffered rows; the next read begins anew."""
         self._decoder.close()
         self._buffered.clear()
         self._first = self._end = -1

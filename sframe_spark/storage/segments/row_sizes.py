@@ -1,4 +1,4 @@
-"""Estimates how many bytes stored rows take in memory, from footers and, for dictionary-encoded strings, samples."""
+"""Estimates how many bytes stored rows take in memory, from the footers of files and from samples of dictionary-encoded strings."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from sframe_spark.storage.parquet.footer import Footer, segment_footer
 from sframe_spark.storage.parquet.open_file import RequestedChunks, check_pages, opened
 from sframe_spark.storage.segments.reader import intersecting, other_rows, page_checksums
 
-# Row groups sampled in a long range, evenly spread.
+# The largest number of row groups that are examined in a range.
 MAX_GROUPS = 8
-# Rows sampled of a row group to learn the length of dictionary-encoded values.
+# The number of rows that are read from a row group as a sample of dictionary-encoded strings.
 SAMPLE_ROWS = 512
-# Row groups that cannot be larger in memory are not sampled.
+# Row groups that cannot take more bytes in memory than this are not sampled.
 WORTH_SAMPLING = 16 << 20
-# Offset and validity of a variable-length value or list item.
+# Estimated bytes of the offset and the validity bit of a string or list item.
 BYTES_OF_PLACE = 5.0
 
 
 def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> tuple[float, ...]:
-    """Estimate the bytes in memory of the rows ``start`` to ``stop``, for each of some columns.
+    """Return an estimate of the bytes that a range of rows takes in memory, for each of the given columns.
 
-    In long ranges some row groups stand for all; only footers and samples of dictionary-encoded strings are read.
+    In long ranges, only some row groups, evenly spread, are examined. Only footers and samples of dictionary-encoded strings are read.
 
     Examples
     --------
@@ -75,7 +75,10 @@ def spread(items: Sequence[Any], limit: int) -> list[Any]:
 
 
 def bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int], check: Check | None = None) -> float:
-    """Estimate the average bytes per row of a column in a row group; page headers are checked before pages are read."""
+    """Return an estimate of the average bytes per row of a column in a row group; the result is cached in the footer.
+
+    If rows are read as a sample, the page headers are checked first: with ``check``, or against ``sums``.
+    """
     found = footer.measured.get((name, group))
     if found is None:
         found = footer.measured[(name, group)] = _bytes_in_group(location, footer, name, group, sums, check)
@@ -108,7 +111,7 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: 
 
 
 def _sampled(location: str, footer: Footer, name: str, group: int, check: Check | None) -> float:
-    """The bytes per row among the first rows of a row group."""
+    """Return the average bytes per row of the first rows of a row group."""
     with translate_os_errors("read", location), opened(location, footer, requested=RequestedChunks(range(group, group + 1), (name,), check)) as file:
         batch = next(file.iter_batches(batch_size=SAMPLE_ROWS, row_groups=[group], columns=[name]), None)
     if batch is None:

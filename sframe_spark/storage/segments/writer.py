@@ -1,10 +1,11 @@
-"""Writes rows as one segment: a Parquet file with columns c0, c1 ... and the hidden row key.
+"""Writes rows as one segment: a Parquet file with the columns c0, c1 ... and the hidden row key.
 
-Measured on 4 * 10**6 rows (milliseconds to write + read, megabytes): random integers plain 36 + 11, 32; zstd 144 + 62,
-17; delta-packed 59 + 16, 16. Distinct texts plain 119 + 67, 64; lz4 169 + 74, 38; zstd 286 + 99, 20; repeated texts
-with a dictionary 95 + 66, 5. Hence: integers and instants delta-packed and not compressed, everything else lz4, a
-dictionary for texts that repeat. Floats with all their digits take no less room as lz4, and a twentieth longer to read:
-they are not compressed where the first ones show it.
+Measurements for 4 * 10**6 rows (milliseconds to write + milliseconds to read, megabytes): random integers plain 36 + 11, 32; zstd 144 + 62, 17;
+delta-packed 59 + 16, 16. Distinct strings plain 119 + 67, 64; lz4 169 + 74, 38; zstd 286 + 99, 20; repeated strings with a dictionary 95 + 66, 5.
+
+Therefore integers and instants are delta-packed and not compressed; everything else is compressed with lz4; and strings that repeat are
+dictionary-encoded. Floats with many digits do not become smaller with lz4, and take 5 % longer to read: a column of floats is not compressed if
+a sample of its first rows does not become smaller.
 """
 
 from __future__ import annotations
@@ -39,24 +40,26 @@ from sframe_spark.storage.parquet.footer import bounds_of, column_chunks, leaf_p
 from sframe_spark.storage.segments.statistics import StatisticsCollector, has_order_statistics
 from sframe_spark.types import ARRAY, FLOAT, ColumnType
 
-# Mixed string columns: all row groups have about the same bounds, which are not worth computing.
+# Mixed string columns: if all row groups have about the same bounds, the Parquet writer does not have to compute bounds for each.
 
-# Samples that are compared; fewer rows than these are written at once anyway.
+# The number of samples of a column, and their rows; columns with fewer rows than MIN_ROWS are not examined.
 PARTS, PART_ROWS = 4, 4096
 MIN_ROWS = 2 * PARTS * PART_ROWS
-# In unordered rows about 1 in 1,000 lies outside the bounds of a sample.
+# The largest share of sampled values outside the common bounds. In unordered rows it is about 1 in 1,000.
 OUTSIDE_SHARE = 1 / 256
-# At this dictionary size the writer stores further strings plainly.
+# When a dictionary has reached this size, the Parquet writer stores further strings without it.
 DICTIONARY_BYTES = 1024 * 1024
 
 
 def is_mixed(column: pa.ChunkedArray) -> bool:
-    """Return whether samples of a column lie between the same two bounds.
+    """Return whether nearly all values in samples of a column lie between the same two bounds, as in unordered rows.
+
+    Return False for columns with few rows, or with samples in which all values are missing.
 
     Parameters
     ----------
     column
-        The first texts of a file.
+        The first rows of a string column of a file.
 
     Examples
     --------
@@ -79,16 +82,18 @@ def is_mixed(column: pa.ChunkedArray) -> bool:
 
 
 def written_bounds(location: str, metadata: pq.FileMetaData, name: str) -> tuple[Scalar, Scalar]:
-    """Return minimum and maximum of a string column of a written file, from its dictionaries; None where all are missing.
+    """Return the minimum and the maximum of a string column of a written file, both None if all values are missing.
+
+    Only dictionaries are read, except in row groups with strings that are not in a dictionary.
 
     Parameters
     ----------
     location
-        The file.
+        The path of the file.
     metadata
-        Its footer.
+        The footer of the file.
     name
-        Name of the column in the file.
+        The name of the column in the file.
     """
     minima, maxima = [], []
     with (
@@ -106,33 +111,33 @@ def written_bounds(location: str, metadata: pq.FileMetaData, name: str) -> tuple
 
 
 def _dictionaries(file: pq.ParquetFile, group: int, name: str) -> list[pa.Array]:
-    """Return arrays that contain every string of a row group; only the dictionary, if it holds all of them."""
+    """Return arrays that contain every string of a column in a row group: only the dictionary, if that has all strings."""
     first = next(file.iter_batches(batch_size=1, row_groups=[group], columns=[name], use_threads=False)).column(0).dictionary
     if first.nbytes < DICTIONARY_BYTES:
         return [first]
     return [chunk.dictionary for chunk in file.read_row_group(group, columns=[name], use_threads=False).column(0).chunks]
 
 
-# Delivery: a remote segment is written locally and uploaded when it is complete.
+# Delivery: a segment for a remote directory is written to a local file, which is uploaded when it is complete.
 
 
 @attrs.frozen
 class Delivery:
-    """A directory in which files are written, and the one that they are for.
+    """The local directory to which files are written, and the local or remote directory to which they are then uploaded.
 
     Parameters
     ----------
     directory
-        Where files are written.
+        The local directory.
     target
-        Where they go.
+        The final directory; the same as ``directory`` if it is local.
     """
 
     directory: str
     target: str
 
     def delivered(self, entry: SegmentEntry, columns: int) -> SegmentEntry:
-        """Upload the file of an entry, and return the entry with what is known then."""
+        """Upload the file of an entry if the target is remote, and return the entry, with the checksums of row groups if it was uploaded."""
         if self.directory == self.target or not entry.rows:
             return entry
         place = join(self.directory, entry.file)
@@ -143,7 +148,7 @@ class Delivery:
 
 @contextlib.contextmanager
 def delivering(target: str) -> Iterator[Delivery]:
-    """Yield a delivery: a local directory whose files go to a local or remote one."""
+    """Yield a delivery to a directory: the directory itself if it is local, otherwise a temporary one, deleted after the ``with`` block."""
     if not is_remote_location(target):
         yield Delivery(target, target)
         return
@@ -154,40 +159,42 @@ def delivering(target: str) -> Iterator[Delivery]:
         handle.discard()
 
 
+# The largest number of rows in a row group.
 ROWS_PER_GROUP = 131_072
-# Rows with long texts or lists fill a row group early, so that a writer's memory stays bounded.
+# The approximate limit of the bytes of a row group in memory, which is reached first by long strings or lists.
 BYTES_PER_GROUP = 64 * 1024 * 1024
-# Each writing thread buffers a row group: with little memory, row groups are smaller.
+# Each writing thread keeps one row group in memory. With little memory, row groups are smaller, but not smaller than this; SHARE_OF_WORK is
+# the divisor of the working memory.
 MIN_BYTES_PER_GROUP, SHARE_OF_WORK = 4 * 1024 * 1024, 8
-# The Parquet writer checks between batches of this many rows whether a page (1 MB) is full.
-# Fewer checks are faster (6% of writing), but pages of long strings must not grow.
+# The Parquet writer checks after each batch of this many rows whether a page (1 MB) is full.
+# Larger batches save up to 6 % of the time, but with long strings pages would become too large.
 MIN_BATCH, LARGEST_BATCH, BYTES_PER_BATCH = 1024, 32_768, 512 * 1024
 DICTIONARY_SAMPLE = 16_384
-# The default of 20,000 rows per page costs more than it gives: row groups are read from their start. Older pyarrow lacks the option.
+# The default limit of 20,000 rows per page is of no use, since row groups are read from their start. Older versions of pyarrow have no limit.
 PAGES = {"max_rows_per_page": ROWS_PER_GROUP} if "max_rows_per_page" in inspect.signature(pq.ParquetWriter).parameters else {}
 DICTIONARY_SHARE = 0.5
-# Sample of floats, and the ratio below which compression pays off.
+# The number of floats in a sample, and the ratio of compressed to original size up to which a column is compressed.
 FLOATS_SAMPLE, WORTH_COMPRESSING = 16_384, 0.9
-# Page headers are short: they are written with their pages.
+# The buffer of the file, which combines short page headers with the pages.
 WRITE_BYTES = 256 * 1024
 
 
 class SegmentWriter:
-    """Write batches of rows to one new segment file, in the order given.
+    """Writes batches of rows, in the given order, to one new segment file.
 
-    The file gets a name of its own, so attempts of one task that run at the same time do not touch each other; it
-    becomes part of a dataset only when a manifest names it. Leaving a ``with`` block by an exception removes the file.
+    The name of the file is unique, so that concurrent attempts of a task write different files. The file becomes part of a dataset only when a
+    manifest names it. If a ``with`` block of the writer raises, or ends before :meth:`close`, the file is removed.
 
     Parameters
     ----------
     directory
-        Directory of the dataset. It must exist: one that was deleted, as its query was cancelled, is not made again.
+        The local directory of the dataset, which must exist. It is not created, since it may have been deleted when its query was cancelled.
     number
-        Segment number; rows are ordered by it across the dataset.
+        The segment number, by which the segments of a dataset are ordered.
     types
-        Types of the columns.
+        The types of the columns.
     collect_statistics
-        Whether to find out how the columns are ordered.
+        Whether to collect statistics of the columns.
 
     Examples
     --------
@@ -227,14 +234,20 @@ class SegmentWriter:
         self._closed = False
 
     def write(self, batch: Sequence[pa.Array] | pa.RecordBatch) -> None:
-        """Append rows: one array per column, all of one length."""
+        """Append rows, given as a record batch or as one array per column, all of the same length.
+
+        Raises
+        ------
+        StorageError
+            If the writer is closed, the arrays do not have the number or types of the columns, or the file cannot be written.
+        """
         if self._closed:
             raise StorageError(f"segment {self._location} is closed: no more rows can be written")
         arrays = self._conformed(batch.columns if isinstance(batch, pa.RecordBatch) else batch)
         rows = len(arrays[0]) if arrays else _rows_without_columns(batch)
         if rows == 0:
             return
-        # A table without columns forgets its length.
+        # Rows without columns are represented by one array of nulls, since tables without columns have no length.
         self._pending.extend(_unchunked(arrays) if arrays else [[pa.nulls(rows)]])
         self._pending_rows += rows
         self._pending_bytes += sum(array.nbytes for array in arrays)
@@ -250,7 +263,7 @@ class SegmentWriter:
         return conformed
 
     def _write_group(self) -> None:
-        """Write the next row group from what is pending."""
+        """Write the next row group with the first of the pending rows."""
         width = len(self._pending[0])
         columns = [pa.chunked_array([arrays[position] for arrays in self._pending]) for position in range(width)]
         rows = self._rows_of_group(columns)
@@ -273,7 +286,7 @@ class SegmentWriter:
         self._group_bytes = table.nbytes
 
     def _drain(self, columns: list[pa.ChunkedArray], rows: int) -> list[pa.ChunkedArray]:
-        """Remove the first rows from the pending ones."""
+        """Remove the first rows from the pending rows, and return them; ``columns`` are all pending rows."""
         self._pending_rows -= rows
         if not self._pending_rows:
             self._pending, self._pending_bytes = [], 0
@@ -286,13 +299,13 @@ class SegmentWriter:
     def _rows_of_group(self, columns: Sequence[pa.ChunkedArray]) -> int:
         fitting = self._pending_rows * self._max_bytes // max(self._pending_bytes, 1)
         rows = max(1, min(self._pending_rows, ROWS_PER_GROUP, fitting))
-        # Long rows may come first.
+        # The first rows may be longer than the average.
         while rows > 1 and (size := sum(column.slice(0, rows).nbytes for column in columns)) > 2 * self._max_bytes:
             rows = max(1, rows * self._max_bytes // size)
         return rows
 
     def _opened(self, sample: pa.Table) -> pq.ParquetWriter:
-        """Return the Parquet writer, created with the first rows because the encodings depend on them."""
+        """Return the Parquet writer, which is created at the first call: its encodings depend on the first rows, given as ``sample``."""
         if self._parquet is None:
             self._sink = open(self._location, "xb", buffering=WRITE_BYTES)  # noqa: SIM115  # closed by close() and abort()
             sink = pa.PythonFile(self._sink, mode="w")
@@ -304,7 +317,13 @@ class SegmentWriter:
         return self._parquet
 
     def close(self) -> SegmentEntry:
-        """Finish the file and return the entry that a manifest needs; without rows there is no file."""
+        """Finish the file, and return its entry for a manifest. If no rows were written, there is no file, and the entry has no file name.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written or read back, or the writer is already closed.
+        """
         if self._closed:
             raise StorageError(f"segment {self._location} was closed before")
         while self._pending_rows:
@@ -322,7 +341,7 @@ class SegmentWriter:
             raise
 
     def _read_back(self) -> SegmentEntry:
-        """Return the entry of the finished file, read back from disk."""
+        """Return the entry of the finished file, with checksums of the file as it is read back from disk."""
         try:
             with translate_os_errors("read back segment", self._location):
                 size = self._group_bytes if self._groups == 1 else None
@@ -347,13 +366,13 @@ class SegmentWriter:
         return written_bounds(self._location, footer, name) if name in self._mixed else bounds_of(column_chunks(footer, place))
 
     def abort(self) -> None:
-        """Give up: close and remove the file. Nothing happens when there is none."""
+        """Discard all rows, and close and remove the file if there is one."""
         self._closed = True
         self._pending, self._pending_rows = [], 0
         if self._sink is None:
             return
         if self._parquet is not None:
-            # The file is discarded, so pyarrow must not write its footer later.
+            # This keeps pyarrow from writing the footer later, to a closed file.
             self._parquet.is_open = False
         sink, self._sink, self._parquet = self._sink, None, None
         with contextlib.suppress(OSError, pa.ArrowException):
@@ -370,9 +389,10 @@ class SegmentWriter:
 
 
 def write_segment(directory: str, number: int, types: Sequence[ColumnType], runs: Iterable[Sequence[pa.Array]]) -> SegmentEntry:
-    """Write batches of rows as one segment; without rows there is no file, and an error leaves none.
+    """Write batches of rows as one segment to a local or remote directory, and return its entry.
 
-    A file for a remote directory is written locally and uploaded when it is complete.
+    If there are no rows, no file is written. If an error occurs, the file is removed. A file for a remote directory is written to a local directory,
+    and uploaded when it is complete.
 
     Examples
     --------
@@ -389,7 +409,7 @@ def write_segment(directory: str, number: int, types: Sequence[ColumnType], runs
 
 
 def _unchunked(arrays: Sequence[pa.Array | pa.ChunkedArray]) -> list[list[pa.Array]]:
-    """Split chunked arrays into batches at the boundaries of all columns."""
+    """Split the arrays of a table at the chunk boundaries of all columns, and return a list of arrays for each batch."""
     if not any(isinstance(array, pa.ChunkedArray) for array in arrays):
         return [list(arrays)]
     table = pa.table(list(arrays), names=[str(position) for position in range(len(arrays))])
@@ -401,12 +421,12 @@ def _rows_without_columns(batch: Sequence[pa.Array] | pa.RecordBatch) -> int:
 
 
 def segment_file_name(number: int) -> str:
-    """Return a new name for the file of a segment: unique, and in name order where numbers are in order."""
+    """Return a new unique name for the file of a segment; the names sort as the segment numbers do, up to eight digits."""
     return f"segment-{number:08d}-{uuid.uuid4().hex}.parquet"
 
 
 def segment_schema(types: Sequence[ColumnType]) -> pa.Schema:
-    """Return the Arrow schema of our segment files.
+    """Return the Arrow schema of a segment file with columns of the given types.
 
     Examples
     --------
@@ -419,7 +439,7 @@ def segment_schema(types: Sequence[ColumnType]) -> pa.Schema:
 
 
 def encodings(types: Sequence[ColumnType], sample: pa.Table) -> dict[str, Any]:
-    """Return the options of the Parquet writer that suit the types and the first rows."""
+    """Return the options of the Parquet writer, chosen by the column types and the first rows."""
     dictionaries, packed, compression = [], {KEY_NAME: "DELTA_BINARY_PACKED"}, {KEY_NAME: "NONE"}
     for position, column_type in enumerate(types):
         for path, leaf in leaf_columns(file_column(position), column_type.physical):
@@ -446,7 +466,7 @@ def encodings(types: Sequence[ColumnType], sample: pa.Table) -> dict[str, Any]:
 
 
 def mixed_columns(types: Sequence[ColumnType], sample: pa.Table, options: dict[str, Any]) -> frozenset[str]:
-    """Return the dictionary-encoded columns whose footer bounds would be useless (see :func:`is_mixed`)."""
+    """Return the names of the dictionary-encoded columns for which bounds of row groups would be useless (see :func:`is_mixed`)."""
     dictionaries = options["use_dictionary"] or ()
     names = {file_column(position): position for position, column_type in enumerate(types) if has_order_statistics(column_type)}
     return frozenset(name for name in dictionaries if name in names and is_mixed(sample.column(names[name])))
@@ -457,7 +477,7 @@ def _leaf_paths(types: Sequence[ColumnType]) -> list[str]:
 
 
 def _batch_rows(types: Sequence[ColumnType], sample: pa.Table) -> int:
-    """Return the writer's batch size; a list counts as one string."""
+    """Return the number of rows in a batch of the Parquet writer, so that strings and lists or dicts with strings fill at most about 512 KiB."""
     texts = [
         sample.column(position).nbytes
         for position, column_type in enumerate(types)
@@ -468,13 +488,13 @@ def _batch_rows(types: Sequence[ColumnType], sample: pa.Table) -> int:
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
-    """Return whether strings repeat so often that a dictionary is smaller and faster."""
+    """Return whether at most half of the strings in a sample of a column are distinct, so that a dictionary is smaller and faster."""
     sample = column.slice(0, DICTIONARY_SAMPLE)
     return bool(pc.count_distinct(sample).as_py() <= DICTIONARY_SHARE * len(sample))
 
 
 def _shrinks(column: pa.ChunkedArray) -> bool:
-    """Return whether a sample of floats is smaller with LZ4."""
+    """Return whether LZ4 makes a sample of floats at least 10 % smaller; True for an empty sample."""
     first = column.slice(0, FLOATS_SAMPLE).drop_null()
     floats = (first if pa.types.is_floating(first.type) else pc.list_flatten(first)).slice(0, FLOATS_SAMPLE).to_numpy()
     return not len(floats) or len(pa.compress(floats.tobytes(), codec="lz4_raw", asbytes=True)) <= WORTH_COMPRESSING * floats.nbytes
