@@ -1,4 +1,4 @@
-"""The lock that guards the query graph; nobody holds it while an action runs."""
+"""The lock that guards the query graph; no thread holds it while an action runs."""
 
 from __future__ import annotations
 

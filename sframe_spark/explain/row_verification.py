@@ -282,7 +282,7 @@ def run_checks(checks: Sequence[Callable[[], Any]], rows: int, description: str)
 def wrong_rows(plan: Pipeline, claims: Sequence[RowClaim], start: int, stop: int, batch_rows: int) -> list[int | None]:
     """Return, for each claim, the first row from ``start`` to ``stop`` that contradicts it, compared also with the row before ``start``.
 
-    It is None if no row does.
+    The result is None if no row does.
     """
     first = max(start - 1, 0)
     found = first_wrong_rows(PipelineRunner(plan).stream(first, stop, batch_rows), plan.facts[-1].schema, claims)

@@ -83,7 +83,7 @@ class Finding:
 def query_work(plan: PlannerNode) -> QueryWork | None:
     """Return upper bounds of a plan's exchanges and sorts if it runs as one Spark query with its result in row order.
 
-    It is None if an operator claims no bounds.
+    The result is None if an operator claims no bounds.
 
     Examples
     --------

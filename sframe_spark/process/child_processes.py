@@ -314,9 +314,9 @@ class WorkerProcess:
 
 
 def _stream(number: int) -> int | None:
-    """Return None to let a process inherit a standard stream.
+    """Return what a new process gets as a standard stream: None lets it inherit the stream of this process.
 
-    It is DEVNULL if the stream is closed, as a file of the process would get its number otherwise.
+    DEVNULL is returned if that is closed, as a file of the new process would get its number otherwise.
     """
     try:
         os.fstat(number)

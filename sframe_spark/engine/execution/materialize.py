@@ -149,7 +149,7 @@ def show_columns(root: PlannerNode, node: PlannerNode, places: dict[int, int]) -
 
 
 def _may_stay(node: PlannerNode) -> bool:
-    """Return whether stored rows may stay where they are: in memory, or in local files of this package, which nobody changes."""
+    """Return whether stored rows may stay where they are: in memory, or in local files of this package, which do not change."""
     operator = node.operator
     return isinstance(operator, MemorySource) or (isinstance(operator, SegmentSource) and not is_remote_location(operator.manifest.directory))
 

@@ -35,7 +35,7 @@ from sframe_spark.values.decode import decode
 def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, list[tuple[object, object]]] | None:
     """Return the first row of a materialised node that is out of order, with each key's value in the row before it and in itself.
 
-    It is None if there is none.
+    The result is None if there is none.
 
     Few rows are compared on the driver, more by one Spark task for each range; a range begins with the last row of the one before.
     """

@@ -254,7 +254,7 @@ def distinct_rows(source: SegmentSource, places: Sequence[int], start: int) -> p
 def stored_columns(node: PlannerNode, positions: Sequence[int]) -> tuple[SegmentSource, list[int]] | None:
     """Return the source of some columns and their positions there, following operators that keep or drop rows.
 
-    It is None if a column is computed, or is not numeric or string.
+    The result is None if a column is computed, or is not numeric or string.
     """
     places = list(positions)
     while not isinstance(node.operator, SegmentSource):

@@ -31,7 +31,7 @@ def origins_of(node: PlannerNode) -> list[Sequence[Origin]]:
 def arranged_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]] | None:
     """Return for each column of a frame the highest node below that does more than arrange columns, and the column's position there.
 
-    It is None if it takes too long.
+    The result is None if finding these takes too long.
 
     Examples
     --------

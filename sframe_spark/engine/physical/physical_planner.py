@@ -340,7 +340,7 @@ def over_ranges(root: PlannerNode) -> Mode:
 def is_made_without_spark(root: PlannerNode, placement: Placement) -> bool:
     """Return whether Python processes, or this process, compute many rows by functions of users.
 
-    The reader of the rows may need no Spark either then.
+    Then the operator that reads the rows may need no Spark either.
     """
     if not placement.segment or root.operator.is_source or is_small(root) or suits_threads(root) or is_cheaper_locally(root):
         return False

@@ -328,7 +328,7 @@ def exclusive_tops(root: PlannerNode) -> dict[int, PlannerNode]:
 def one_by_one(nodes: Sequence[PlannerNode]) -> dict[int, int | None]:
     """Return, by ``id``, the ``id`` of the one DataFrame node from whose rows those of a node are derived row by row.
 
-    It is None if there is not exactly one.
+    The result is None if there is not exactly one.
     """
     found: dict[int, int | None] = {}
     for node in nodes:
@@ -368,7 +368,7 @@ def _only_ways(
 ) -> dict[int, PlannerNode | None]:
     """Return, by ``id``, the next node above each node that all paths to the root pass.
 
-    It is None if there is none, or if the node is referenced externally.
+    The result is None if there is none, or if the node is referenced externally.
     """
     ways: dict[int, PlannerNode | None] = {}
     depths: dict[int, int] = {}

@@ -153,7 +153,7 @@ def run_parts(callables: Sequence[Callable[[], Result]], files: Sequence[FileRan
 def reservation_for_rows(files: Sequence[FileRange]) -> MemoryReservation | None:
     """Return a memory reservation for the rows of local files, if threads of this process read them and Spark is not in use.
 
-    It is None if the rows are to be written.
+    The result is None if the rows are to be written.
     """
     return reservation_for_results() if _are_here(files) and is_spark_local() and not is_spark_requested() else None
 

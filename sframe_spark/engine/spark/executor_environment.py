@@ -285,7 +285,7 @@ def check_python_again(failure: str) -> None:
     Raises
     ------
     NotSharedError
-        If they cannot run functions of ours.
+        If they cannot run functions of this package.
     """
     if any(word in failure for word in _OF_IMPORTS) and (get_packages().checked or is_one_process(get_session())):
         get_packages().trouble = ""
@@ -347,7 +347,7 @@ def is_without_package(answer: Answer) -> bool:
 def difference(answer: Answer) -> str:
     """Return how an executor's versions differ from ours, or why this package fails to import there.
 
-    It is empty if nothing differs or only this package is missing.
+    The result is empty if nothing differs or only this package is missing.
     """
     for name, own_package in versions().items():
         theirs = getattr(answer, name)

@@ -313,7 +313,7 @@ def _ask_again(root: PlannerNode, directory: str | None) -> None:
 
 
 def _exchange(place: str, above: str, advice: str) -> None:
-    """Let executors and a Spark query read a file of the driver, and let the driver read files of theirs."""
+    """Let executors and a Spark query read a file of the driver, and let the driver read the files that they write."""
     token, file = uuid.uuid4().hex, join(place, "driver.parquet")
     with translate_os_errors("write", file):
         pq.write_table(pa.table({"token": [token]}), file)
@@ -373,7 +373,7 @@ def _tokens(directory: str) -> list[str]:
 
 
 def files_with_columns(df: DataFrame, first: str, other: str) -> list[str]:
-    """Return the files that a DataFrame reads whose columns include ``other`` and one named ``first``.
+    """Return the files that a DataFrame reads whose first column is named ``first``, and that have a column named ``other``.
 
     Files that frames of this package read are left out.
 

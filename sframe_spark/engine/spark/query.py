@@ -300,7 +300,7 @@ def size_of(root: PlannerNode, root_observed: bool = True) -> QuerySize:
 def said_of_exchanges(root: PlannerNode) -> str | None:
     """Return, for explain(), the number of shuffle partitions of a query and the reason, as far as known without a session.
 
-    It is None if the query fits one task.
+    The result is None if the query fits one task.
     """
     if fits_one_task(root):
         return None
