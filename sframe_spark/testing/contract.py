@@ -1,4 +1,4 @@
-"""The contract kit: compares what an operator declares about itself with what it does, on examples.
+"""The contract kit for operators: checks on examples that what an operator declares about itself is true.
 
 An example is one node whose inputs are sources. Without Spark, :func:`check_operator` checks that the operator is a value that pickles, that
 inferred types, lengths and order agree with the rows, that any division into row ranges gives the same rows, and that the order of rows does
@@ -91,7 +91,7 @@ class Example:
     needs_spark: bool = False
 
     def node(self) -> PlannerNode:
-        """The node, which must be one of the operator."""
+        """Build the node; raise if its operator is not the one that the example is about."""
         node = self.build()
         demand(node.operator_type == self.operator, node, "the example's last operator is the one it is about", str(self))
         return node
@@ -107,14 +107,14 @@ def demand(holds: bool, node: PlannerNode, rule: str, found: str) -> None:
 
 
 def rows_of(chunk: Chunk, schema: Schema) -> Rows:
-    """Rows of a chunk as tuples of Python values; empty tuples if it has no column."""
+    """Return the rows of a chunk as tuples of Python values; empty tuples if it has no columns."""
     if not schema:
         return [()] * chunk.rows
     return list(zip(*decode_columns(chunk.columns, schema), strict=True))
 
 
 def multiset(rows: Rows) -> Rows:
-    """The rows in a canonical order."""
+    """Return the rows sorted by their representation, for comparison without regard to order."""
     return sorted(rows, key=repr)
 
 
@@ -129,7 +129,7 @@ def same_values(first: Sequence[Any], second: Sequence[Any]) -> bool:
 
 
 def same_value(first: Any, second: Any) -> bool:
-    """Return whether two values are equal: of one class, NaN equal to NaN, floats up to rounding.
+    """Return whether two values have the same class and are equal; NaN equals NaN, floats may differ by rounding.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def same_value(first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
-# Kernels: on all rows, over row ranges, on no rows, on rows in another order.
+# Checks of kernels: on all rows, on ranges of rows, on no rows, and on rows in another order.
 
 BATCH_ROWS = 3
 """Rows per kernel call: fewer than in a range, so that ranges are divided into batches too."""
@@ -161,12 +161,12 @@ def has_whole_kernel(node: PlannerNode) -> bool:
 
 
 def check_kernel(node: PlannerNode) -> Rows:
-    """Check that a kernel call gives the inferred types, and the same rows again if the operator is deterministic; return the rows.
+    """Check that a kernel returns the inferred types, and if the operator is deterministic the same rows twice; return the rows.
 
     Raises
     ------
     ContractBroken
-        If it does not.
+        If the kernel does not.
     """
     chunk = run_kernel(node)
     check_types(node, chunk, "the kernel")
@@ -178,12 +178,12 @@ def check_kernel(node: PlannerNode) -> Rows:
 
 
 def check_ranges(node: PlannerNode, rows: Rows) -> None:
-    """Check that any division into row ranges gives the rows of one kernel call, and that inputs without rows work.
+    """Check that the rows are the same however they are divided into row ranges, and that inputs without rows work.
 
     Raises
     ------
     ContractBroken
-        If one gives other rows.
+        If a division gives other rows.
     """
     if not node.operator.has_kernel:
         return
@@ -195,12 +195,12 @@ def check_ranges(node: PlannerNode, rows: Rows) -> None:
 
 
 def check_parts(node: PlannerNode, rows: Rows) -> None:
-    """Check that partial states of any row ranges, in small batches and pickled, combine to the rows of the whole.
+    """Check that partial states of row ranges, computed in small batches and pickled, combine to the result for all rows.
 
     Raises
     ------
     ContractBroken
-        If one gives other rows.
+        If a division gives other rows.
     """
     operator, facts = node.operator, [child.facts for child in node.inputs]
     if not isinstance(operator, DecomposableOperator) or not operator.decomposes(facts):
@@ -217,12 +217,12 @@ def check_parts(node: PlannerNode, rows: Rows) -> None:
 
 
 def check_split(node: PlannerNode, rows: Rows) -> None:
-    """Check that an operator with ``split_by`` gives the rows of the whole if its kernel runs range by range of that column.
+    """Check that an operator with ``split_by`` gives the same rows if its kernel runs once for each range of values of that column.
 
     Raises
     ------
     ContractBroken
-        If one gives other rows.
+        If a division gives other rows.
     """
     split = node.operator.split_by
     if split is None or node.inputs[0].schema[split[0]].kind not in KINDS:
@@ -239,12 +239,12 @@ def check_split(node: PlannerNode, rows: Rows) -> None:
 
 
 def batch_bounds(first: int, last: int) -> list[tuple[int, int]]:
-    """Batches of a range of rows; an empty one if the range is empty."""
+    """Return the bounds of the batches of a range of rows; one empty batch if the range is empty."""
     return [(start, min(start + BATCH_ROWS, last)) for start in range(first, last, BATCH_ROWS)] or [(first, first)]
 
 
 def run_kernel(node: PlannerNode) -> Chunk:
-    """Return all rows of a node over sources, from one kernel call (sources: from one read)."""
+    """Return all rows of a node whose inputs are sources, from one kernel call, or from one read if the node is a source."""
     operator = node.operator
     if isinstance(operator, Source):
         return operator.read_all()
@@ -252,7 +252,7 @@ def run_kernel(node: PlannerNode) -> Chunk:
 
 
 def kernel_rows(node: PlannerNode) -> Rows:
-    """Return all rows of a node over sources, from one kernel call."""
+    """Return all rows of a node whose inputs are sources, from one kernel call, as tuples of Python values."""
     return rows_of(run_kernel(node), node.schema)
 
 
@@ -340,11 +340,11 @@ def _in_memory(chunk: Chunk, like: PlannerNode) -> PlannerNode:
     return MemorySource.of(chunk, like.schema).make_planner_node()
 
 
-# Spark lowerings, over rows scattered among partitions.
+# Checks of Spark lowerings, on rows that are scattered among partitions.
 
 
 def check_partitions(node: PlannerNode) -> Rows:
-    """Check a lowering with several numbers of partitions: types, claims, order, the same rows each time; return the rows.
+    """Check the types, claims, order and rows of a lowering with several numbers of partitions; return the rows.
 
     Raises
     ------
@@ -361,30 +361,30 @@ def check_partitions(node: PlannerNode) -> Rows:
 
 
 def partitions_for(node: PlannerNode) -> tuple[int, ...]:
-    """Numbers of partitions to try: 1 and 7, and 2 if a source has so few rows that each may be alone in one of 7 partitions."""
+    """Return the numbers of partitions to try: 1 and 7, and 2 if a source has at most 7 rows, of which each may be alone in a partition."""
     known = [source.length.rows for source in node.inputs or (node,)]
     scarce = any(rows is None or rows <= PARTITIONS[-1] for rows in known)
     return PARTITIONS if scarce else (PARTITIONS[0], PARTITIONS[-1])
 
 
 def has_order(node: PlannerNode, rows: Rows) -> bool:
-    """Return whether a node's rows have a defined order: all but those of sources without one."""
+    """Return whether a node's rows have a defined order: not so only for several rows of a source without an order."""
     return bool(node.inputs) or node.operator.is_source or len(rows) <= 1
 
 
 def spark_rows(node: PlannerNode) -> Rows:
-    """Return the rows that a node's lowering gives."""
+    """Return the rows of a node's lowering with two partitions."""
     return run_lowering(node, PARTITIONS[1])
 
 
 def run_lowering(node: PlannerNode, partitions: int) -> Rows:
-    """Return the rows that a node's lowering gives over scattered sources, after checking its claims."""
+    """Return the rows of a node's lowering over scattered sources, after a check of its claims."""
     relation = lower_scattered(node, partitions)
     return check_rows(node, relation, collect(node, relation))
 
 
 def collect(node: PlannerNode, relation: Relation) -> pa.Table:
-    """Return visible and hidden columns of a relation in its order."""
+    """Compute the visible and hidden columns of a relation on Spark; return them in the order of the relation."""
     ordered = relation.df.orderBy(*relation.order()) if relation.key else relation.df
     selected = ordered.select(*relation.columns, *relation.hidden)
     return query.run_spark(selected.toArrow, f"checking {node.operator_type}")
@@ -411,7 +411,8 @@ def check_rows(node: PlannerNode, relation: Relation, table: pa.Table) -> Rows:
 def lower_scattered(node: PlannerNode, partitions: int) -> Relation:
     """Lower a plan to one Spark query whose sources are spread over partitions without regard to row order.
 
-    One partition runs like few rows in the engine: in the session for them, without exchanges. The shape of the result is checked.
+    With one partition the query runs as the engine runs small queries: in the session for them, without exchanges. The shape of the result is
+    checked.
     """
     spark = get_session(QuerySize.SMALL if partitions == 1 else QuerySize.DEFAULT)
     context = LoweringContext(spark)
@@ -440,7 +441,7 @@ def check_shape(node: PlannerNode, relation: Relation) -> None:
     Raises
     ------
     ContractBroken
-        If it has others.
+        If it has other types, or lacks columns.
     """
     demand(relation.schema == node.schema, node, "the lowering states the inferred types", f"{relation.schema} for {node.schema}")
     missing = [name for name in (*relation.columns, *relation.hidden) if name not in relation.df.columns]
@@ -451,7 +452,7 @@ def check_shape(node: PlannerNode, relation: Relation) -> None:
 
 
 def type_text(ddl: str) -> str:
-    """Return a Spark type in a canonical spelling."""
+    """Return the name of a Spark type in one canonical form."""
     return ddl.replace("integer", "int").replace(" ", "")
 
 
@@ -474,7 +475,7 @@ def check_key(node: PlannerNode, relation: Relation, hidden: dict[str, list[Any]
 
 
 def check_contract(example: Example) -> None:
-    """Check everything about an example's operator, with Spark and without.
+    """Check all that an operator declares on an example, with Spark and without.
 
     Raises
     ------
@@ -486,7 +487,7 @@ def check_contract(example: Example) -> None:
 
 
 def check_operator(example: Example) -> None:
-    """Check everything that does not need Spark: the value, inference, kernels over row ranges.
+    """Check all that does not need Spark: pickling and equality, inference, and the kernel on any ranges of rows.
 
     Raises
     ------
@@ -534,12 +535,12 @@ def check_lowering(example: Example) -> None:
 
 
 def check_value(node: PlannerNode) -> None:
-    """Check that an operator is a registered, hashable, comparable value that pickles and describes itself in one line.
+    """Check that an operator is registered, hashable, equal to its copy, can be pickled, and describes itself in one line.
 
     Raises
     ------
     ContractBroken
-        If it is not.
+        If one of these is not so.
     """
     operator = node.operator
     demand(is_registered(operator), node, "the class is registered under its name", operator.name)
@@ -558,7 +559,7 @@ def check_pickle(node: PlannerNode) -> None:
     Raises
     ------
     ContractBroken
-        If it does not, or does not survive pickling unchanged.
+        If it cannot be pickled, or is changed by pickling.
     """
     operator = node.operator
     if operator.any_operator_parameters and not operator.has_kernel:
@@ -574,19 +575,19 @@ def check_pickle(node: PlannerNode) -> None:
 
 
 def check_inputs_are_sources(node: PlannerNode) -> None:
-    """Check that an example is one operator over sources, so that any failure is that operator's.
+    """Check that all inputs of an example are sources, so that any failure is due to the example's operator.
 
     Raises
     ------
     ContractBroken
-        If it is not.
+        If an input is not a source.
     """
     for child in node.inputs:
         demand(child.operator.is_source, node, "an example's inputs are sources", child.operator_type)
 
 
 def check_facts(node: PlannerNode, count: int) -> None:
-    """Check the inferred lengths against the number of rows, with the inputs' lengths known and unknown.
+    """Check the inferred lengths against the number of rows, both with known and with unknown lengths of the inputs.
 
     Raises
     ------
@@ -619,12 +620,12 @@ def check_claims(node: PlannerNode, rows: Rows) -> None:
 
 
 def unknown_length(node: PlannerNode, at_most: int | None) -> Facts:
-    """Facts of a node with its length made unknown."""
+    """Return the facts of a node with its length replaced by an unknown length of at most ``at_most``."""
     return attrs.evolve(node.facts, length=Length.unknown(at_most=at_most))
 
 
 def check_bound(node: PlannerNode, length: Length, count: int) -> None:
-    """Check that an upper bound holds.
+    """Check that there are at most as many rows as an inferred length says.
 
     Raises
     ------
@@ -677,7 +678,7 @@ def operators_without_examples(package: str, examples: Iterable[Example]) -> lis
     package
         Name of the package, as in ``import``.
     examples
-        The examples there are.
+        All examples.
     """
     covered = {example.operator for example in examples}
     modules = {name: planner_node_name_to_type(name).__module__ for name in registered_names()}
@@ -685,13 +686,15 @@ def operators_without_examples(package: str, examples: Iterable[Example]) -> lis
     return [name for name in own if name not in covered]
 
 
-# Claims about the order of rows, compared with the rows.
+# Comparison of claims about the order of rows with the rows.
 
 Row = Sequence[Any]
 
 
 def rank(value: Any) -> tuple[int, Any]:
-    """Sort key of a value in the engine's ascending order: missing first, NaN last, datetimes by instant, unordered values by their text.
+    """Return a key that sorts values as the engine does in ascending order: missing first, NaN last, datetimes by instant.
+
+    Values that the engine does not sort are sorted by their representation.
 
     Examples
     --------
@@ -708,7 +711,7 @@ def rank(value: Any) -> tuple[int, Any]:
 
 
 def tie(row: Row, columns: Sequence[Hashable]) -> tuple[Any, ...]:
-    """Ranks of a row's values in some columns."""
+    """Return the sort keys of a row's values in some columns, without hidden columns."""
     return tuple(rank(row[column]) for column in columns if isinstance(column, int))
 
 
@@ -725,7 +728,7 @@ def out_of_order(before: Row, after: Row, items: Sequence[OrderingItem]) -> bool
 
 
 def false_claims(properties: RelationProperties, rows: Sequence[Row]) -> list[str]:
-    """Claims about visible columns that the rows contradict, each as a sentence.
+    """Return the claims about visible columns that the rows contradict, each as a sentence.
 
     Examples
     --------
@@ -760,7 +763,7 @@ def bound_scale(value: Any) -> Any:
 
 
 def false_dependencies(order: OrderingProperties, rows: Sequence[Row]) -> list[str]:
-    """Keys and dependencies of visible columns that do not hold."""
+    """Return the keys and functional dependencies of visible columns that the rows contradict, each as a sentence."""
     found = []
     for key in order.keys:
         if all(isinstance(column, int) for column in key):

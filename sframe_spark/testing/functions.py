@@ -1,4 +1,4 @@
-"""The contract kit for scalar functions and aggregates: compares what they declare with what they do, on given values."""
+"""The contract kit for scalar functions and aggregates: checks on given values that what they declare is true."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ def check_function(name: str, *arguments: Any, parameters: tuple[Any, ...] = (),
     Parameters
     ----------
     name
-        Of the function.
+        Name of the function.
     arguments
-        Lists of values, one a row, and values that are the same in every row. One list at least; give missing values, NaN, both ends.
+        For each argument a list with one value per row, or a value that is the same in every row; at least one list. The values should include
+        missing values, NaN, and the smallest and largest values.
     parameters
         Static parameters.
     spark
-        False: without Spark.
+        Whether to check the function on Spark, too.
 
     Raises
     ------
     ContractBroken
-        If the function does not do what it says.
+        If the function does not do what it declares.
 
     Examples
     --------
@@ -60,23 +61,23 @@ def check_function(name: str, *arguments: Any, parameters: tuple[Any, ...] = (),
 
 
 def check_aggregate(name: str, *columns: list[Any], parameters: tuple[Any, ...] = (), spark: bool = True) -> None:
-    """Check an aggregate on some values: of all rows, of groups, of no rows, from partial states divided anywhere, and on Spark.
+    """Check an aggregate on some values: for all rows, for groups, for no rows, from partial results of any ranges of rows, and on Spark.
 
     Parameters
     ----------
     name
-        Of the aggregate.
+        Name of the aggregate.
     columns
-        Values of its argument columns, six at least: of two or three groups, which they are dealt out to.
+        Lists with the values of its argument columns, which should be at least six. For the check of groups they are divided into two groups.
     parameters
         Static parameters.
     spark
-        False: without Spark.
+        Whether to check the aggregate on Spark, too.
 
     Raises
     ------
     ContractBroken
-        If the aggregate does not do what it says.
+        If the aggregate does not do what it declares.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def check_aggregate(name: str, *columns: list[Any], parameters: tuple[Any, ...] 
 
 
 def table_of(columns: Sequence[list[Any]]) -> PlannerNode:
-    """Rows in memory.
+    """Return a source in memory with some columns, whose types are inferred.
 
     Raises
     ------
@@ -107,7 +108,7 @@ def table_of(columns: Sequence[list[Any]]) -> PlannerNode:
     if not columns or len(set(map(len, columns))) > 1:
         raise InvalidArgumentError("examples are lists of values, one at least, and all of one length")
     types = [infer_type(values) for values in columns]
-    # Values as users give them, including arrays.
+    # Values are encoded as those of users are, so that lists of numbers become arrays.
     return memory_source([encode(values, kind) for values, kind in zip(columns, types, strict=True)], types)
 
 
@@ -118,7 +119,7 @@ def _check(example: Example, spark: bool) -> None:
 
 
 def _check_promise(node: PlannerNode, step: Step) -> None:
-    """Check that a function declared monotone is so over all pairs of rows; missing values come first, then numbers, then NaN."""
+    """Check that a function is monotone if it declares so, over all rows; missing values sort first, NaN last."""
     promise = monotone_step(step, node.inputs[0].schema)
     if promise is None or len(node.inputs[0].schema) > 1:
         return
@@ -135,7 +136,7 @@ def _check_promise(node: PlannerNode, step: Step) -> None:
 
 
 def _check_parts(name: str, parameters: tuple[Any, ...], node: PlannerNode) -> None:
-    """Check that partial states of runs, divided anywhere, combine to the value of all rows."""
+    """Check that partial results of ranges of rows, divided anywhere, combine to the value for all rows."""
     parts, reduce = AGGREGATES.named(name).decomposition, AGGREGATES.named(name).reduce
     if parts is None or reduce is None:
         return

@@ -1,4 +1,4 @@
-"""The contract and the table of aggregate functions, and aggregates in Spark over the collected rows of a group."""
+"""What an aggregate function must provide, the table of all aggregates, and aggregates over the rows of a group collected in Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Contract and table of aggregate functions: many rows in, one value out.
+# Aggregate functions, which compute one value from many rows, and their table.
 
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...], "Column"], "Column"]
@@ -38,9 +38,9 @@ class Way:
     Parameters
     ----------
     summed
-        Which floats the query can sum; others make it fail, and it is then built again for more floats.
+        Which floats the query can sum. Other floats make it fail; it is then built again for more floats.
     is_whole
-        Aggregates are over all rows, not per group.
+        Whether the aggregates are over all rows, not over groups.
     """
 
     summed: SummedFloats = SummedFloats.EVERY
@@ -48,7 +48,7 @@ class Way:
 
     @property
     def has_every_number(self) -> bool:
-        """Whether no float makes the query fail."""
+        """Whether the query can sum all floats."""
         return self.summed is SummedFloats.EVERY
 
 
@@ -66,7 +66,7 @@ class SeveralColumns:
     Parameters
     ----------
     columns
-        The Spark aggregates; those given as SQL strings are shared between aggregates that have the same.
+        The Spark aggregates. Equal SQL strings of several aggregates are computed once.
     finish
         Builds the value from the names of the columns that the last step computed.
     steps
@@ -88,7 +88,7 @@ class SeveralColumns:
 
 Exact = Callable[[Sequence[str], Sequence[ColumnType], tuple[Any, ...], Way], SeveralColumns | None]
 
-# Aggregates of numbers and of vectors whose partial results exist only for numbers.
+# Aggregates of numbers and of vectors that have partial results only for numbers.
 SINGLE = ("sum", "mean")
 
 
@@ -122,7 +122,7 @@ class AggregateFunction:
         ``exact(names, types, parameters, way)``: the aggregate of columns of these names as several of Spark, in place of
         ``column`` and ``finish``; None where columns of such types have no need of it.
     decomposition
-        The same from partial results of runs of rows; None: all rows are needed at once.
+        How the value is computed from partial results; None if all rows are needed at once.
     """
 
     name: str
@@ -136,7 +136,7 @@ class AggregateFunction:
     exact: Exact | None = None
 
     def in_spark(self, names: Sequence[str], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column, way: Way) -> SeveralColumns:
-        """Return the Spark aggregates over columns of these names from which it is computed, and how."""
+        """Return the Spark aggregates from which this aggregate of the named columns is computed, and the further steps."""
         result = None if self.exact is None else self.exact(names, types, parameters, way)
         if result is not None:
             return result
@@ -158,12 +158,12 @@ AGGREGATES: FunctionTable[AggregateFunction] = FunctionTable("aggregate", _recei
 
 
 def require(name: str, column_type: ColumnType, kinds: Sequence[str]) -> None:
-    """Refuse a column type.
+    """Raise unless a column type has one of some kinds.
 
     Raises
     ------
     UnsupportedOperationError
-        If the kind is not one of those named.
+        If the type has another kind.
     """
     if column_type.kind not in kinds:
         raise UnsupportedOperationError(f"{name} takes a column of {', '.join(kinds)}, not of {column_type.kind}")
@@ -181,9 +181,9 @@ def define_aggregate(
     arguments: int | tuple[int, int] = 1,
     exact: Exact | None = None,
 ) -> AggregateFunction:
-    """Add an aggregate function to the table, from its values at once or from partial results.
+    """Define an aggregate function, computed from all values at once or from partial results, and add it to the table.
 
-    The built-in aggregates and those of plug-ins are defined by it.
+    Built-in aggregates and those of plug-ins are defined this way.
 
     Parameters
     ----------
@@ -192,16 +192,16 @@ def define_aggregate(
     infer
         ``infer(types, parameters)``: type of the result.
     reduce
-        ``reduce(arrays, types, parameters)``: the value, a Python one, of whole columns in row order. None: that of ``parts``.
+        ``reduce(arrays, types, parameters)``: the value, as a Python object, for whole columns in row order. None: computed by ``parts``.
     parts
-        Partial results of runs of rows: whole columns are then aggregated side by side, and running aggregates keep one per group.
+        How the value is computed from partial results. Ranges of rows are then aggregated in parallel, and running aggregates keep one per group.
     column, finish
         A Spark aggregate, and what is done with its column afterwards; see
         :class:`~sframe_spark.expressions.aggregates.aggregate_function.AggregateFunction`. None: the rows of each group are collected for ``reduce``.
     exact
-        Several Spark aggregates in place of both.
+        Several Spark aggregates that are used instead of ``column`` and ``finish``.
     order_sensitive
-        The value depends on the order of the rows.
+        Whether the value depends on the order of the rows.
     arguments
         Number of argument columns, or the smallest and the largest.
 
@@ -226,7 +226,7 @@ def define_aggregate(
     if parts is not None:
         parts = attrs.evolve(parts, **{part.name: sent(getattr(parts, part.name), description) for part in attrs.fields(Decomposition)})
         if not is_built_in:
-            # Parts are used again: running values combine each with the rows behind it.
+            # ``finish`` must not change parts, as running aggregates combine them with later rows.
             finish_part = CheckedValue(name, infer, OnCopies(parts.finish, 1))
             parts = attrs.evolve(parts, combine=OnCopies(parts.combine, 2), finish=finish_part)
     whole = sent(reduce, description) if reduce is not None else parts.reduce  # type: ignore[union-attr]
@@ -249,7 +249,7 @@ class CheckedValue:
         if isinstance(value, pa.Scalar):
             value = value.as_py()
         column_type = self.infer(types, parameters)
-        # Running aggregates come here for each row.
+        # Running aggregates call this for each row, so the most common values are tested first.
         if value is None or (type(value) is float and column_type == FLOAT) or (type(value) is str and column_type == STR):
             return value
         try:
@@ -264,7 +264,7 @@ class CheckedValue:
 
 
 def collect_rows(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column) -> Column:
-    """The argument columns of a group as one array of structs in row order."""
+    """Return a Spark column with the arguments of each group as an array of structs, in row order."""
     from pyspark.sql import functions as F
 
     values = [_orderable(column, kind) for column, kind in zip(columns, types, strict=True)]
@@ -274,7 +274,7 @@ def collect_rows(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 
 
 def collect_values(column: Column, order: Column, keep_missing: bool) -> Column:
-    """The values of one column of a group as an array in row order, without Python."""
+    """Return a Spark column with the values of one argument of each group as an array, in row order; no Python is involved."""
     from pyspark.sql import functions as F
 
     row = F.struct(order.alias("o"), column.alias("v"))
@@ -282,7 +282,7 @@ def collect_values(column: Column, order: Column, keep_missing: bool) -> Column:
 
 
 def _orderable(column: Column, column_type: ColumnType) -> Column:
-    """Maps as arrays of entries: Spark does not sort structs that hold a map."""
+    """Return a map column as an array of entries, as Spark cannot sort structs with maps; other columns unchanged."""
     from pyspark.sql import functions as F
 
     return F.map_entries(column) if pa.types.is_map(column_type.physical) else column
@@ -319,10 +319,10 @@ def reduce_groups(
     parameters: tuple[Any, ...],
     result: ColumnType,
 ) -> pa.Array:
-    """One result per list of structs."""
+    """Return the value of the aggregate for each group, which is a list of structs."""
     if isinstance(groups, pa.ChunkedArray):
         groups = groups.combine_chunks()
-    # The values of all groups are brought into form once; a group is then a slice.
+    # The values of all groups are converted at once; the values of a group are then a slice.
     columns = [restored(groups.values.field(i), kind) for i, kind in enumerate(types)]
     values = []
     for start, end in itertools.pairwise(groups.offsets.to_pylist()):
@@ -331,7 +331,7 @@ def reduce_groups(
 
 
 def restored(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """A collected column in its physical type again."""
+    """Return a collected column, converted back to its physical type."""
     physical = column_type.physical
     if pa.types.is_map(physical) and not pa.types.is_map(column.type):
         cells = column.to_pylist()

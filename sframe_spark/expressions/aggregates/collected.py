@@ -37,7 +37,7 @@ def _infer_concat(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def reduce_concat(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Values that are not missing as a list, or keys that are not missing with the first value of each as a dict."""
+    """Return the values that are not missing, as a list; of two columns a dict from each key that is not missing to its first value."""
     first = decode(arrays[0], types[0])
     if len(arrays) == 1:
         present = [value for value in first if value is not None]
@@ -45,29 +45,29 @@ def reduce_concat(arrays: Sequence[pa.Array], types: Types, parameters: Paramete
     result: dict[Any, Any] = {}
     for key, value in zip(first, decode(arrays[1], types[1]), strict=True):
         if key is not None:
-            # One NaN object for all: a dict finds a NaN only by identity.
+            # The same NaN object is used for all NaN keys, as a dict finds NaN only by identity.
             result.setdefault(math.nan if key != key else key, value)
     return result
 
 
 def distinct_codes(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
-    """For each row a number that equal values have, and how many there are; each has a row."""
+    """Return an int for each row, which is the same for equal values, and the number of distinct values; ints are consecutive from zero."""
     codes = codes_of(comparable_values(column, column_type))
     return codes, int(codes.max(initial=-1)) + 1
 
 
 def reduce_distinct(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Distinct values, missing included, in order of first occurrence (a zero as plain zero, whatever its sign)."""
+    """Return the distinct values, including the missing value, in order of first occurrence; -0.0 becomes 0.0."""
     codes, count = distinct_codes(arrays[0], types[0])
     places = np.empty(count, dtype=np.int64)
-    # Of several rows with one code the last one that is assigned stays.
+    # If several rows have the same code, the last assignment stays, so rows are assigned in reverse order.
     places[codes[::-1]] = np.arange(len(codes))[::-1]
     result = decode(arrays[0].take(pa.array(np.sort(places))), types[0])
     return [0.0 if value == 0 else value for value in result] if types[0] == FLOAT else result
 
 
 def reduce_count_distinct(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Number of distinct values, missing included."""
+    """Return the number of distinct values; the missing value counts as one."""
     return distinct_codes(arrays[0], types[0])[1]
 
 
@@ -85,7 +85,7 @@ def _infer_frequencies(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def reduce_frequencies(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Each distinct value with the number of its rows, in order of first occurrence."""
+    """Return how often each distinct value occurs, in order of first occurrence."""
     result = arrays[0].value_counts()
     return dict(zip(decode(result.field("values"), types[0]), result.field("counts").to_pylist(), strict=True))
 
@@ -98,7 +98,10 @@ def _infer_quantile(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def reduce_quantile(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """The value below which each wanted share of the values lies (NaN above all); zero when there is no value."""
+    """Return, for each share in ``parameters``, the value below which that share of the values lies; zeros if all are missing.
+
+    NaN counts as the largest value.
+    """
     values = arrays[0].drop_null().cast(pa.float64(), safe=False)
     ordered = values.take(pc.sort_indices(values)).to_pylist()
     if not ordered:
@@ -124,7 +127,7 @@ def _distinct_column(columns: Sequence[Column], types: Types, parameters: Parame
 
     if types[0] not in PLAIN:
         return collect_rows(columns, types, parameters, order)
-    # Spark's distinct keeps the two zeros apart; a sum with zero makes them one.
+    # Spark's distinct distinguishes -0.0 and 0.0; adding zero makes them equal.
     value = columns[0] + F.lit(0.0) if types[0] == FLOAT else columns[0]
     return F.array_distinct(collect_values(value, order, keep_missing=True))
 
@@ -136,7 +139,7 @@ def _finish_distinct(column: Column, types: Types, parameters: Parameters) -> Co
 
 
 def is_countable(column_type: ColumnType) -> bool:
-    """True if Spark's own equality is that of the values: not for texts that stand for values, nor for maps."""
+    """Return whether Spark's equality of a column is equality of its values; not so for encoded values and maps."""
     return not column_type.is_encoded and not pa.types.is_map(column_type.physical)
 
 
@@ -179,19 +182,19 @@ define_aggregate("freq_count", _infer_frequencies, reduce_frequencies)
 define_aggregate("quantile", _infer_quantile, reduce_quantile, column=_quantile_column, finish=_finish_quantile, order_sensitive=False)
 
 
-# Aggregates of rows whose equal values are next to each other.
+# Aggregates of runs: consecutive rows with equal values.
 
 COMPARED = ("int", "float", "str", "datetime")
 
 
 def infer_run_count(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """An int, of values that can be compared with their neighbours."""
+    """Return the int type; raise if values of the column cannot be compared."""
     require("count_runs", types[0], COMPARED)
     return INT
 
 
 def reduce_run_count(arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
-    """Number of runs of equal values, missing included: of values in order the number of distinct ones.
+    """Return the number of runs of equal values, where missing equals missing; for sorted values this is the number of distinct values.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Smallest and largest values, and values at their rows."""
+"""The aggregates for the smallest and the largest value, and for the value of another column in the same row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
-# Rank of an extreme value, and what another column has in its row.
+# The sort rank of an extreme value, and the value of another column in its row.
 ExtremeRow = tuple[tuple[bool, Any], Any]
 ORDERED = ("int", "float", "datetime")
 
@@ -40,12 +40,15 @@ def _infer_second(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def comparable(column: Column, column_type: ColumnType) -> Column:
-    """A Spark column that orders as the values do."""
+    """Return a Spark column that sorts as the values do."""
     return column["instant"] if column_type.is_zoned else column
 
 
 def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
-    """Register the smallest or largest value; a NaN is the result if there is one, or (``skip_nan``) nothing else; no zero has a sign."""
+    """Define the aggregate for the smallest or largest value; -0.0 becomes 0.0.
+
+    The result is NaN if any value is NaN; with ``skip_nan``, only if there is no other value.
+    """
 
     def column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
         from pyspark.sql import functions as F
@@ -54,7 +57,7 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
         if types[0].kind != FLOAT_KIND:
             return F.max(value) if largest else F.min(value)
         if not skip_nan:
-            # NaN is Spark's largest number: one maximum finds it, for the minimum over the negated values.
+            # NaN is the largest number in Spark, so a maximum finds it: for the minimum, that of the negated values.
             return (F.max(value) if largest else -F.max(-value)) + POSITIVE_ZERO
         number = F.when(~F.isnan(value), value)
         return F.coalesce(F.max(number) if largest else F.min(number), F.max(value)) + POSITIVE_ZERO
@@ -75,13 +78,13 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
 
 
 def zoned_rank(value: datetime.datetime) -> tuple[int, bool, int]:
-    """Rank of a date-time by its instant, then its offset (none first), as Spark compares the stored pairs."""
+    """Return a sort key of a datetime: its instant, then its offset, no offset first, as Spark compares the stored pairs."""
     instant, offset = to_microseconds(value)
     return instant, offset is not None, offset or 0
 
 
 def _descending(column: Column, column_type: ColumnType) -> Column:
-    """A Spark column that orders the other way round."""
+    """Return a Spark column that sorts in the opposite order."""
     from pyspark.sql import functions as F
 
     if column_type.kind == INT_KIND:
@@ -92,9 +95,10 @@ def _descending(column: Column, column_type: ColumnType) -> Column:
 
 
 def _value_at(name: str, largest: bool, last: bool = False) -> None:
-    """Register the second argument at the row where the first is extreme, NaN counting as neither.
+    """Define the aggregate for the value of the second argument in the row where the first argument is smallest or largest.
 
-    Ties take the first row, or with ``last`` the last one; then the second argument must be the row number.
+    NaN counts only if there is no other value. Of rows that tie the first counts, or with ``last`` the last; the second argument must then be the
+    row number.
     """
 
     def column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
@@ -109,7 +113,7 @@ def _value_at(name: str, largest: bool, last: bool = False) -> None:
         places = extreme_places(ranks_of(arrays[0], types[0]), largest)
         if not len(places):
             return None
-        # The last row is told by its number: whoever gathers rows need not keep their order.
+        # The last row is the one with the largest row number, as the rows may have been collected in any order.
         place = places[np.argmax(arrays[1].to_numpy(zero_copy_only=False)[places])] if last else places[0]
         value, partner = (decode(column.slice(int(place), 1), kind)[0] for column, kind in zip(arrays, types, strict=True))
         return rank_of(value, largest), partner
@@ -128,12 +132,12 @@ def _value_at(name: str, largest: bool, last: bool = False) -> None:
 
 
 def ranks_of(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Numbers that are in the order of the values."""
+    """Return numbers that sort as the values do."""
     return microseconds_of(column, column_type) if column_type.kind == DATETIME_KIND else column
 
 
 def extreme_places(values: pa.Array, largest: bool) -> np.ndarray:
-    """Rows of the extreme value; NaN counts only where there is nothing else, missing values never."""
+    """Return the positions of the rows with the smallest or largest value; NaN counts only if there is no other value, missing never."""
     numbers = values.filter(pc.invert(pc.is_nan(values))) if pa.types.is_floating(values.type) else values
     best = pc.min_max(numbers)["max" if largest else "min"]
     result = pc.equal(values, best) if best.is_valid else values.is_valid()
@@ -141,7 +145,7 @@ def extreme_places(values: pa.Array, largest: bool) -> np.ndarray:
 
 
 def rank_of(value: Any, largest: bool) -> tuple[bool, Any]:
-    """Sort rank of a value: NaN after every number."""
+    """Return a sort key of a value, with NaN after every number."""
     if isinstance(value, float) and math.isnan(value):
         return (True, 0.0)
     if isinstance(value, (int, float)):

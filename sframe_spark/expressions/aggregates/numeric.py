@@ -1,4 +1,4 @@
-"""Counts, sums, means and spreads."""
+"""The aggregates that count missing values, and sums, means, variances and standard deviations of numbers and vectors."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Exact sums, means and variances of floats in Spark, rounded once, equal to those of the kernels.
+# Exact sums, means and variances of floats in Spark: they are rounded once, and equal to the results of the kernels.
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
@@ -61,13 +61,13 @@ class DigitSums:
     Parameters
     ----------
     name
-        The column.
+        Name of the column.
     column_type
-        Its type.
+        Type of the column.
     way
-        How the query goes about its numbers.
+        Which floats the query can sum, see :class:`Way`.
     has_squares
-        The numbers are squared too.
+        Whether the squares of the numbers are summed, too.
     """
 
     name: str
@@ -77,17 +77,17 @@ class DigitSums:
 
     @property
     def window(self) -> Window:
-        """The places that have columns."""
+        """The range of digits that have columns in the query."""
         return DEFAULT_WINDOW if self.way.summed is SummedFloats.COMMON else WIDE_WINDOW
 
     @property
     def number(self) -> str:
-        """The numbers as floats."""
+        """SQL for the numbers as floats."""
         return self.name if self.column_type == FLOAT else f"CAST({self.name} AS DOUBLE)"
 
     @property
     def helpers(self) -> list[dict[str, str]]:
-        """Helper columns: the number, zero if outside the window, then its square and the rounding error of that."""
+        """SQL for helper columns: the number, or zero if the window does not hold it; if needed, its square and the square's rounding error."""
         # In ANSI mode (a Spark Connect session) casting numbers outside the window to ints would fail.
         # And as the column is not nullable, Spark's generated code does not check for null at each step.
         columns = {self._in_window: f"coalesce(CASE WHEN {self.window.holds(self.number)} THEN {self.number} END, 0.0D)"}
@@ -102,7 +102,7 @@ class DigitSums:
         return f"{self.name}_square", f"{self.name}_lacking"
 
     def columns(self) -> list[str]:
-        """Return SQL for the count, the sum of infinite and NaN numbers, those outside the window, and the sums of digits."""
+        """Return SQL for the count, the sum of infinite and NaN numbers, a mark of finite numbers outside the window, and the sums of digits."""
         number = self.number
         is_finite = f"abs({number}) < {INFINITE}"
         non_finite = f"sum(CASE WHEN NOT {is_finite} THEN {number} END)"
@@ -115,12 +115,12 @@ class DigitSums:
         return [f"count({number})", non_finite, unusual, *(f"coalesce(sum({digit}), 0L)" for digit in digits)]
 
     def aggregate(self, finish: Callable[[Sequence[str]], Column], is_in_spark: bool = False) -> SeveralColumns:
-        """The aggregate that a function makes of the columns, or of what the steps made of these."""
+        """Return the aggregate that ``finish`` computes from the columns or, with ``is_in_spark``, from the result of further steps in Spark."""
         steps = [lambda made: [*made[:3], *carried(made[3:])], lambda made: [*made[:3], *leading(made[3:], self.window.lowest)]]
         return SeveralColumns(self.columns(), finish, steps if is_in_spark else (), self.helpers)
 
     def in_python(self, values: Values, made: Sequence[str]) -> Column:
-        """What a function gives for the counts and the sums of groups, of the columns that Spark made."""
+        """Return a Spark column with the result of a Python function for the counts and exact sums of groups, which Spark has computed."""
         from pyspark.sql import functions as F
 
         function = partial(values_of, values, self.window, self.has_squares, self.way.has_every_number)
@@ -132,7 +132,7 @@ class DigitSums:
         return result if self.way.has_every_number else F.when(F.col(made[2]) == 0, result).otherwise(refused())
 
     def sum_in_spark(self, made: Sequence[str]) -> Column:
-        """The sum of numbers, of what the steps made."""
+        """Return a Spark column with the rounded sum, from the columns that the steps in Spark computed."""
         from pyspark.sql import functions as F
 
         _, non_finite, unusual, *parts = made
@@ -140,14 +140,14 @@ class DigitSums:
 
 
 def refused() -> Column:
-    """Return the error upon which the query is built again for more floats."""
+    """Return a Spark column that raises the error after which the query is built again, for more floats."""
     from pyspark.sql import functions as F
 
     return F.raise_error(F.lit(error_transport().packed(NumbersLeftOutError(LEFT_OUT)))).cast("double")
 
 
 def exact_sum(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns | None:
-    """The sum of floats; ints add up exactly as they are."""
+    """Return the Spark aggregates for the sum of floats; None for other types, whose sums need no digits."""
     if types[0] != FLOAT:
         return None
     numbers = DigitSums(names[0], types[0], way)
@@ -157,7 +157,7 @@ def exact_sum(names: Sequence[str], types: Types, parameters: Parameters, way: W
 
 
 def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns | None:
-    """The mean of numbers, missing where there is none."""
+    """Return the Spark aggregates for the mean of numbers, which is missing if there are none; None for other types."""
     if not types[0].is_numeric:
         return None
     from pyspark.sql import functions as F
@@ -172,29 +172,29 @@ def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: 
 
 
 def exact_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
-    """The variance of numbers, zero for one of them or none."""
+    """Return the Spark aggregates for the variance of numbers, which is zero if there is at most one."""
     numbers = DigitSums(names[0], types[0], way, has_squares=True)
     return numbers.aggregate(partial(numbers.in_python, variances_of_all if way.is_whole else variances))
 
 
 def sums(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
-    """The floats next to the sums of groups."""
+    """Return the float nearest to the sum of each group."""
     return totals.rounded()
 
 
 def means(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
-    """The means of groups, of none anything."""
+    """Return the mean of each group; arbitrary for a group without numbers."""
     return totals.means(np.maximum(counts, 1))
 
 
 def variances(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
-    """The mean squared deviations of groups."""
+    """Return the variance of each group: the mean squared deviation."""
     assert squares is not None
     return squared_deviations(counts, totals, squares) / np.maximum(counts, 1)
 
 
 def variances_of_all(counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
-    """The same of all rows, which are no group."""
+    """Return the variance of all rows together, computed as the kernel does; zero for at most one number."""
     assert squares is not None
     result = variance_states(counts, totals, squares)
     return np.array([part.squares / part.count if part.count > 1 else 0.0 for part in result])
@@ -208,7 +208,7 @@ def variance_states(counts: np.ndarray, totals: Digits, squares: Digits) -> list
 
 
 def values_of(values: Values, window: Window, has_squares: bool, every_number: bool, arrays: Sequence[pa.Array]) -> pa.Array:
-    """Values of groups, of the columns that Spark made of :meth:`DigitSums.columns`."""
+    """Return the result of ``values`` for each group, from the columns of :meth:`DigitSums.columns` that Spark has computed."""
     counts, non_finite, unusual, *digits = arrays
     totals = [column.to_numpy(zero_copy_only=False) for column in digits]
     result = digits_of_totals(totals[: window.places], window.lowest)
@@ -242,7 +242,7 @@ class VectorSum:
     count
         Number of vectors that are not missing.
     total
-        Their sum, place by place, of no place where there is none; None where they have different lengths.
+        The sum of each element, with no elements if there are no vectors; None if the vectors have different lengths.
     """
 
     count: int
@@ -250,12 +250,12 @@ class VectorSum:
 
     @classmethod
     def nothing(cls, places: int) -> VectorSum:
-        """Of no vectors of so many numbers."""
+        """Return the sum of no vectors, with ``places`` elements."""
         return cls(0, Digits(places))
 
     @classmethod
     def of(cls, column: pa.Array) -> VectorSum:
-        """Of a column of arrays; infinities of both signs make NaN without a warning.
+        """Return the sum of a column of arrays; infinities of both signs add up to NaN without a warning.
 
         Examples
         --------
@@ -275,7 +275,7 @@ class VectorSum:
         return cls(len(column), total)
 
     def merged(self, other: VectorSum) -> VectorSum:
-        """Of the rows of both."""
+        """Return the sum of the vectors of both."""
         if not self.count or not other.count:
             return other if other.count else self
         count = self.count + other.count
@@ -285,22 +285,22 @@ class VectorSum:
 
     @property
     def sum(self) -> array.array | None:
-        """The sum; None where lengths differ."""
+        """The sum, or None if the vectors have different lengths."""
         return None if self.total is None else array.array("d", self.total.rounded().tolist())
 
     @property
     def mean(self) -> array.array | None:
-        """The mean; None where lengths differ."""
+        """The mean, or None if the vectors have different lengths."""
         return None if self.total is None else array.array("d", self.total.means(np.full(self.total.count, max(self.count, 1))).tolist())
 
 
 def elements(column: pa.Array) -> np.ndarray:
-    """The numbers of arrays that are not missing, one after the other."""
+    """Return the elements of all arrays that are not missing, one after the other; missing elements are NaN."""
     return column.flatten().fill_null(np.nan).to_numpy(zero_copy_only=False)
 
 
 def added_vectors(lists: pa.ListArray, is_mean: bool) -> pa.ListArray:
-    """The sum or mean of the vectors of each group: of no number where it has no vector, missing where their lengths differ.
+    """Return the sum or mean of the vectors of each group: empty for a group without vectors, missing if their lengths differ.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def added_vectors(lists: pa.ListArray, is_mean: bool) -> pa.ListArray:
     group, lengths, numbers = group[rows], lengths[rows], elements(vectors.filter(pa.array(rows)))
     widths[is_ragged] = 0
     ends = np.cumsum(widths)
-    # For each number the place of what it is added to, of all groups.
+    # For each number the index of the sum to which it is added.
     places = ranges((ends - widths)[group], lengths)
     sizes = np.repeat(counts if is_mean else np.ones(len(lists)), widths)
     result, start = np.empty(len(sizes)), 0
@@ -331,17 +331,17 @@ def added_vectors(lists: pa.ListArray, is_mean: bool) -> pa.ListArray:
 
 
 def lifted_vectors(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> VectorSum:
-    """What a run of rows adds up to."""
+    """Return the sum of the vectors of a run of rows."""
     return VectorSum.of(arrays[0])
 
 
 def merged(first: VectorSum, second: VectorSum, types: Types) -> VectorSum:
-    """What two runs of rows add up to."""
+    """Return the sum of the vectors of two runs of rows."""
     return first.merged(second)
 
 
 def column_sum(part: VectorSum, types: Types, parameters: Parameters) -> array.array:
-    """Sum of a whole column of vectors; the empty vector when all are missing.
+    """Return the sum of a whole column of vectors; the empty vector if all are missing.
 
     Raises
     ------
@@ -352,7 +352,7 @@ def column_sum(part: VectorSum, types: Types, parameters: Parameters) -> array.a
 
 
 def column_mean(part: VectorSum, types: Types, parameters: Parameters) -> array.array | None:
-    """Mean of a whole column of vectors; missing when all are missing.
+    """Return the mean of a whole column of vectors, or None if all are missing.
 
     Raises
     ------
@@ -363,7 +363,7 @@ def column_mean(part: VectorSum, types: Types, parameters: Parameters) -> array.
 
 
 def not_ragged(result: array.array | None) -> array.array:
-    """A sum or mean, or the error about vectors that have none."""
+    """Return a sum or mean of vectors; raise if it is None, as the vectors have different lengths."""
     if result is None:
         raise UnsupportedOperationError(RAGGED)
     return result
@@ -410,9 +410,9 @@ def _infer_spread(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def reduce_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Sum of values that are not missing; zero (of vectors: the empty vector) when there is none.
+    """Return the sum of the values that are not missing; zero if there are none (for vectors: the empty vector).
 
-    Vectors of different lengths have a sum that is missing.
+    The sum of vectors of different lengths is None.
     """
     if types[0] == ARRAY:
         return VectorSum.of(arrays[0]).sum
@@ -420,9 +420,9 @@ def reduce_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters)
 
 
 def reduce_mean(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Mean of values that are not missing; missing (of vectors: the empty vector) when there is none.
+    """Return the mean of the values that are not missing; None if there are none (for vectors: the empty vector).
 
-    Vectors of different lengths have a mean that is missing.
+    The mean of vectors of different lengths is None.
     """
     if types[0] == ARRAY:
         return VectorSum.of(arrays[0]).mean
@@ -434,19 +434,19 @@ def _sum_column(columns: Sequence[Column], types: Types, parameters: Parameters,
 
     if types[0] == ARRAY:
         return _vectors_column(columns, types, parameters, order)
-    # A whole number is widened to the type of the sum.
+    # Spark widens the int literal to the type of the sum.
     return F.coalesce(F.sum(columns[0]), F.lit(0))
 
 
 def _vectors_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    """The vectors of a group, in any order."""
+    """Return a Spark column with the list of the vectors of a group, in any order."""
     from pyspark.sql import functions as F
 
     return F.collect_list(columns[0])
 
 
 def _add_vectors(rows: Column, is_mean: bool = False) -> Column:
-    """Sum or mean of collected vectors, element by element, without rounding before it is known."""
+    """Return a Spark column with the sum or mean of collected vectors, element by element, each rounded only once."""
 
     def exact_vectors(lists: pa.Array) -> pa.Array:
         return added_vectors(lists, is_mean)
@@ -455,7 +455,7 @@ def _add_vectors(rows: Column, is_mean: bool = False) -> Column:
 
 
 def _if_equal_lengths(rows: Column, value: Column, empty: Column, ragged: Column) -> Column:
-    """A value made of collected vectors; others for no vectors, and for vectors of different lengths."""
+    """Return a Spark column with ``value``, or ``empty`` for no vectors, or ``ragged`` for vectors of different lengths."""
     from pyspark.sql import functions as F
 
     differ = F.size(F.array_distinct(F.transform(rows, F.size))) > 1
@@ -499,22 +499,22 @@ def _finish_column_vector_mean(column: Column, types: Types, parameters: Paramet
 
 
 def variance_of(part: VarianceParts, types: Types, parameters: Parameters) -> float:
-    """Population variance from the variance state of all rows; zero for a group with one value (even NaN) or none."""
+    """Return the population variance from the variance state of all rows; zero for a group with one value (even NaN) or none."""
     return part[1].squares / part[1].count if part[1].count > 1 else 0.0
 
 
 def deviation_of(part: VarianceParts, types: Types, parameters: Parameters) -> float:
-    """Population standard deviation from the variance state of all rows; zero for a group with one value (even NaN) or none."""
+    """Return the population standard deviation from the variance state of all rows; zero for a group with one value (even NaN) or none."""
     return math.sqrt(variance_of(part, types, parameters))
 
 
 def column_variance_of(part: VarianceParts, types: Types, parameters: Parameters) -> float | None:
-    """Variance of a whole column from the variance state of all rows, degrees of freedom taken from the count; missing when there is no value.
+    """Return the variance of a whole column, with the count reduced by degrees of freedom as divisor; None if all values are missing.
 
     Raises
     ------
     UnsupportedOperationError
-        If the column has no more rows than degrees of freedom.
+        If the column has rows, but not more than degrees of freedom.
     """
     rows, result = part
     if rows and rows <= parameters[0]:
@@ -523,7 +523,7 @@ def column_variance_of(part: VarianceParts, types: Types, parameters: Parameters
 
 
 def column_deviation_of(part: VarianceParts, types: Types, parameters: Parameters) -> float | None:
-    """Standard deviation of a whole column from the variance state of all rows, degrees of freedom taken from the count."""
+    """Return the standard deviation of a whole column; see :func:`column_variance_of`."""
     result = column_variance_of(part, types, parameters)
     return None if result is None else math.sqrt(result)
 
@@ -543,14 +543,14 @@ def _exact_column_variance(names: Sequence[str], types: Types, parameters: Param
 
 
 def column_variances(freedom: int, counts: np.ndarray, totals: Digits, squares: Digits | None) -> np.ndarray:
-    """Variances of whole columns, degrees of freedom taken from the count; of no value anything."""
+    """Return variances of whole columns, with the count reduced by degrees of freedom as divisor; arbitrary for a column without numbers."""
     assert squares is not None
     result = [spread_of(part.count, part.squares, freedom) for part in variance_states(counts, totals, squares)]
     return np.array([0.0 if spread is None else spread for spread in result])
 
 
 def _root(exact: Callable[..., SeveralColumns]) -> Callable[..., SeveralColumns]:
-    """The square root of an aggregate."""
+    """Return a function that builds the Spark aggregates for the square root of an aggregate."""
 
     def of_root(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
         from pyspark.sql import functions as F
@@ -572,7 +572,7 @@ def _count_missing_column(columns: Sequence[Column], types: Types, parameters: P
 
 
 def reduce_count_missing(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Number of missing values."""
+    """Return the number of missing values."""
     return arrays[0].null_count
 
 

@@ -1,4 +1,4 @@
-"""Aggregates from partial results, which tasks compute in parallel for ranges of rows and merge."""
+"""Aggregates that are computed from partial results ("parts"), which tasks compute in parallel for ranges of rows and then merge."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ VarianceParts = tuple[int, VarianceState]
 
 @attrs.frozen(eq=False)
 class Decomposition:
-    """An aggregate as a monoid over runs of rows.
+    """How an aggregate is computed from parts: partial results of consecutive rows, which are merged associatively.
 
     Parameters
     ----------
     lift
-        ``lift(arrays, rows, types, parameters)``: the part of a run of so many rows; small, and picklable.
+        ``lift(arrays, rows, types, parameters)``: returns the part of ``rows`` consecutive rows, which should be small, and can be pickled.
     combine
-        ``combine(first, second, types)``: the part of two consecutive runs, the same wherever the first one ends: sums of floats are, as
-        :class:`ExactSum`.
+        ``combine(first, second, types)``: returns the part of the rows of both. It must not depend on how rows were divided; sums of floats
+        therefore use :class:`ExactSum`.
     finish
-        ``finish(part, types, parameters)``: the value, as ``AggregateFunction.reduce`` gives it for all rows.
+        ``finish(part, types, parameters)``: returns the value of the aggregate, as ``AggregateFunction.reduce`` does for all rows.
     """
 
     lift: Callable[[Sequence[pa.Array], int, Types, Parameters], Any]
@@ -39,50 +39,50 @@ class Decomposition:
     finish: Callable[[Any, Types, Parameters], Any]
 
     def reduce(self, arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-        """The value of all rows at once, of one column at least."""
+        """Return the value of the aggregate for all rows of at least one column."""
         return self.finish(self.lift(arrays, len(arrays[0]), types, parameters), types, parameters)
 
 
 def the_part(part: Any, types: Types, parameters: Parameters) -> Any:
-    """The part itself, where that is the value."""
+    """Return the part, for aggregates whose value is the part itself."""
     return part
 
 
 def summed(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> int | ExactSum:
-    """The sum of the numbers that are not missing: of ints in 64 bits, of floats without rounding."""
+    """Return the sum of the numbers that are not missing: of ints in 64 bits with wrap-around, of other numbers exactly."""
     if types[0] != INT:
         return ExactSum.of(floats(arrays[0]))
     return int(arrays[0].drop_null().to_numpy(zero_copy_only=False).sum(dtype=np.int64))
 
 
 def added(first: Any, second: Any, types: Types) -> Any:
-    """Sum of two sums; ints wrap around."""
+    """Return the sum of two sums; ints wrap around."""
     return wrapped(first + second) if types[0] == INT else first + second
 
 
 def sum_of(part: int | ExactSum, types: Types, parameters: Parameters) -> int | float:
-    """The sum as a number, rounded once."""
+    """Return a sum as an int, or as a float that is rounded once."""
     return part.value if isinstance(part, ExactSum) else part
 
 
 def counted(first: int, second: int, types: Types) -> int:
-    """Sum of two counts."""
+    """Return the sum of two counts."""
     return first + second
 
 
 def count_and_sum(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> tuple[int, ExactSum]:
-    """Number and sum, as floats, of the values that are not missing."""
+    """Return the number of values that are not missing, and their exact sum as floats."""
     values = floats(arrays[0])
     return len(values), ExactSum.of(values)
 
 
 def added_pairs(first: tuple[int, ExactSum], second: tuple[int, ExactSum], types: Types) -> tuple[int, ExactSum]:
-    """Counts and sums of both."""
+    """Return the sum of two counts, and the sum of two exact sums."""
     return first[0] + second[0], first[1] + second[1]
 
 
 def mean_of(part: tuple[int, ExactSum], types: Types, parameters: Parameters) -> float | None:
-    """Missing where there is no value."""
+    """Return the mean from a count and an exact sum, or None if the count is zero."""
     return part[1].mean(part[0]) if part[0] else None
 
 
@@ -92,12 +92,12 @@ def variance_part(arrays: Sequence[pa.Array], rows: int, types: Types, parameter
 
 
 def merged_variances(first: VarianceParts, second: VarianceParts, types: Types) -> VarianceParts:
-    """Merge the numbers of rows and the variance states."""
+    """Return the total number of rows, and the merged variance state."""
     return first[0] + second[0], first[1].merged(second[1])
 
 
 def spread_of(count: int, squares: float, freedom: int) -> float | None:
-    """Variance from the sum of squared deviations, with degrees of freedom taken from the count; missing where there is no value.
+    """Return the variance from the sum of squared deviations, with the divisor ``count - freedom``; None if the count is zero.
 
     Examples
     --------
@@ -113,17 +113,17 @@ def spread_of(count: int, squares: float, freedom: int) -> float | None:
 
 
 def floats(column: pa.Array) -> np.ndarray:
-    """The values that are not missing, as floats."""
+    """Return the values that are not missing, as floats."""
     return column.drop_null().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
 def lifted(reduce: Callable[[Sequence[pa.Array], Types, Parameters], Any]) -> Callable[[Sequence[pa.Array], int, Types, Parameters], Any]:
-    """The value of a run of rows as its part."""
+    """Return a ``lift`` function for aggregates in which the part of some rows is their value."""
     return lambda arrays, rows, types, parameters: reduce(arrays, types, parameters)
 
 
 def of_extremes(reduce: Callable[[Sequence[pa.Array], Types, Parameters], Any]) -> Decomposition:
-    """The decomposition of an aggregate whose value is one of the values: the aggregate of the values of runs."""
+    """Return the decomposition of an aggregate whose value is one of the input values, so that parts are merged by aggregating them."""
 
     def combine(first: Any, second: Any, types: Types) -> Any:
         return reduce([encode([first, second], types[0])], types, ())

@@ -30,7 +30,7 @@ from sframe_spark.values.value_model import family_of
 _KINDS = (INT_KIND, FLOAT_KIND)
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
-# How many numbers are missing, NaN, infinite; the smallest and the largest finite one, and the variance state of the finite ones.
+# The numbers of missing, NaN and infinite values; the smallest and the largest finite value, and the variance state of the finite values.
 RangePart = tuple[int, int, int, float, float, VarianceState]
 
 
@@ -59,14 +59,14 @@ def _range_as_array(part: RangePart, types: Types, parameters: Parameters) -> ar
 
 
 def with_nan(column: pa.Array) -> np.ndarray:
-    """Numbers as floats, missing ones as NaN."""
+    """Return numbers as floats; missing numbers become NaN."""
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
 def bin_numbers(numbers: np.ndarray, first: float, step: float, bins: int) -> np.ndarray:
-    """The bin of each finite number: ``[(first + i) * step, (first + i + 1) * step)`` is bin ``i``; those outside are in the bin at that end.
+    """Return the bin of each finite number: bin ``i`` is ``[(first + i) * step, (first + i + 1) * step)``.
 
-    Edges are decimal numbers: 0.3 begins a bin of width 0.1.
+    Numbers outside of all bins are counted in the first or the last bin. Edges count as decimal numbers: 0.3 begins a bin of width 0.1.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def bin_numbers(numbers: np.ndarray, first: float, step: float, bins: int) -> np
     in_one = round(1 / step)
     if step < 1 and abs(1 / step - in_one) < 1e-9 / step and 1 / step < 2**53:
         places = np.floor(numbers * in_one)
-        # Neither a quotient nor a product finds all edges: 0.3 / 0.1 is less than 3, 1.005 * 200 less than 201.
+        # Neither quotients nor products find all edges, because of rounding: 0.3 / 0.1 is less than 3, and 1.005 * 200 is less than 201.
         # The edges themselves, 201 / 200, are the floats nearest to the decimal numbers.
         places += (places + 1) / in_one <= numbers
         places -= places / in_one > numbers
@@ -88,7 +88,10 @@ def bin_numbers(numbers: np.ndarray, first: float, step: float, bins: int) -> np
 
 
 def _bin_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
-    """Parameters are ``first, step, bins`` of each column; a row counts where all of its numbers are finite."""
+    """Return the number of rows in each bin; rows with a number that is not finite are not counted.
+
+    Parameters are ``first, step, bins`` of each column; with several columns there is a bin for each combination.
+    """
     columns = [with_nan(column) for column in arrays]
     is_finite = np.logical_and.reduce([np.isfinite(column) for column in columns])
     places, size = np.zeros(int(is_finite.sum()), dtype=np.int64), 1
@@ -100,12 +103,12 @@ def _bin_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters:
 
 
 def added_counts(first: np.ndarray, second: np.ndarray, types: Types) -> np.ndarray:
-    """Counts of the rows of both."""
+    """Return the sums of the counts of both parts."""
     return first + second
 
 
 def as_floats(part: np.ndarray, types: Types, parameters: Parameters) -> array.array:
-    """A table of numbers, row by row."""
+    """Return a table of numbers as one array of floats, row by row."""
     return array.array("d", part.astype(np.float64).ravel())
 
 
@@ -113,7 +116,7 @@ define_aggregate("finite_range", _infer_histogram, parts=Decomposition(_range_pa
 define_aggregate("histogram", _infer_histogram, parts=Decomposition(_bin_counts, added_counts, as_floats), order_sensitive=False, arguments=(1, 2))
 
 
-# Counts, ranges and histograms of the rows that hold each of a few labels, or lie in each of some bins: what charts of groups need, in one pass.
+# Counts, ranges and histograms of the rows with each of a few labels, or in each of some bins, as charts of groups need them, in one pass.
 
 _NUMBERS = (INT_KIND, FLOAT_KIND)
 
@@ -137,13 +140,16 @@ def _infer_binned(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def _places(column: pa.Array, labels: Sequence[str | None]) -> np.ndarray:
-    """The place of each value among some labels, of which None is one like any other; -1 where it is none of them."""
+    """Return the index of each value in a list of labels, which may include None; -1 for values that are not in the list."""
     result = pc.index_in(column, value_set=pa.array(labels, column.type), skip_nulls=False)
     return result.fill_null(-1).to_numpy(zero_copy_only=False)
 
 
 def _label_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
-    """Parameters are the labels of each column; a row counts where all columns hold one of theirs."""
+    """Return the number of rows with each combination of labels; rows with other values are not counted.
+
+    Parameters are the labels of each column.
+    """
     places, size, inside = np.zeros(rows, dtype=np.int64), 1, np.ones(rows, dtype=bool)
     for column, labels in zip(arrays, parameters, strict=True):
         result = _places(column, labels)
@@ -154,7 +160,10 @@ def _label_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameter
 
 
 def _label_histograms(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
-    """Parameters are the labels, and for each its bins as ``(first, step, bins)``; what lies outside is in the bin at that end."""
+    """Return a histogram of the second column for each label of the first column, one after the other; see :func:`bin_numbers`.
+
+    Parameters are the labels, and ``(first, step, bins)`` for each label.
+    """
     labels, bins = parameters
     places, numbers = _places(arrays[0], labels), with_nan(arrays[1])
     is_finite = np.isfinite(numbers)
@@ -164,25 +173,25 @@ def _label_histograms(arrays: Sequence[pa.Array], rows: int, types: Types, param
 
 
 def _ranges(places: np.ndarray, numbers: np.ndarray, size: int) -> np.ndarray:
-    """For each place a row: how many finite numbers there are, the smallest, the largest, and their mean (of none: zero)."""
+    """Return for each place the count, the smallest, the largest and the mean of its finite numbers; the mean is zero if there are none."""
     inside = np.isfinite(numbers) & (places >= 0)
     places, numbers = places[inside], numbers[inside]
     counts = np.bincount(places, minlength=size)
     smallest, largest = np.full(size, math.inf), np.full(size, -math.inf)
     np.minimum.at(smallest, places, numbers)
     np.maximum.at(largest, places, numbers)
-    # Shares of a mean stay within the numbers; their sum might not stay within floats.
+    # Each number is divided by the count before the sum, as the sum of the numbers might overflow.
     means = np.bincount(places, numbers / counts[places], size)
     return np.stack([counts.astype(np.float64), smallest, largest, means], axis=1)
 
 
 def _label_ranges(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
-    """Parameters are the labels."""
+    """Return count, smallest, largest and mean of the second column for each label of the first column; parameters are the labels."""
     return _ranges(_places(arrays[0], parameters), with_nan(arrays[1]), len(parameters))
 
 
 def _bin_ranges(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
-    """Parameters are ``first, step, bins`` of the first column."""
+    """Return count, smallest, largest and mean of the second column for each bin of the first; parameters are its ``first, step, bins``."""
     across, numbers = with_nan(arrays[0]), with_nan(arrays[1])
     inside = np.isfinite(across)
     return _ranges(bin_numbers(across[inside], *parameters), numbers[inside], parameters[2])
@@ -202,11 +211,11 @@ define_aggregate("label_ranges", _infer_labelled, parts=Decomposition(_label_ran
 define_aggregate("bin_ranges", _infer_binned, parts=Decomposition(_bin_ranges, *_OF_RANGES), order_sensitive=False, arguments=2)
 
 
-# Of which kinds the values of dicts are, key by key: what columns they become.
+# The kinds of the values of dicts for each key, from which the types of unpacked columns follow.
 
 Kinds = dict[Any, frozenset[str]]
 _KIND_OF_ITEMS = {pa.int64(): INT_KIND, pa.float64(): FLOAT_KIND, pa.string(): STR_KIND}
-# More columns than any frame is good for.
+# No frame should have more columns than this.
 MAX_KEYS = 10_000
 
 
@@ -230,14 +239,14 @@ def _kinds(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], p
 
 
 def _entries_of_keys(keys: pa.Array, items: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> tuple[pa.Array, pa.Array]:
-    """Entries whose keys are among those that are wanted; these are of the class of the keys, or refused."""
+    """Return the keys and items of entries with a requested key; raise if a requested key has another class than the keys."""
     native_keys(column_type, requested)
     chosen = pc.is_in(keys, key_set(column_type, requested)[0])
     return keys.filter(chosen), items.filter(chosen)
 
 
 def _kinds_of_cells(cells: Sequence[dict[Any, Any] | None], requested: Sequence[Any] | None) -> Kinds:
-    """Of dicts as Python has them."""
+    """Return the kinds of the values of each key, for Python dicts; only for requested keys unless these are None."""
     texts = None if requested is None else {canonical_value(key) for key in requested}
     if requested is not None:
         require_like_keys(cells, requested)
@@ -251,7 +260,7 @@ def _kinds_of_cells(cells: Sequence[dict[Any, Any] | None], requested: Sequence[
 
 
 def _kinds_of_json(keys: pa.Array, items: pa.Array) -> Kinds:
-    """By their first letters."""
+    """Return the kinds of the values of each key, given as JSON, from their first bytes."""
     encoded = keys.dictionary_encode()
     kinds = kinds_of(items)
     pairs = np.flatnonzero(np.bincount(encoded.indices.to_numpy() * len(KINDS) + kinds))
@@ -277,7 +286,10 @@ def _as_texts(part: Mapping[Any, frozenset[str]], types: Sequence[ColumnType], p
 
 
 def _infer_items(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """A dict from each key to the kinds of its values, in a text; parameter: the keys to examine, all if there is none."""
+    """Return the type of the result: a dict from each key to the kinds of its values, as a string.
+
+    Parameter: the keys to examine; without it, all keys.
+    """
     require("the kinds of values", types[0], (DICT_KIND,))
     if parameters and not types[0].is_encoded:
         native_keys(types[0], parameters[0])
@@ -287,11 +299,11 @@ def _infer_items(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
 define_aggregate("item_kinds", _infer_items, parts=Decomposition(_kinds, _merged_items, _as_texts), order_sensitive=False)
 
 
-# Values of which each is counted, and their bytes.
+# Up to so many distinct values, of so many bytes, are all counted.
 MAX_VALUES, MAX_BYTES = 1 << 16, 8 << 20
-# Of more values the frequent ones are kept: each that is in more than one of so many rows is among them.
+# If there are more, only frequent values are kept, including every value that is in more than one of FREQUENT_SHARE rows.
 FREQUENT_SHARE = 1 << 12
-# Registers of the estimate: its standard error is 1.04 / sqrt(2 ** 14), 0.8%.
+# The estimate of the number of distinct values has 2 ** REGISTER_BITS registers: its standard error is 1.04 / sqrt(2 ** 14), or 0.8%.
 REGISTER_BITS = 14
 _SUMMARIZED_TYPES = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
 
@@ -303,17 +315,17 @@ class ColumnSummary:
     Parameters
     ----------
     rows, missing
-        Numbers of rows, and of those without a value.
+        The number of rows, and of rows whose value is missing.
     variance
-        Of numbers that are not NaN.
+        The variance state of the numbers that are not NaN.
     smallest, largest
-        Of these numbers; infinite where there are none.
+        The smallest and the largest of these numbers; infinite if there are none.
     registers
-        Of the estimate of the number of distinct values, without NaN: for each, the most leading zeros of a hash, and one.
+        The registers from which the number of distinct values, without NaN, is estimated: the largest number of leading zeros of a hash, plus one.
     values, counts
-        Different values, NaN apart, and how often each occurs at smallest.
+        Distinct values, without NaN, and a lower bound of how often each occurs.
     error
-        How much more often a value may occur than is counted, where it is not among them at all too: zero while they are few.
+        How much more often than counted a value may occur, also a value that is not in ``values``. Zero while there are few distinct values.
     """
 
     rows: int
@@ -371,9 +383,10 @@ def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Arra
 
 
 def _few_or_frequent(values: pa.Array, counts: pa.Array, error: int) -> tuple[pa.Array, pa.Array, int]:
-    """All values while they are few; of more, as many as guarantee that none in more than one of ``FREQUENT_SHARE`` rows is lost.
+    """Return all values with their counts if they are few; otherwise drop values, but none that is in more than one of ``FREQUENT_SHARE`` rows.
 
-    What is taken off one count is taken off more than ``FREQUENT_SHARE`` others too: in the end it is less than that share of the rows.
+    What is subtracted from one count is subtracted from more than ``FREQUENT_SHARE`` other counts too, so in total it is less than that share of the
+    rows.
 
     Source: Agarwal, Cormode, Huang, Phillips, Wei, Yi, "Mergeable summaries" (2012).
     """
@@ -392,7 +405,7 @@ def _few_or_frequent(values: pa.Array, counts: pa.Array, error: int) -> tuple[pa
 
 
 def estimated(registers: np.ndarray) -> int:
-    """How many values differ, from the registers of their hashes.
+    """Return an estimate of the number of distinct values from the registers of their hashes.
 
     Examples
     --------
@@ -424,7 +437,7 @@ def _as_dict(part: ColumnSummary, types: Sequence[ColumnType], parameters: tuple
 
 
 def _infer_summary(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """The result is a dict; NaN only counts as a row."""
+    """Return the type of the result, a dict; raise for types that have no summary. NaN values count only as rows."""
     require("a summary", types[0], _SUMMARIZED_TYPES)
     if types[0].kind == DATETIME_KIND and types[0] != DATETIME:
         require("a summary of date-times", types[0], ())
@@ -434,7 +447,7 @@ def _infer_summary(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> 
 define_aggregate("summary", _infer_summary, parts=Decomposition(_part, _merged_summaries, _as_dict), order_sensitive=False)
 
 
-# What finds the number of some rank without sorting: how many numbers lie in each of many ranges, and the numbers of one.
+# To find the number with some rank without sorting: counts of numbers in each of many ranges, and the numbers in one range.
 
 RANGES = 1 << 14
 LARGEST_KEY = (1 << 64) - 1
@@ -442,7 +455,7 @@ _SIGN = np.uint64(1 << 63)
 
 
 def keys_of(column: pa.Array) -> np.ndarray:
-    """Keys of the numbers that are not missing.
+    """Return unsigned ints ("keys") that sort as the numbers do, for the numbers that are not missing.
 
     Examples
     --------
@@ -458,7 +471,7 @@ def keys_of(column: pa.Array) -> np.ndarray:
 
 
 def key_of(number: int | float, column_type: ColumnType) -> int:
-    """Key of a number of a column.
+    """Return the key of a number in a column of some type; see :func:`keys_of`.
 
     Examples
     --------
@@ -469,7 +482,7 @@ def key_of(number: int | float, column_type: ColumnType) -> int:
 
 
 def number_of(key: int, column_type: ColumnType) -> int | float:
-    """The number of a key.
+    """Return the number with some key; inverse of :func:`key_of`.
 
     Examples
     --------
@@ -483,7 +496,7 @@ def number_of(key: int, column_type: ColumnType) -> int | float:
 
 
 def shift_between(low: int, high: int) -> int:
-    """How many bits of keys between two are left out, so that no more than so many ranges are told apart.
+    """Return by how many bits differences of keys must be shifted right, so that keys from ``low`` to ``high`` form at most ``RANGES`` ranges.
 
     Examples
     --------
@@ -494,14 +507,14 @@ def shift_between(low: int, high: int) -> int:
 
 
 def _chosen(column: pa.Array, parameters: Parameters) -> np.ndarray:
-    """How far above the low one the keys between two are, both included."""
+    """Return the keys from ``low`` to ``high``, both included, minus ``low``; parameters are ``low`` and ``high``."""
     low, high = map(np.uint64, parameters)
     keys = keys_of(column)
     return keys[(keys >= low) & (keys <= high)] - low
 
 
 def _rank_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
-    """Parameters are the lowest and the highest key that are counted."""
+    """Return how many keys are in each range; parameters are the lowest and the highest key that are counted."""
     ranges = _chosen(arrays[0], parameters) >> np.uint64(shift_between(*parameters))
     return np.bincount(ranges.astype(np.int64), minlength=RANGES)
 
@@ -515,7 +528,7 @@ def _counts_as_array(part: np.ndarray, types: Types, parameters: Parameters) -> 
 
 
 def _keys(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
-    """Parameters are the lowest and the highest key that are told."""
+    """Return the keys in a range, minus the lowest key; parameters are the lowest and the highest key."""
     return _chosen(arrays[0], parameters)
 
 
@@ -540,7 +553,7 @@ def _infer_rank_counts(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def _infer_keys(types: Types, parameters: Parameters) -> ColumnType:
-    """Keys are told by how far above the lowest one they are."""
+    """Return the type of the result, a list of keys minus the lowest key; raise if these could exceed an int."""
     _require_keys(types, parameters)
     if parameters[1] - parameters[0] >= 1 << 63:
         raise UnsupportedOperationError("keys that are told lie within half of all")
