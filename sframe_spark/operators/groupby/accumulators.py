@@ -1,4 +1,4 @@
-"""Accumulators: rows become partial states of their groups, states are merged, and the last ones are finished."""
+"""Accumulators of aggregates: rows become partial states of their groups, states are merged, and final states become values."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from sframe_spark.values.nested.json_items import FlatItems
 
 # Rows with a group code each, in any order: sums and choices within groups need no sorting.
 
-# Codes below this are sorted by their digits, in two passes.
+# Codes below this are sorted in two passes, by their digits.
 SHORT_CODES = 1 << 16
-# Rows processed per step: temporary arrays of all rows would be memory that is new to the process.
+# Rows processed per step, so that temporary arrays stay small and reuse memory that the process already has.
 ROWS_PER_STEP = 1 << 14
 
 
 @attrs.frozen(eq=False, slots=False)
 class GroupsOfRows:
-    """Groups of rows.
+    """The rows of a batch, divided into groups.
 
     Parameters
     ----------
     codes
-        The group of each row.
+        Code of the group of each row.
     count
-        Number of groups, none of which is empty.
+        Number of groups; none is empty.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class GroupsOfRows:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.codes)
 
     @cached_property
@@ -74,7 +74,7 @@ class GroupsOfRows:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """The rows, group by group, in row order within each."""
+        """The rows, group by group, in row order within each group."""
         return np.argsort(self.codes.astype(np.uint16), kind="stable") if self.count <= SHORT_CODES else order_of([self.codes])
 
     @cached_property
@@ -84,11 +84,11 @@ class GroupsOfRows:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each group begins in that order."""
+        """Start of each group in :attr:`order`."""
         return np.cumsum(self.sizes) - self.sizes
 
     def totals(self, values: np.ndarray) -> np.ndarray:
-        """The sum of each group's ints, which wraps around, or of its bools."""
+        """Return the sum of the ints of each group (which wraps around), or the number of true values."""
         if values.dtype == np.bool_:
             return self.sizes if values.all() else np.bincount(self.codes[values], minlength=self.count)
         found = np.zeros(self.count, dtype=np.int64)
@@ -96,20 +96,20 @@ class GroupsOfRows:
         return found
 
     def extremes(self, values: np.ndarray, largest: bool, start: float) -> np.ndarray:
-        """The largest or smallest value of each group, ``start`` if none is beyond it; NaN if there is one."""
+        """Return the largest or smallest value of each group, and ``start`` if there is none beyond it; NaN if the group has a NaN."""
         found = np.full(self.count, start, dtype=values.dtype)
         with np.errstate(invalid="ignore"):
             (np.maximum if largest else np.minimum).at(found, self.codes, values)
         return found
 
     def first_where(self, chosen: np.ndarray) -> np.ndarray:
-        """The first chosen row of each group, if each group has one."""
+        """Return the first chosen row of each group; each group must have one."""
         rows = np.flatnonzero(chosen)
         return rows[first_rows(self.codes[rows], self.count)]
 
 
 def first_rows(codes: np.ndarray, count: int) -> np.ndarray:
-    """The first row with each code; ``len(codes)`` for codes that no row has.
+    """Return the first row with each code; ``len(codes)`` for codes that no row has.
 
     Examples
     --------
@@ -118,7 +118,8 @@ def first_rows(codes: np.ndarray, count: int) -> np.ndarray:
     """
     found = np.full(count, len(codes), dtype=np.int64)
     backwards = np.arange(min(len(codes), ROWS_PER_STEP))[::-1]
-    # Of several rows with one code the last one that is assigned stays. Few codes are all among the first rows.
+    # If several rows have a code, the one assigned last (in reverse order the first) remains. If there are few codes, the first rows have all of
+    # them.
     found[codes[: len(backwards)][::-1]] = backwards
     if found.max(initial=-1) < len(codes):
         return found
@@ -129,7 +130,7 @@ def first_rows(codes: np.ndarray, count: int) -> np.ndarray:
 
 
 def first_of_each(codes: np.ndarray, count: int) -> np.ndarray:
-    """The first row with each of the codes that there are, of so many possible ones, in row order.
+    """Return the first row of each code that occurs, in row order; ``count`` is the number of possible codes.
 
     Examples
     --------
@@ -145,7 +146,7 @@ def first_of_each(codes: np.ndarray, count: int) -> np.ndarray:
 
 
 def first_and_total(codes: np.ndarray, numbers: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first row with each of the codes that there are, of so many possible ones, in row order, and the sum of the ints in all of them.
+    """Return the first row of each code that occurs, in row order, and the sum of the ints of all rows with the code.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def first_and_total(codes: np.ndarray, numbers: np.ndarray, count: int) -> tuple
 
 
 def without_gaps(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
-    """Codes in the same order, of which each has a row.
+    """Return codes in the same order such that every code occurs, and their number.
 
     Examples
     --------
@@ -183,23 +184,23 @@ NAN_LEVEL, MISSING_LEVEL = 1, 2
 
 @attrs.frozen
 class PartialAggregate:
-    """Base of accumulators; this one keeps all values, so it serves every aggregate.
+    """Base class of accumulators. The base class itself keeps all values, so it works for every aggregate.
 
     Parameters
     ----------
     aggregation
-        The aggregate.
+        The aggregate that is computed.
     types
-        Types of its arguments.
+        Types of the argument columns.
     width
         Number of columns of a partial state.
 
     Class attributes
     ----------------
     holds_values
-        A partial state grows with its rows.
+        Whether a partial state grows with the number of rows.
     is_small
-        It does not, but perhaps with the number of different values.
+        Whether a partial state does not grow with the number of rows, except perhaps with the number of distinct values.
     """
 
     holds_values: ClassVar[bool] = True
@@ -209,16 +210,16 @@ class PartialAggregate:
     width: int
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """Partial states of groups of rows: here lists."""
+        """Return partial states of groups of rows. Here these are lists of all values."""
         offsets, order = pa.array(np.append(groups.starts, groups.rows)), pa.array(groups.order)
         return [pa.LargeListArray.from_arrays(offsets, array.take(order)) for array in arrays]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Merge consecutive partial states of equal groups: here into longer lists."""
+        """Return partial states merged for each group; ``starts`` says where the states of each group start. Here lists are joined."""
         return [longer_lists(column, starts) for column in partial]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Values of the aggregate, from the states of whole groups."""
+        """Return the values of the aggregate, from the states of all rows of each group."""
         reduce = self.aggregation.reduction()
         groups = zip(*[pairwise(column.offsets.to_pylist()) for column in partial], strict=True)
         values = []
@@ -228,7 +229,7 @@ class PartialAggregate:
         return encode_plain(values, result)
 
     def of_whole_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows, result: ColumnType) -> pa.Array:
-        """Values of the aggregate for groups all of whose rows are given."""
+        """Return the values of the aggregate for groups whose rows are all given."""
         return self.finish(self.of_groups(arrays, groups), result)
 
 
@@ -237,30 +238,30 @@ GroupedColumns = Callable[[PartialAggregate, Sequence[pa.Array], GroupsOfRows], 
 
 
 def longer_lists(column: pa.Array, starts: np.ndarray) -> pa.Array:
-    """Neighbouring lists joined: one list for all from each start to the next."""
+    """Return neighbouring lists joined: one list from each start to the next."""
     offsets = column.offsets.to_numpy(zero_copy_only=False)
     return pa.LargeListArray.from_arrays(pa.array(np.append(offsets[starts], offsets[-1])), column.values)
 
 
 def totals(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Sum of the values from each start to the next."""
+    """Return the sum of the values from each start to the next."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.add.reduceat(values, starts) if len(starts) else values[:0]
 
 
 @attrs.frozen
 class Counted(PartialAggregate):
-    """Number of rows."""
+    """The number of rows."""
 
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """How many rows there are."""
+        """Return the number of rows of each group."""
         return [pa.array(groups.sizes)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Counts add up."""
+        """Return the sums of the counts."""
         return [pa.array(totals(plain_numbers(partial[0]), starts))]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
@@ -269,22 +270,22 @@ class Counted(PartialAggregate):
 
 @attrs.frozen
 class Summed(Counted):
-    """Sum of ints, which wraps around."""
+    """The sum of ints, which wraps around."""
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """The sums."""
+        """Return the sum of each group."""
         return [pa.array(groups.totals(plain_numbers(arrays[0])))]
 
 
 @attrs.frozen
 class Extreme(PartialAggregate):
-    """Smallest or largest number or date-time without offset; NaN if there is one."""
+    """The smallest or largest number or date-time without offset; NaN if the group has a NaN."""
 
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """The extreme of each group; missing values are left out."""
+        """Return the extreme value of each group, ignoring missing values; missing if all are."""
         column, largest = arrays[0], self.aggregation.function == "max"
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         numbers = plain_numbers(column)
@@ -293,7 +294,7 @@ class Extreme(PartialAggregate):
         return [pa.array(found, mask=groups.totals(valid) == 0, from_pandas=False).cast(column.type)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """The extreme of each group; missing values are left out."""
+        """Return the extreme value of each group, ignoring missing values; missing if all are."""
         column = partial[0]
         if not len(starts):
             return [column.slice(0, 0)]
@@ -306,31 +307,31 @@ class Extreme(PartialAggregate):
         return [pa.array(found, mask=~known, from_pandas=False).cast(column.type)]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The extremes, of floats no -0.0."""
+        """Return the extreme values, with -0.0 replaced by 0.0."""
         return pc.add(partial[0], POSITIVE_ZERO) if pa.types.is_floating(partial[0].type) else partial[0]
 
 
 @attrs.frozen
 class Chosen(PartialAggregate):
-    """Arguments in one row of each group: the first (``select_one``), or the first where the first argument is extreme."""
+    """Arguments in one row of each group: the first row (``select_one``), or the first row in which the first argument is extreme."""
 
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """The arguments of the chosen rows."""
+        """Return the arguments in the chosen rows."""
         places = groups.firsts if self.aggregation.function == "select_one" else self._extreme_rows(arrays[0], groups)
         return [column.take(pa.array(places)) for column in arrays]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """The arguments of the chosen rows."""
+        """Return the arguments in the chosen rows."""
         return self.of_groups(partial, GroupsOfRows(np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(partial[0])))), len(starts)))
 
     def _extreme_rows(self, column: pa.Array, groups: GroupsOfRows) -> np.ndarray:
         ranks, largest = value_ranks(column), self.aggregation.function in ("argmax", "max")
         if self.aggregation.function in ("argmin", "argmax"):
             ranks = ranks[:1]
-        # Of date-times those at one instant are compared by what follows.
+        # For argmin and argmax, date-times with offsets are compared by instant only.
         level = ranks_of_presence(column, ranks[0])
         chosen = level == groups.extremes(level, False, MISSING_LEVEL)[groups.codes]
         for rank in ranks:
@@ -341,7 +342,7 @@ class Chosen(PartialAggregate):
         return groups.first_where(chosen)
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The last argument; missing where every first argument is."""
+        """Return the last argument; missing if all first arguments of the group are missing (for ``select_one``: unchanged)."""
         if self.aggregation.function == "select_one":
             return partial[0]
         known = partial[0].is_valid().to_numpy(zero_copy_only=False)
@@ -350,22 +351,22 @@ class Chosen(PartialAggregate):
 
 @attrs.frozen
 class CountedRuns(PartialAggregate):
-    """Number of runs of equal values: the state is the count, and the values at both ends."""
+    """The number of runs of equal values. The state is the count, and the first and last value."""
 
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """Runs among the rows of each group."""
+        """Return the number of runs in each group, and its first and last value."""
         values = arrays[0].take(pa.array(groups.order))
         if not groups.rows:
             return [pa.array([], pa.int64()), values, values]
         return self.merge([pa.array(np.ones(groups.rows, dtype=np.int64)), values, values], groups.starts)
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Counts add up; a run that continues in the next state is counted once."""
+        """Return the sums of the counts; a run that continues in the next state is counted once."""
         counts, firsts, lasts = partial
-        # The last value of each state and the first one of the next alternate.
+        # The last value of each state alternates with the first value of the next state.
         places = np.stack([np.arange(len(counts) - 1), np.arange(len(counts) + 1, 2 * len(counts))], axis=1)
         edges = pa.concat_arrays([lasts, firsts]).take(pa.array(places.ravel()))
         goes_on = np.append(~differs(comparable(edges, self.types[0]))[::2], False)
@@ -378,7 +379,7 @@ class CountedRuns(PartialAggregate):
 
 
 def outermost(dtype: np.dtype, largest: bool) -> float:
-    """The largest or the smallest number of a type."""
+    """Return the largest or smallest number of a type."""
     if dtype.kind == "f":
         return np.inf if largest else -np.inf
     limits = np.iinfo(dtype)
@@ -386,7 +387,7 @@ def outermost(dtype: np.dtype, largest: bool) -> float:
 
 
 def ranks_of_presence(column: pa.Array, numbers: np.ndarray) -> np.ndarray:
-    """Zero for values that can be extreme; NaN never is, so it comes after all numbers either way, and missing values come last."""
+    """Return 0 for numbers, higher levels for NaN and missing values, which are chosen as extremes only if the group has nothing of a lower level."""
     level = np.zeros(len(column), dtype=np.int64)
     if numbers.dtype.kind == "f":
         level[np.isnan(numbers)] = NAN_LEVEL
@@ -396,7 +397,7 @@ def ranks_of_presence(column: pa.Array, numbers: np.ndarray) -> np.ndarray:
 
 
 def value_ranks(column: pa.Array) -> list[np.ndarray]:
-    """Numbers that order as the values do, compared one after the other: of date-times the instant, whether there is an offset, the offset."""
+    """Return arrays whose lexicographic order is that of the values; for zoned date-times instant, whether there is an offset, and offset."""
     if not pa.types.is_struct(column.type):
         return [plain_numbers(column)]
     offsets = pc.struct_field(column, "offset")
@@ -407,19 +408,19 @@ def value_ranks(column: pa.Array) -> list[np.ndarray]:
     ]
 
 
-# Sums of floats, means and variances: exact sums by group, rounded at the end.
+# Sums of floats, means and variances, from exact sums by group that are rounded at the end.
 
 
 @attrs.frozen
 class SummedExactly(PartialAggregate):
-    """Sum of floats: the state is the only number of a group, or the digits of an exact sum."""
+    """The sum of floats. The state is the number itself if a group has only one, otherwise the digits of an exact sum."""
 
     holds_values: ClassVar[bool] = False
     is_small: ClassVar[bool] = True
     has_squares: ClassVar[bool] = False
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """The only numbers, and the digits of sums."""
+        """Return the numbers of groups of one row, and the digits of the sums of other groups."""
         numbers, several, codes = self._several(arrays, groups)
         lists = self._lists(numbers, codes, len(several))
         if len(several) == groups.count:
@@ -429,7 +430,7 @@ class SummedExactly(PartialAggregate):
         return [kept, *(at(column, several, groups.count) for column in lists)]
 
     def of_whole_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows, result: ColumnType) -> pa.Array:
-        """The rounded sums, of digits that are not kept."""
+        """Return the rounded sums, without keeping their digits."""
         counts = self._counts(arrays, groups)
         numbers, several, codes = self._several(arrays, groups)
         found = self._of_one(floats_of(arrays[0])[groups.firsts])
@@ -441,7 +442,7 @@ class SummedExactly(PartialAggregate):
         return self._column(counts, found)
 
     def _several(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Numbers of the rows of groups of several, these groups, and for each row which of these it is in."""
+        """Return the numbers in groups of several rows, these groups, and for each of the numbers the index of its group among them."""
         numbers, is_several = floats_of(arrays[0]), groups.sizes > 1
         several = np.flatnonzero(is_several)
         if len(several) == groups.count:
@@ -454,12 +455,12 @@ class SummedExactly(PartialAggregate):
         return [pa.concat_arrays(columns) for columns in zip(*found, strict=True)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Sums of sums, where there are several; only numbers stay what they are."""
+        """Return sums of sums for groups with several states; a group with one state keeps it."""
         alone, *lists = partial
         sizes = np.diff(np.append(starts, len(alone)))
         mixed = alone.is_valid().to_numpy(zero_copy_only=False) & np.repeat(sizes > 1, sizes)
         if not mixed.any():
-            # No sum has a number that is not in digits yet.
+            # No group that is merged has a number that is not in digits yet.
             return [alone.take(pa.array(starts)), *(longer(column, starts) for column in lists)]
         places = np.flatnonzero(mixed)
         numbers = plain_numbers(alone.take(pa.array(places)))
@@ -469,23 +470,23 @@ class SummedExactly(PartialAggregate):
         return [kept.take(pa.array(starts)), *(longer(column, starts) for column in lists)]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The rounded sums."""
+        """Return the rounded sums."""
         counts, sums = self._counted(partial)
         return self._column(counts, self._finished(counts, sums))
 
     def _counts(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> np.ndarray:
-        """By what the sums are divided."""
+        """Return the divisors of the sums."""
         return np.ones(groups.count, dtype=np.int64)
 
     def _counted(self, partial: Arrays) -> tuple[np.ndarray, Arrays]:
-        """The same, and the sums."""
+        """Return the divisors of the sums, and the columns with the sums."""
         return np.ones(len(partial[0]), dtype=np.int64), partial
 
     def _column(self, counts: np.ndarray, values: np.ndarray) -> pa.Array:
         return pa.array(values, from_pandas=False)
 
     def _finished(self, counts: np.ndarray, partial: Arrays) -> np.ndarray:
-        """Values of groups of so many numbers."""
+        """Return the values of groups, given the number of values of each group."""
         found = np.empty(len(counts))
         for start in range(0, len(counts), GROUPS_PER_BLOCK):
             alone, *lists = (column.slice(start, GROUPS_PER_BLOCK) for column in partial)
@@ -499,7 +500,7 @@ class SummedExactly(PartialAggregate):
         return found
 
     def _of_one(self, numbers: np.ndarray) -> np.ndarray:
-        # A sum begins with zero: none is -0.0.
+        # A sum starts with zero, so it is never -0.0.
         return numbers + 0.0
 
     def _of_several(self, counts: np.ndarray, digits: Sequence[Digits]) -> np.ndarray:
@@ -508,14 +509,14 @@ class SummedExactly(PartialAggregate):
 
 @attrs.frozen
 class Averaged(SummedExactly):
-    """Mean of numbers: their count, and their sum."""
+    """The mean of numbers. The state is the count, and the sum as in the base class."""
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """How many numbers there are, and their sums."""
+        """Return counts and sums."""
         return [pa.array(self._counts(arrays, groups)), *super().of_groups(arrays, groups)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """Both add up."""
+        """Return the sums of counts and of sums."""
         return [pa.array(totals(plain_numbers(partial[0]), starts)), *super().merge(partial[1:], starts)]
 
     def _counts(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> np.ndarray:
@@ -525,18 +526,18 @@ class Averaged(SummedExactly):
         return plain_numbers(partial[0]), partial[1:]
 
     def _column(self, counts: np.ndarray, values: np.ndarray) -> pa.Array:
-        """Missing where there is no number."""
+        """Return the means as a column, missing for groups without a number."""
         return pa.array(values, pa.float64(), mask=counts == 0, from_pandas=False)
 
 
 @attrs.frozen
 class Spread(Averaged):
-    """Variance or standard deviation: count, sum and sum of squares."""
+    """Variance or standard deviation. The state is the count, the sum and the sum of squares."""
 
     has_squares: ClassVar[bool] = True
 
     def _column(self, counts: np.ndarray, values: np.ndarray) -> pa.Array:
-        """Mean squared deviation or its root; zero for one value or none."""
+        """Return variances, or their roots, as a column; zero for groups with one value or none."""
         return pa.array(np.sqrt(values) if self.aggregation.function == "std" else values, from_pandas=False)
 
     def _of_one(self, numbers: np.ndarray) -> np.ndarray:
@@ -548,54 +549,54 @@ class Spread(Averaged):
 
 @attrs.frozen
 class SummedVectors(PartialAggregate):
-    """Sum or mean of vectors: all vectors of a group are kept, and those of all groups are summed at once."""
+    """Sum or mean of vectors. All vectors are kept, and the vectors of all groups are summed together at the end."""
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """A vector for each group, of no number where it has none; missing where their lengths differ."""
+        """Return a vector for each group: an empty one if the group has no vector, missing if lengths differ."""
         return added_vectors(partial[0], self.aggregation.function == "mean").cast(result.physical)
 
 
 def floats_of(column: pa.Array) -> np.ndarray:
-    """Numbers as floats, zero where missing."""
+    """Return numbers as floats, with zero for missing values."""
     return plain_numbers(column).astype(np.float64, copy=False)
 
 
 def joined(first: pa.ListArray, second: pa.ListArray) -> pa.ListArray:
-    """The lists of two columns, of which one at least is empty in each row."""
+    """Return the lists of two columns, at least one of which has an empty list in each row."""
     return pa.concat_arrays([first, second]).take(pa.array(rows_of_lists(first, second)))
 
 
 def rows_of_lists(first: pa.ListArray, second: pa.ListArray) -> np.ndarray:
-    """For each row which of the lists of both, one after the other, is not the empty one."""
+    """Return for each row the index, in the concatenation of both columns, of its list that is not empty."""
     is_second = np.diff(second.offsets.to_numpy(zero_copy_only=False)) > 0
     return np.arange(len(first)) + np.where(is_second, len(first), 0)
 
 
-# Aggregates that collect the values of their groups, all of them or each once, into lists or dicts.
+# Aggregates that collect the values of a group, or the distinct values, into lists or dicts.
 
 
 def grouped_lists(values: pa.Array, group: np.ndarray, groups: int, result: ColumnType) -> pa.Array:
-    """Lists of the values of each group, given group by group."""
+    """Return lists of the values of each group; values are given group by group."""
     offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))]).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), values, type=result.physical)
 
 
 @attrs.frozen
 class Gathered(PartialAggregate):
-    """Ints, floats or texts that are not missing, as lists."""
+    """Lists of ints, floats or strings, without missing values."""
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The lists without missing values."""
+        """Return the lists, without missing values."""
         values, group = members(partial[0])
         return grouped_lists(values.drop_null(), group[values.is_valid().to_numpy(zero_copy_only=False)], len(partial[0]), result)
 
 
 @attrs.frozen
 class Paired(PartialAggregate):
-    """Ints or texts that are not missing as keys of dicts, each with the value in its first row."""
+    """Dicts with int or string keys; each key has the value of the first row with that key. Missing keys are ignored."""
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The dicts, as maps of Arrow."""
+        """Return the dicts as Arrow maps."""
         keys, group = members(partial[0])
         values, _ = members(partial[1])
         encoded = keys.dictionary_encode()
@@ -610,12 +611,12 @@ class Paired(PartialAggregate):
 
 @attrs.frozen
 class Distinct(PartialAggregate):
-    """Distinct ints, floats or texts, missing included, in order of first occurrence; or their number."""
+    """Distinct ints, floats or strings (including missing) in order of first appearance, or their number."""
 
     is_small: ClassVar[bool] = True
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """The first of equal values in each group."""
+        """Return the distinct values of each group."""
         values, codes = arrays[0], groups.codes
         values = comparable(values, self.types[0])
         encoded = values.dictionary_encode(null_encoding="encode")
@@ -626,12 +627,12 @@ class Distinct(PartialAggregate):
         return [pa.LargeListArray.from_arrays(lists, values.take(pa.array(places[found.order])))]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """The first of equal values in each group."""
+        """Return the distinct values of each group."""
         values, group = members(longer_lists(partial[0], starts))
         return self.of_groups([values], GroupsOfRows(group, len(starts)))
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The values, or how many there are."""
+        """Return the lists of distinct values, or their number."""
         values, group = members(partial[0])
         if self.aggregation.function == "distinct":
             return grouped_lists(values, group, len(partial[0]), result)
@@ -640,16 +641,16 @@ class Distinct(PartialAggregate):
 
 @attrs.frozen
 class Frequencies(PartialAggregate):
-    """Distinct ints or texts, missing included, in order of first occurrence, each with the number of its rows."""
+    """Distinct ints or strings (including missing) in order of first appearance, each with its number of rows."""
 
     is_small: ClassVar[bool] = True
 
     def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
-        """The first of equal values in each group, and how many there are."""
+        """Return the distinct values of each group, and the number of rows with each."""
         return self._added(arrays[0], np.ones(groups.rows, dtype=np.int64), groups)
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """The first of equal values in each group; their numbers add up."""
+        """Return the distinct values of each group, with their numbers of rows added up."""
         values, group = members(longer_lists(partial[0], starts))
         counts, _ = members(partial[1])
         return self._added(values, counts.to_numpy(), GroupsOfRows(group, len(starts)))
@@ -665,7 +666,7 @@ class Frequencies(PartialAggregate):
         return [pa.LargeListArray.from_arrays(lists, side) for side in sides]
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The dicts as their stored texts."""
+        """Return the dicts in their stored form, as JSON."""
         values, group = members(partial[0])
         counts, _ = members(partial[1])
         sizes = np.bincount(group, minlength=len(partial[0]))
@@ -677,7 +678,7 @@ class Ranked(PartialAggregate):
     """Quantiles of numbers."""
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Values at their places in order; zeros where there is no value."""
+        """Return the quantiles of each group, which are values of the group; zeros if the group has no value."""
         values, group = members(partial[0])
         group = group[values.is_valid().to_numpy(zero_copy_only=False)]
         numbers = plain_numbers(values.drop_null()).astype(np.float64)
@@ -694,7 +695,7 @@ class Ranked(PartialAggregate):
 
 
 def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggregate:
-    """The accumulator of an aggregate over columns of a schema."""
+    """Return the accumulator of an aggregate over columns of a schema."""
     types = tuple(schema[position] for position in aggregation.positions)
     function = aggregation.function
     if function == "count":
@@ -723,7 +724,7 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
 
 
 def is_finished_by_arrow(aggregation: Aggregation, schema: Schema) -> bool:
-    """Return whether an aggregate makes no Python object of each value, even if it gives lists or dicts.
+    """Return whether an aggregate is computed without making Python objects of values, even if its results are lists or dicts.
 
     Examples
     --------

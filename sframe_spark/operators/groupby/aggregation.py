@@ -1,4 +1,4 @@
-"""An aggregation is one aggregate over some columns; here also its lowering to Spark."""
+"""An aggregation (an aggregate function over some columns), and its lowering to Spark."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-# Aggregates that choose a row of the group, and give its last argument.
+# Aggregates that choose a row of the group, and return their last argument in that row.
 ROW_CHOOSING = frozenset({"select_one", "argmin", "argmax"})
 
 
 @attrs.frozen
 class Aggregation:
-    """One aggregate over some columns of the input."""
+    """An aggregate function applied to some columns of the input."""
 
     function: str
     positions: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
     parameters: tuple[Any, ...] = ()
 
     def implementation(self) -> AggregateFunction:
-        """The aggregate's table entry."""
+        """Return the definition of the aggregate function."""
         return AGGREGATES.named(self.function)
 
     def reduction(self) -> ReduceColumns:
-        """The Arrow implementation over all rows of the columns.
+        """Return the Arrow implementation, which reduces whole columns.
 
         Raises
         ------
         PlanInvariantError
-            If the aggregate has no such implementation.
+            If the aggregate function has no Arrow implementation.
         """
         reduce = self.implementation().reduce
         if reduce is None:
@@ -53,12 +53,12 @@ class Aggregation:
         return reduce
 
     def infer(self, schema: Schema) -> Any:
-        """Result type.
+        """Return the type of the result.
 
         Raises
         ------
         UnsupportedOperationError
-            If the aggregate takes another number of columns.
+            If the aggregate function takes a different number of columns.
         """
         implementation = self.implementation()
         fewest, most = implementation.arguments
@@ -68,50 +68,50 @@ class Aggregation:
         return AGGREGATES.inferred(self.function, [schema[p] for p in self.positions], self.parameters)
 
     def value_moved(self) -> Sequence[Origin]:
-        """The column whose value in one row is the result, unchanged; none if the result is computed."""
+        """Return the column whose value in one row is the result; empty if the result is computed."""
         return [(0, self.positions[-1])] if self.function in ROW_CHOOSING else []
 
     def describe(self) -> str:
-        """As text."""
+        """Return the aggregation as a string."""
         arguments = [f"c{position}" for position in self.positions] + [str(parameter) for parameter in self.parameters]
         return f"{self.function}({', '.join(arguments)})"
 
 
 def used_aggregations(aggregations: Sequence[Aggregation], keys: int, outputs: Sequence[int]) -> list[Aggregation]:
-    """Aggregations behind some output columns, of which the first are key columns."""
+    """Return the aggregations that compute some output columns, if the first ``keys`` output columns are keys."""
     return [aggregations[output - keys] for output in outputs if output >= keys]
 
 
 def grouped_columns(keys: Sequence[int], aggregations: Sequence[Aggregation]) -> list[int]:
-    """Columns that a grouping reads; at least one, so that rows can be counted."""
+    """Return the columns that a group-by reads; at least one, so that rows can be counted."""
     return sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)}) or [0]
 
 
 def moved(aggregations: Sequence[Aggregation], kept: Sequence[int]) -> tuple[Aggregation, ...]:
-    """The aggregations where only the columns ``kept`` are left."""
+    """Return the aggregations with the positions that columns have if only the columns ``kept`` remain."""
     places = places_of(kept)
     return tuple(attrs.evolve(a, positions=tuple(places[position] for position in a.positions)) for a in aggregations)
 
 
 def decomposition_of(aggregation: Aggregation) -> Decomposition:
-    """How an aggregate decomposes into partial states."""
+    """Return how an aggregate is computed from partial states."""
     found = aggregation.implementation().decomposition
     assert found is not None
     return found
 
 
 def counts_distinct(aggregations: Sequence[Aggregation]) -> bool:
-    """Return whether Spark groups by values before it counts them."""
+    """Return whether an aggregate counts distinct values, for which Spark first groups by the values."""
     return any(item.function == "count_distinct" for item in aggregations)
 
 
-# Aggregates in a Spark query: the columns that it aggregates, and how they are finished.
+# Aggregates in a Spark query: the columns that Spark aggregates, and how their values become results.
 
 ORDER_COLUMN = "row_order"
 
 
 def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: Way) -> SeveralColumns:
-    """The Spark aggregates of an aggregation over a relation."""
+    """Return the Spark aggregates of an aggregation over a relation."""
     from pyspark.sql import functions as F
 
     implementation = aggregation.implementation()
@@ -122,7 +122,7 @@ def aggregate_in_spark(aggregation: Aggregation, relation: Relation, way: Way) -
 
 
 def adds_up_floats(node: PlannerNode) -> bool:
-    """Whether a query of a node counts floats that have no part in its sums, of which it fails."""
+    """Return whether an aggregate of a node sums floats exactly, so that its query fails at floats outside of its range of magnitudes."""
     aggregations: Sequence[Aggregation] = getattr(node.operator, "aggregations", ())
     return any(
         aggregation.implementation().exact is not None and FLOAT in [node.inputs[-1].schema[place] for place in aggregation.positions]
@@ -131,7 +131,7 @@ def adds_up_floats(node: PlannerNode) -> bool:
 
 
 def with_helper_columns(df: DataFrame, aggregates: Sequence[SeveralColumns]) -> DataFrame:
-    """The rows with the additional columns that the aggregates read."""
+    """Return the rows with the additional columns that the aggregates read."""
     for step in zip_longest(*(several.helpers for several in aggregates), fillvalue={}):
         found = {name: text for columns in step for name, text in columns.items()}
         df = df.selectExpr("*", *[f"{text} AS {name}" for name, text in found.items()])
@@ -139,19 +139,19 @@ def with_helper_columns(df: DataFrame, aggregates: Sequence[SeveralColumns]) -> 
 
 
 def named_columns(aggregates: Sequence[SeveralColumns]) -> list[Column]:
-    """What is aggregated, under the names that :func:`finished_aggregates` looks for."""
+    """Return the columns to aggregate, with the names that :func:`finished_aggregates` expects."""
     return named([several.columns for several in aggregates], 0)[0]
 
 
 def grouped_in_spark(
     df: DataFrame, by: Sequence[Column | str], kept: Sequence[str], aggregates: Sequence[SeveralColumns], others: Sequence[Column] = ()
 ) -> tuple[DataFrame, list[Column]]:
-    """The groups of rows after all steps, with the columns that are kept, of keys and of other aggregates, and the values of the aggregates."""
+    """Return one row per group, with the columns ``kept``, and the columns with the values of the aggregates."""
     return finished_aggregates(with_helper_columns(df, aggregates).groupBy(*by).agg(*others, *named_columns(aggregates)), kept, aggregates)
 
 
 def finished_aggregates(df: DataFrame, kept: Sequence[str], aggregates: Sequence[SeveralColumns]) -> tuple[DataFrame, list[Column]]:
-    """The rows of groups after all steps, with other columns that are kept, and the values of the aggregates over these rows."""
+    """Return the rows of groups after the last step of each aggregate, and the columns with the values of the aggregates."""
     _, made = named([several.columns for several in aggregates], 0)
     for step in range(max((len(several.steps) for several in aggregates), default=0)):
         texts = [several.steps[step](names) if step < len(several.steps) else names for several, names in zip(aggregates, made, strict=True)]
@@ -161,7 +161,7 @@ def finished_aggregates(df: DataFrame, kept: Sequence[str], aggregates: Sequence
 
 
 def named(columns_of: Sequence[Sequence[Column | str]], step: int) -> tuple[list[Column], list[list[str]]]:
-    """Name the columns of a step, equal SQL texts once; also return the names that belong to each aggregate."""
+    """Return the columns of a step with names (equal SQL expressions only once), and the names that belong to each aggregate."""
     columns: list[Column] = []
     known: dict[str, str] = {}
     names: list[list[str]] = []
@@ -179,7 +179,7 @@ def named(columns_of: Sequence[Sequence[Column | str]], step: int) -> tuple[list
 
 
 def as_column(column: Column | str) -> Column:
-    """A column itself, or that of an SQL text."""
+    """Return a column as it is, or the column of an SQL expression."""
     from pyspark.sql import functions as F
 
     return F.expr(column) if isinstance(column, str) else column

@@ -1,4 +1,4 @@
-"""Cycles are all rows of one time: grouped into one row each, or passed to a user's function."""
+"""Cycles, which are all rows of one time: they are grouped into one row each, or passed to a user's function."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from sframe_spark.values.nested.python_objects import named_rows
 
 @attrs.frozen
 class CycleFunction:
-    """A user's function from all rows of a cycle, as a list of dicts, to one value per row for each new column.
+    """A user's function that gets all rows of a cycle as a list of dicts, and returns one value per row for each new column.
 
     Parameters
     ----------
     function
-        The function and the names of the columns it sees, which come first. With one new column it returns a list, with several a dict of
+        The function, with the names of the columns that it gets, which come first. For one new column it returns a list, for several a dict of
         lists.
     columns
         Names of the new columns.
     single
-        The function returns a list.
+        Whether the function returns a list (for one new column).
     numbered
-        The column after those that the function sees is the number of the row in the frame.
+        Whether a further column, after those that the function gets, holds the row ids.
     """
 
     function: PythonFunction
@@ -57,12 +57,12 @@ class CycleFunction:
     numbered: bool = False
 
     def __call__(self, rows: list[dict[str, Any]]) -> list[list[Any]]:
-        """Values of each new column for the rows of one cycle.
+        """Return the values of each new column for the rows of one cycle.
 
         Raises
         ------
         UserFunctionError
-            If the function fails, or returns something else than one value per row; also of the function's own error class.
+            If the function fails, or does not return one value per row. The error is also an instance of the function's own error class.
         """
         try:
             result = self.function.function(rows)
@@ -80,25 +80,25 @@ class CycleFunction:
         return f"{self.describe()} gave {found} for the column {name!r}: it must return {wanted} with one value for each of the {rows} row(s)"
 
     def describe(self) -> str:
-        """The function's name and place."""
+        """Return the description of the function for messages."""
         return self.function.describe()
 
 
 @register
 @attrs.frozen
 class MapCycles(RunOperator):
-    """Rows unchanged, then new columns that a user's function makes of all rows with one key.
+    """The input's rows, with new columns that a user's function computes from all rows with one key.
 
     Parameters
     ----------
     function
-        The function.
+        The user's function.
     types
         Types of the new columns.
     keys
-        Columns in which the rows of a run agree.
+        Columns in which the rows of a run are equal.
     within
-        Columns by which the rows of a run are divided further; their rows need not be next to each other.
+        Columns by which the rows of a run are divided further; rows of one part need not be adjacent.
     """
 
     name: ClassVar[str] = "map_cycles"
@@ -108,14 +108,14 @@ class MapCycles(RunOperator):
     within: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types, then those of the new columns."""
+        """Return the input's types, followed by the types of the new columns."""
         return (*inputs[0].schema, *self.types)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         return inputs[0].length
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """The rows keep their order; nothing is known of what a function returns."""
+        """Return properties: rows keep their order, and nothing is known about the new columns."""
         return inputs[0].project([*range(facts[0].width), *[None] * len(self.types)])
 
     def user_functions(self, width: int) -> Sequence[PythonFunction]:
@@ -134,13 +134,13 @@ class MapCycles(RunOperator):
         return chunk
 
     def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
-        """The rows, and each one's run."""
+        """Return the rows, and the number of each row's run."""
         starts = run_starts([table.columns[p] for p in self.keys], [schema[p] for p in self.keys], table.rows)
         return table, run_numbers(starts, table.rows)
 
     def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
-        """One call per cycle."""
-        # The function sees the columns that have names; one more may hold the place of each row.
+        """Return the rows with the new columns, after one call per cycle."""
+        # The function gets the columns that have names. One more column may hold the row ids.
         names = self.function.function.names or ()
         lists = [decode(table.columns[i], schema[i]) for i in range(len(names))]
         rows = list(named_rows(names, zip(*lists, strict=True)))
@@ -164,7 +164,10 @@ class MapCycles(RunOperator):
         return Chunk((*table.columns, *added.columns), table.rows)
 
     def _called(self, rows: list[dict[str, Any]], cycles: list[list[int]], missing: np.ndarray, steps: Steps) -> Iterator[tuple[np.ndarray, Chunk]]:
-        """Yield the new columns of the ``missing`` rows, which make up whole cycles, a few cycles at a time, with the indices of these rows."""
+        """Call the function for the cycles that the ``missing`` rows make up.
+
+        Yield, a few cycles at a time, indices into ``missing``, and the new columns.
+        """
         location_of = {row: place for place, row in enumerate(missing.tolist())}
         left, at, size = missing.size, list[int](), 0.0
         added: list[list[Any]] = [[] for _ in self.types]
@@ -196,7 +199,7 @@ class MapCycles(RunOperator):
             raise error_like(TypeError, f"{message} Give another dtype, or convert the value in the function.") from None
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Runs, numbered by a window, go through the kernel one at a time."""
+        """Return the runs, numbered with a window, after passing each one to the kernel."""
         from sframe_spark.compute.spark_columns import ddl
 
         relation = numbered_runs(inputs[0].with_position(), self.keys)
@@ -213,14 +216,14 @@ class MapCycles(RunOperator):
 
 
 def cycles_within(runs: np.ndarray, table: Chunk, within: Sequence[int], schema: Schema) -> list[list[int]]:
-    """Places of the rows of each cycle: those of a run, given by its number, divided by some columns in order of first appearance."""
+    """Return the row indices of each cycle: the rows of a run, divided by the columns ``within`` in order of first appearance."""
     grouping = group_within(runs, [table.columns[place] for place in within], [schema[place] for place in within])
     order = np.arange(table.rows) if grouping.order is None else grouping.order
     return [order[start:stop].tolist() for start, stop in itertools.pairwise([*grouping.starts.tolist(), table.rows])]
 
 
 def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa.Table], pa.Table]:
-    """The function that Spark calls with the rows of one run, in any order."""
+    """Return the function that Spark calls with the rows of one run, in any order."""
     from sframe_spark.compute.spark_columns import fit
     from sframe_spark.udf.errors import error_transport
 
@@ -242,13 +245,13 @@ def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa
 
 
 def group_by_cycles(node: PlannerNode, on: int, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
-    """One row per distinct value of ``on``, ascending, and within it of ``by``, in order of first appearance."""
+    """Return a node with one row per distinct value of ``on``, ascending, and within it per value of ``by``, in order of first appearance."""
     below, places, moved = narrowed(node, [on, *by], aggregations)
     return streaming_group_by(sort_rows(below, [(places[0], True)]), places[:1], moved, places[1:])
 
 
 def map_cycles(node: PlannerNode, on: int, by: Sequence[int], function: CycleFunction, types: Sequence[ColumnType]) -> PlannerNode:
-    """The node's rows in their places, then the columns that a function makes of all rows of one time and key."""
+    """Return a node with the rows of a node in their order, and the columns that a function computes from all rows of one time and key."""
     width = node.facts.width
     numbered = sort_rows(zip_columns(node, row_number(node)), [(on, True)])
     mapped = MapCycles(attrs.evolve(function, numbered=True), tuple(types), (on,), tuple(by)).make_planner_node(numbered)

@@ -1,4 +1,4 @@
-"""The group-by operator, and reductions of all rows."""
+"""The group-by operator, and the reduction of all rows to one."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from sframe_spark.planner.registry import register
 from sframe_spark.types import STR, ColumnType
 from sframe_spark.values.encode import encode
 
-# Beyond so many groups, Spark merges those of its tasks by a shuffle, instead of this process one after the other.
+# If there are more groups, the groups of Spark's tasks are merged by a shuffle instead of in this process.
 MAX_GROUPS = 32_768
 
 
 @register
 @attrs.frozen
 class GroupBy(DecomposableOperator):
-    """One row per distinct value of the key columns, ascending by them (missing first): the keys, then the aggregates."""
+    """One row per distinct value of the key columns, ascending by key (missing first), with the keys and then the aggregates."""
 
     name: ClassVar[str] = "group_by"
     deterministic: ClassVar[bool] = True
@@ -59,12 +59,12 @@ class GroupBy(DecomposableOperator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """A shuffle of groups by key, before and after which Spark may sort."""
+        """The cost of a shuffle of groups by key, before and after which Spark may sort."""
         return QueryWork(1, 2) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK)
 
     @property
     def has_whole_kernel(self) -> bool:
-        """True: the kernel groups all rows at once."""
+        """True: the kernel groups all rows together."""
         return True
 
     @property
@@ -73,28 +73,28 @@ class GroupBy(DecomposableOperator):
 
     @property
     def split_by(self) -> tuple[int, bool] | None:
-        """The first key: groups ascend by it, and all rows of a group are in one range."""
+        """The first key: groups ascend by it, and all rows of a group are in one range. None without keys."""
         return (self.keys[0], True) if self.keys else None
 
     @property
     def filtered_slots(self) -> Sequence[int]:
-        """A filter by the keys keeps or drops whole groups."""
+        """The only input: a filter by keys keeps or drops whole groups."""
         return (0,)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         return [[(0, position)] for position in self.keys]
 
     def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """The keys, and results that are the unchanged value of one row."""
+        """Return the origins of the keys, and of results that are the unchanged value of one row."""
         return [*self.column_origins(inputs), *(aggregation.value_moved() for aggregation in self.aggregations)]
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
-        """The order of each key, and of columns whose distinct values are counted."""
+        """Return the order of each key, and of each column whose distinct values are counted."""
         distinct = [item.positions for item in self.aggregations if item.function == "count_distinct"]
         return [(0, [column]) for column in (*self.keys, *chain.from_iterable(distinct))]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """The dicts of frequencies."""
+        """Return the columns of frequencies, which are dicts."""
         return [len(self.keys) + place for place, aggregation in enumerate(self.aggregations) if aggregation.function == "freq_count"]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -102,11 +102,11 @@ class GroupBy(DecomposableOperator):
         return tuple(schema[position] for position in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """At most the input's length."""
+        """Return the input's length as an upper bound."""
         return Length.unknown(at_most=inputs[0].length.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Keys are unique, and rows ascend by them; one instant at two offsets gives two groups that tie."""
+        """Return properties: keys are unique and ascend. (One instant at two offsets gives two groups that tie.)"""
         zoned = any(facts[0].schema[key].is_zoned for key in self.keys)
         groups = derive.unordered(inputs[0].order) if zoned else derive.group_any_order(inputs[0].order, self.keys)
         groups = groups.project(dict(enumerate(self.keys)))
@@ -116,7 +116,7 @@ class GroupBy(DecomposableOperator):
 
     @property
     def order_sensitive(self) -> bool:
-        """Return whether an aggregate depends on the row order."""
+        """Whether an aggregate depends on the row order."""
         return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
@@ -128,11 +128,11 @@ class GroupBy(DecomposableOperator):
         return GroupBy(tuple(places[key] for key in self.keys), aggregations), [*range(width), *(o for o in outputs if o >= width)]
 
     def requires(self, slot: int) -> Need:
-        """Row order only if an aggregate depends on it."""
+        """Return the need for row order, if an aggregate depends on it."""
         return Need.ORDERED if self.order_sensitive else Need.ANY
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Spark's hash aggregation; the key columns are the row key of the result."""
+        """Return Spark's hash aggregation; the key columns are the row key of the result."""
         from pyspark.sql import functions as F
 
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
@@ -140,7 +140,7 @@ class GroupBy(DecomposableOperator):
         width = len(self.keys)
         names = [f"c{position}" for position in self.keys]
         if aggregates:
-            # Without keys there is one group, or none if there are no rows, which Spark only gives for a grouping with a key.
+            # Without keys there is one group, or none if there are no rows. Spark gives that only if it groups by a key.
             df, finished = grouped_in_spark(relation.df, names or [F.lit(True)], names, aggregates)
         else:
             df, finished = relation.df.select(*names).distinct(), []
@@ -149,7 +149,7 @@ class GroupBy(DecomposableOperator):
         selected = [F.col(name).alias(f"c{i}") for i, name in enumerate(names)]
         selected += [column.alias(f"c{width + i}") for i, column in enumerate(finished)]
         keys = [part for position, name in zip(self.keys, names, strict=True) for part in order_parts(F.col(name), schema[position])]
-        # One instant at several offsets makes several groups, ordered by offset.
+        # One instant at several offsets gives several groups, which are ordered by offset.
         keys += [F.col(name)["offset"] for position, name in zip(self.keys, names, strict=True) if schema[position].is_zoned]
         selected += [part.alias(f"k{i}") for i, part in enumerate(keys)]
         not_missing = frozenset(place for place, position in enumerate(self.keys) if position in relation.not_missing)
@@ -157,15 +157,15 @@ class GroupBy(DecomposableOperator):
         return Relation(df.select(*selected), result_schema, key, not_missing=not_missing)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Groups of all rows, in memory."""
+        """Return the groups of all rows, computed in memory."""
         return group_rows(inputs[0], facts[0].schema, self.keys, self.aggregations)
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
-        """Return whether no aggregate needs all values of a group at once."""
+        """Return whether no aggregate needs all values of a group together."""
         return all(partial.is_small for partial in self._grouping(facts).partials)
 
     def coded_columns(self, facts: Sequence[Facts]) -> Sequence[int]:
-        """String keys that no aggregate reads."""
+        """Return the string keys that no aggregate reads."""
         read = {position for aggregation in self.aggregations for position in aggregation.positions}
         return [key for key in self.keys if facts[0].schema[key] == STR and key not in read]
 
@@ -173,15 +173,15 @@ class GroupBy(DecomposableOperator):
         return self._grouping(facts).groups(rows)
 
     def combined(self, first: PartialGroups, second: PartialGroups, facts: Sequence[Facts]) -> PartialGroups:
-        """Groups with equal keys are merged."""
+        """Return the groups of both parts, with groups of equal keys merged."""
         return self.combined_all([first, second], facts)
 
     def combined_all(self, parts: Sequence[PartialGroups], facts: Sequence[Facts]) -> PartialGroups:
-        """Groups with equal keys are merged, with one lookup for all parts."""
+        """Return the groups of all parts, with groups of equal keys merged; keys are looked up once for all parts."""
         return self._grouping(facts).merged(parts)
 
     def bytes_of_part(self, part: PartialGroups) -> float:
-        """Bytes of keys and partial states; infinite if there are too many groups."""
+        """Return the bytes of keys and partial states; infinite if there are too many groups."""
         return math.inf if part.rows.rows > MAX_GROUPS else sum(column.nbytes for column in part.rows.columns)
 
     def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
@@ -198,7 +198,7 @@ class GroupBy(DecomposableOperator):
 @register
 @attrs.frozen
 class Reduce(DecomposableOperator):
-    """Aggregates over all rows of the input, as one row."""
+    """One row with aggregates over all rows of the input."""
 
     name: ClassVar[str] = "reduce"
     deterministic: ClassVar[bool] = True
@@ -207,17 +207,17 @@ class Reduce(DecomposableOperator):
 
     @property
     def query_work(self) -> QueryWork | None:
-        """A shuffle that gathers the partial states."""
+        """The cost of a shuffle that gathers partial states."""
         return QueryWork(1, 0) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK)
 
     @property
     def has_whole_kernel(self) -> bool:
-        """Return whether every aggregate has an Arrow implementation over whole columns."""
+        """Whether every aggregate has an Arrow implementation."""
         return all(aggregation.implementation().reduce is not None for aggregation in self.aggregations)
 
     @property
     def order_sensitive(self) -> bool:
-        """Return whether an aggregate depends on the row order."""
+        """Whether an aggregate depends on the row order."""
         return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -233,15 +233,15 @@ class Reduce(DecomposableOperator):
         return Reduce(moved(used_aggregations(self.aggregations, 0, outputs), kept[0])), outputs
 
     def requires(self, slot: int) -> Need:
-        """Row order only if an aggregate depends on it."""
+        """Return the need for row order, if an aggregate depends on it."""
         return Need.ORDERED if self.order_sensitive else Need.ANY
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Spark's global aggregation."""
+        """Return Spark's aggregation of all rows."""
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
         aggregates = [aggregate_in_spark(a, relation, Way(context.summed, is_whole=True)) for a in self.aggregations]
         if all(aggregate.is_plain for aggregate in aggregates):
-            # Each select costs Spark's analyzer a third of what a short query takes.
+            # A select takes Spark's analyzer a third of the time of a short query, so plain aggregates are not computed in an extra one.
             df, finished = relation.df, [as_column(aggregate.columns[0]) for aggregate in aggregates]
         else:
             made = with_helper_columns(relation.df, aggregates).select(*named_columns(aggregates))
@@ -250,7 +250,7 @@ class Reduce(DecomposableOperator):
         return Relation(df, tuple(a.infer(relation.schema) for a in self.aggregations))
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Arrow reductions over whole columns."""
+        """Return the aggregates, computed by Arrow over whole columns."""
         schema = facts[0].schema
         columns: list[pa.Array] = []
         for aggregation in self.aggregations:
@@ -261,7 +261,7 @@ class Reduce(DecomposableOperator):
         return Chunk(tuple(columns), 1)
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
-        """Return whether every aggregate decomposes."""
+        """Return whether every aggregate can be computed from partial states."""
         return all(a.implementation().decomposes(types) for a, types in self._typed(facts))
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> tuple[Any, ...]:
@@ -278,7 +278,7 @@ class Reduce(DecomposableOperator):
         return Chunk(tuple(encode([value], kind) for value, kind in zip(values, self.infer_type(facts), strict=True)), 1)
 
     def _typed(self, facts: Sequence[Facts]) -> list[tuple[Aggregation, list[ColumnType]]]:
-        """The aggregates with the types of their arguments."""
+        """Return the aggregates, each with the types of its arguments."""
         return [(a, [facts[0].schema[position] for position in a.positions]) for a in self.aggregations]
 
     def describe(self) -> str:
@@ -286,14 +286,14 @@ class Reduce(DecomposableOperator):
 
 
 def with_order_column(relation: Relation) -> Relation:
-    """The relation with one column that grows in row order."""
+    """Return the relation with one additional column that grows in row order."""
     if any(not column.ascending for column in relation.key):
         relation = relation.with_position()
     return attrs.evolve(relation, df=relation.df.withColumn(ORDER_COLUMN, key_struct(relation)))
 
 
 def group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
-    """One row per distinct key.
+    """Return a node with one row per distinct key.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggr
 
 
 def reduce_columns(node: PlannerNode, aggregations: Sequence[Aggregation]) -> PlannerNode:
-    """One row of aggregates.
+    """Return a node with one row of aggregates.
 
     Examples
     --------
@@ -318,5 +318,5 @@ def reduce_columns(node: PlannerNode, aggregations: Sequence[Aggregation]) -> Pl
 
 
 def count_all(node: PlannerNode) -> PlannerNode:
-    """One row with the number of all rows; only columns that decide which rows there are are read."""
+    """Return a node with one row that holds the number of rows; only columns that determine which rows exist are read."""
     return reduce_columns(node, [Aggregation("count")])

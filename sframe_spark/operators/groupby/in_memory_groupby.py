@@ -1,4 +1,4 @@
-"""Group-by in memory: rows are sorted by key codes, and partial groups of several batches are merged in the same way."""
+"""Group-by in memory: keys become codes in key order, by which rows are grouped; partial groups of several batches are merged in the same way."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PartialGroups:
     Parameters
     ----------
     rows
-        Keys and partial states.
+        Keys, followed by partial states.
     """
 
     rows: Chunk
@@ -45,14 +45,14 @@ class PartialGroups:
 
 @attrs.frozen(eq=False)
 class GroupingByKeys:
-    """How rows of a schema are grouped.
+    """How rows are grouped and aggregated.
 
     Parameters
     ----------
     schema
-        Types of their columns.
+        Types of the columns of the rows.
     keys
-        Positions of the keys.
+        Positions of the key columns.
     partials
         The accumulators of the aggregates.
 
@@ -71,27 +71,27 @@ class GroupingByKeys:
 
     @classmethod
     def of(cls, schema: Schema, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> GroupingByKeys:
-        """The grouping by some columns."""
+        """Return the grouping by some key columns, with some aggregates."""
         return cls(schema, tuple(keys), tuple(partial_aggregate(aggregation, schema) for aggregation in aggregations))
 
     @property
     def key_types(self) -> Schema:
-        """Types of the keys."""
+        """Types of the key columns."""
         return tuple(self.schema[key] for key in self.keys)
 
     def groups(self, chunk: Chunk) -> PartialGroups:
-        """Groups of some rows."""
+        """Return the partial groups of some rows."""
         return PartialGroups(self._by_groups(chunk, lambda partial, arrays, groups: partial.of_groups(arrays, groups)))
 
     def of_whole_groups(self, chunk: Chunk) -> Chunk:
-        """Keys and aggregates of all rows."""
+        """Return keys and aggregates of groups whose rows are all given."""
         return self._by_groups(
             chunk,
             lambda partial, arrays, groups: [partial.of_whole_groups(arrays, groups, partial.aggregation.infer(self.schema))],
         )
 
     def _by_groups(self, chunk: Chunk, found: GroupedColumns) -> Chunk:
-        """The keys of groups of rows, and what is found of the arguments of each aggregate."""
+        """Return the keys of each group, followed by the columns that ``found`` computes from the arguments of each aggregate."""
         keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
         if self._only_numbers(keys):
             return Chunk.of([distinct_numbers(keys[0])])
@@ -103,7 +103,7 @@ class GroupingByKeys:
         return Chunk(tuple(columns), groups.count)
 
     def merged(self, parts: Sequence[PartialGroups]) -> PartialGroups:
-        """Merge the groups of one or more batches, given in row order."""
+        """Return the merged partial groups of one or more batches, which are given in row order."""
         chunks = [part.rows for part in parts if part.rows.rows]
         if len(chunks) <= 1:
             return PartialGroups(chunks[0]) if chunks else parts[0]
@@ -121,11 +121,11 @@ class GroupingByKeys:
         return PartialGroups(Chunk(tuple(merged), groups.count))
 
     def _only_numbers(self, keys: Sequence[pa.Array]) -> bool:
-        """Return whether the groups are just the distinct numbers of one column."""
+        """Return whether the groups are just the distinct numbers of one column, without aggregates."""
         return len(keys) == 1 and not self.partials and pa.types.is_primitive(keys[0].type)
 
     def finished(self, groups: PartialGroups) -> Chunk:
-        """Keys and aggregates."""
+        """Return keys and aggregates, from the partial states of all rows."""
         width = len(self.keys)
         columns = list(groups.rows.columns[:width])
         for partial in self.partials:
@@ -136,9 +136,9 @@ class GroupingByKeys:
 
 
 def group_rows(chunk: Chunk, schema: Schema, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> Chunk:
-    """One row per distinct value of the key columns, ascending by them: the keys, then the aggregates of the rows in their order.
+    """Return one row per distinct value of the key columns, ascending by key: the keys, then the aggregates of the group's rows in row order.
 
-    Missing equals missing and NaN equals NaN; both zeros are zero, and one instant at two offsets is two values.
+    Missing equals missing, NaN equals NaN, and -0.0 equals 0.0, but one instant at two offsets gives two groups.
 
     Examples
     --------
@@ -150,9 +150,9 @@ def group_rows(chunk: Chunk, schema: Schema, keys: Sequence[int], aggregations: 
 
 
 def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> GroupsOfRows:
-    """The groups of rows with equal keys, ascending by them.
+    """Return the groups of rows with equal keys, in ascending order of the keys.
 
-    Each key is looked up once in a table of the different ones, and only these are compared.
+    Each key is looked up once in a table of the distinct keys, and only distinct keys are compared.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: in
     if not columns:
         return GroupsOfRows(np.zeros(rows, dtype=np.int64), min(rows, 1))
     compared = [ranked(column, column_type) for column, column_type in zip(columns, types, strict=True)]
-    # One instant at several offsets makes several groups, which the offsets put in order.
+    # One instant at several offsets gives several groups, which are ordered by offset.
     compared += [
         ranked(pc.struct_field(column, "offset").cast(pa.int64()), INT)
         for column, column_type in zip(columns, types, strict=True)
@@ -170,14 +170,14 @@ def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: in
     ]
     codes, count = compared[0]
     for further, more in compared[1:]:
-        # Small again after each column, so that the product cannot wrap around.
+        # Codes are made small after each column, so that the product cannot wrap around.
         codes, count = dense(codes * more + further, count * more)
-    # Of one column every code has a row.
+    # With a single column every code occurs.
     return GroupsOfRows(codes, count) if len(compared) == 1 else GroupsOfRows(*without_gaps(codes, count))
 
 
 def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
-    """For each key, of date-times with an offset each instant, how many different ones come before it, and how many there are.
+    """Return for each key the number of distinct keys before it, and the number of distinct keys. Zoned date-times are compared by instant.
 
     Missing comes first and NaN last, as in Spark.
     """
@@ -185,19 +185,19 @@ def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
         return tokens_ranked(column)
     if pa.types.is_dictionary(column.type):
         return coded_ranked(column)
-    # Lists and dicts that are stored as texts are compared as these.
+    # Lists and dicts that are stored as JSON strings are compared as strings.
     kind = STR if pa.types.is_string(column.type) else column_type
     values, kind = comparable(column, kind), DATETIME if column_type.is_zoned else kind
     if mostly_differ(values):
         return texts_ranked(values) if pa.types.is_string(values.type) else ranks_of(sort_parts(values, kind, True))
     encoded = values.dictionary_encode("encode")
     ranks, count = ranks_of(sort_parts(encoded.dictionary, kind, True))
-    # By Arrow, whose memory is not new to the process.
+    # Arrow's take reuses memory that the process already has.
     return pa.array(ranks).take(encoded.indices).to_numpy(), count
 
 
 def texts_ranked(values: pa.StringArray) -> tuple[np.ndarray, int]:
-    """The same for texts.
+    """Return the result of :func:`ranked` for strings.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def texts_ranked(values: pa.StringArray) -> tuple[np.ndarray, int]:
 
 
 def coded_ranked(column: pa.DictionaryArray) -> tuple[np.ndarray, int]:
-    """The same for texts as numbers in a dictionary, which may have a text twice, or one that no row has.
+    """Return the result of :func:`ranked` for dictionary-encoded strings. The dictionary may have duplicates, and strings that no row has.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def coded_ranked(column: pa.DictionaryArray) -> tuple[np.ndarray, int]:
     """
     encoded = column.dictionary.dictionary_encode()
     ranks, count = ranks_of(sort_parts(encoded.dictionary, STR, True))
-    # The last place is that of missing texts.
+    # The last entry is that of missing strings.
     of_codes = np.append(ranks[encoded.indices.to_numpy(zero_copy_only=False)] + 1, 0)
     codes = column.indices.fill_null(len(of_codes) - 1) if column.null_count else column.indices
     found = of_codes[codes.to_numpy(zero_copy_only=False)]
@@ -231,12 +231,12 @@ def coded_ranked(column: pa.DictionaryArray) -> tuple[np.ndarray, int]:
 
 
 def decoded(column: pa.Array) -> pa.Array:
-    """Texts in place of their numbers in a dictionary."""
+    """Return a column with dictionary-encoded strings decoded."""
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def distinct_numbers(column: pa.Array) -> pa.Array:
-    """The different numbers or times of a column, ascending: missing comes first and NaN last.
+    """Return the distinct numbers or times of a column, ascending, with missing first and NaN last.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def distinct_numbers(column: pa.Array) -> pa.Array:
     [None, -1.0, 2.5, nan]
     """
     there = column.drop_null() if column.null_count else column
-    # Of many that are the same a table of the different ones is the shorter way.
+    # If many are equal, finding the distinct ones with a hash table first is faster.
     numbers = np.sort(plain_numbers(there if mostly_differ(there) else there.unique()))
     differ = np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)]
     if numbers.dtype.kind == "f":
@@ -255,7 +255,7 @@ def distinct_numbers(column: pa.Array) -> pa.Array:
 
 
 def tokens_ranked(column: pa.Array) -> tuple[np.ndarray, int]:
-    """For each list how many different ones come before it, and how many there are."""
+    """Return for each list the number of distinct lists before it, and the number of distinct lists."""
     numbers: dict[Any, int] = {}
     codes = [numbered(column.slice(start, ROWS_PER_STEP), numbers) for start in range(0, len(column), ROWS_PER_STEP)]
     places = {token: place for place, token in enumerate(sorted(numbers))}
@@ -264,20 +264,20 @@ def tokens_ranked(column: pa.Array) -> tuple[np.ndarray, int]:
 
 
 def numbered(column: pa.Array, numbers: dict[Any, int]) -> np.ndarray:
-    """For each list the number of its value, of which more are given to those that have none."""
-    # Values that there were before need no room: of equal ones one token stays.
+    """Return for each list the number of its value in ``numbers``, to which new values are added."""
+    # A value that is in the table already is not kept a second time.
     return np.array([numbers.setdefault(order_token(value), len(numbers)) for value in column.to_pylist()], dtype=np.int64)
 
 
 def dense(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
-    """Codes in the same order, of which there are at most as many as rows."""
+    """Return codes in the same order, and their number, which is at most the number of rows or small."""
     if count <= SHORT_CODES:
         return codes, count
     return ranks_of([codes])
 
 
 def order_token(value: Any) -> tuple[Any, ...]:
-    """A value that is equal and in order as Spark has values in lists; a list that another begins with comes first.
+    """Return a value that compares as Spark compares values within lists; a list comes before its continuations.
 
     Examples
     --------
@@ -292,11 +292,11 @@ def order_token(value: Any) -> tuple[Any, ...]:
 
 
 def one_zero(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Floats with one zero, in lists too; other values as they are."""
+    """Return floats with -0.0 replaced by 0.0, also in lists; other values unchanged."""
     if column_type == FLOAT:
         return pc.add(column, 0.0)
     if pa.types.is_list(column.type) and pa.types.is_floating(column.type.value_type):
-        # A mask goes with offsets that are no slice.
+        # Arrow takes a mask only with offsets that are not sliced.
         offsets = pa.array(column.offsets.to_numpy())
         return pa.ListArray.from_arrays(offsets, pc.add(column.values, 0.0), column.type, mask=column.is_null() if column.null_count else None)
     return column

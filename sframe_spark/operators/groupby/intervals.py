@@ -1,4 +1,4 @@
-"""Resampling operators: assign rows to intervals of a key, on a regular grid or between the ticks of a clock, and fill empty intervals."""
+"""Resampling: assigning rows to intervals of a key (on a regular grid, or between the ticks of a clock), and filling empty intervals."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ SIDES = ("left", "right")
 
 @attrs.frozen
 class Grid:
-    """How intervals lie and what they are called.
+    """Length and position of intervals, and which end labels them.
 
     Parameters
     ----------
     every
-        Length of the intervals, which begin at its multiples (microseconds since 1970 in UTC for date-times); None: a clock has them.
+        Length of the intervals, which begin at its multiples (microseconds since 1970 in UTC for date-times); None: a clock gives the intervals.
     closed
         Which end belongs to an interval: ``left`` or ``right``.
     label
-        Which end names it.
+        Which end is the label of an interval: ``left`` or ``right``.
     """
 
     every: int | float | None = attrs.field(validator=above_zero)
@@ -53,25 +53,25 @@ class Grid:
     label: str = attrs.field(default="left", validator=one_of("left", "right"))
 
     def describe(self) -> str:
-        """As text."""
+        """Return the grid as a string."""
         return f"{'of a clock' if self.every is None else f'every {self.every}'}, closed {self.closed}, label {self.label}"
 
 
 @register
 @attrs.frozen
 class AssignIntervals(Operator):
-    """Rows whose key lies in an interval, the key replaced by the interval's label. Missing and infinite keys and NaN lie in none.
+    """Rows whose key lies in an interval, with the key replaced by the interval's label. Missing, NaN and infinite keys lie in no interval.
 
     Parameters
     ----------
     position
-        The key column.
+        Position of the key column.
     grid
-        The intervals.
+        Length and labels of the intervals.
     clock
-        One column of ascending times, each the end of an interval and the start of the next; None for a regular grid.
+        One column of ascending times, each of which ends an interval and starts the next; None for a regular grid.
     clock_type
-        Type of the clock's column.
+        Type of the clock's column; None without a clock.
     """
 
     name: ClassVar[str] = "assign_intervals"
@@ -83,13 +83,13 @@ class AssignIntervals(Operator):
     clock_type: ColumnType | None = None
 
     def label_type(self, schema: Schema) -> ColumnType:
-        """Type of the labels: that of the key, or float when the key or the intervals are."""
+        """Return the type of the labels: the key's type, or float if the key or the intervals are float."""
         key = schema[self.position]
         is_float = isinstance(self.grid.every, float) or self.clock_type == FLOAT
         return FLOAT if key.is_numeric and is_float else key
 
     def as_read(self) -> AssignIntervals:
-        """Refuses intervals of no length, or beyond all keys, and those of a clock that is not there."""
+        """Check that intervals have a length (above 0 and below 2**63) or a clock."""
         if self.grid.every is None and self.clock is None:
             raise InvalidArgumentError("the plan's text has intervals neither of a length nor of a clock")
         if self.grid.every is not None and not 0 < self.grid.every < 2**63:
@@ -97,23 +97,23 @@ class AssignIntervals(Operator):
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types, that of the key replaced.
+        """Return the input's types with the key's type replaced by the label's.
 
         Raises
         ------
         SchemaError
-            If there is no such key.
+            If the input has no column at the key's position.
         """
         schema = inputs[0].schema
         require_columns(schema, [self.position])
         return (*schema[: self.position], self.label_type(schema), *schema[self.position + 1 :])
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """At most the input's length."""
+        """Return the input's length as an upper bound."""
         return Length.unknown(at_most=inputs[0].length.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """All of the input's, in any part of the rows; labels follow their keys."""
+        """Return the properties of the input, which hold for any subset of its rows; labels ascend if their keys do."""
         rows, width = inputs[0], facts[0].width
         if rows.says_nothing:
             return rows
@@ -125,18 +125,18 @@ class AssignIntervals(Operator):
         return [[(0, position)] for position in range(inputs[0].width)]
 
     def requires(self, slot: int) -> Need:
-        """Nothing: rows keep their order."""
+        """Return the need for row order if the order of the output is observed."""
         return Need.INHERITED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Compute labels by arithmetic, or by binary search in the clock."""
+        """Return the rows with labels, computed by arithmetic or by binary search in the clock."""
         chunk = inputs[0]
         labels = self.labels(chunk.columns[self.position], facts[0].schema)
         columns = (*chunk.columns[: self.position], labels, *chunk.columns[self.position + 1 :])
         return Chunk(columns, chunk.rows).take(labels.is_valid()) if labels.null_count else Chunk(columns, chunk.rows)
 
     def labels(self, column: pa.Array, schema: Schema) -> pa.Array:
-        """Label of each key; missing where it lies in no interval."""
+        """Return the label of each key; missing if the key lies in no interval."""
         key, result = schema[self.position], self.label_type(schema)
         values = comparable(column, key)
         numbers = plain_numbers(values)
@@ -161,12 +161,12 @@ class AssignIntervals(Operator):
         return pa.StructArray.from_arrays([labels, pc.struct_field(column, "offset")], fields=list(ZONED_PHYSICAL), mask=pa.array(~inside))
 
     def _check_displayable(self, instants: np.ndarray, labels: pa.Array, column: pa.Array, key: ColumnType) -> None:
-        """Refuse labels beyond the range of date-times.
+        """Check that labels are in the range of date-times.
 
         Raises
         ------
         DateTimeRangeError
-            If there is one.
+            If a label is outside of the years 1 to 9999.
         """
         wall = wall_microseconds(labels, column, key)
         limits = pc.min_max(wall).as_py()
@@ -182,7 +182,7 @@ class AssignIntervals(Operator):
         )
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """The kernel's labels in an Arrow UDF, then a filter."""
+        """Return the labels, computed by the kernel in an Arrow UDF, followed by a filter."""
         from sframe_spark.compute.spark_columns import arrow_function, fit, spark_type
         from sframe_spark.udf.errors import error_transport
 
@@ -209,12 +209,12 @@ class AssignIntervals(Operator):
 
 
 def grid_labels(numbers: np.ndarray, grid: Grid) -> np.ndarray:
-    """Ends of the intervals of a regular grid in which numbers lie.
+    """Return the label (the start or the end) of the interval in which each number lies, on a regular grid.
 
     Raises
     ------
     ExecutionError
-        If an end does not fit 64 bits.
+        If an end of an interval does not fit into 64 bits.
 
     Examples
     --------
@@ -226,14 +226,14 @@ def grid_labels(numbers: np.ndarray, grid: Grid) -> np.ndarray:
     every = grid.every
     assert every is not None
     if numbers.dtype.kind == "f":
-        # Where an end is beyond the largest float, it is infinite.
+        # An end beyond the largest float is infinite.
         with np.errstate(over="ignore"):
             return (float_places(numbers, float(every), grid.closed) + (grid.label == "right")) * float(every) + 0.0
     found = np.floor_divide(numbers, every, out=new_array(len(numbers), np.int64))
     if grid.closed == "right":
         found -= numbers % every == 0
     with np.errstate(over="ignore"):
-        # Starts of intervals do not come after their numbers, and ends not before them, unless they wrap around.
+        # The start of an interval is not after its numbers, and the end not before them, unless they wrap around.
         found *= every
         beyond = found > numbers
         found += every
@@ -244,7 +244,7 @@ def grid_labels(numbers: np.ndarray, grid: Grid) -> np.ndarray:
 
 
 def float_places(numbers: np.ndarray, every: float, closed: str) -> np.ndarray:
-    """Number of the interval of each float, such that the ends as computed hold it."""
+    """Return the index of each float's interval, chosen so that the computed ends enclose the float."""
     if closed == "left":
         places = np.floor(numbers / every)
         places = np.where(places * every > numbers, places - 1, places)
@@ -255,7 +255,7 @@ def float_places(numbers: np.ndarray, every: float, closed: str) -> np.ndarray:
 
 
 def clock_labels(numbers: np.ndarray, ticks: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
-    """Ticks at the ends of the intervals in which numbers lie, and which numbers lie in one.
+    """Return the label of the interval between ticks in which each number lies, and which numbers lie in an interval.
 
     Examples
     --------
@@ -272,20 +272,20 @@ def clock_labels(numbers: np.ndarray, ticks: np.ndarray, grid: Grid) -> tuple[np
 
 
 def group_by_intervals(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
-    """One row per interval with rows, ascending, and within it per value of ``by``, in order of first appearance."""
+    """Return a node with one row per interval with rows, ascending, and within it per value of ``by``, in order of first appearance."""
     below, places, moved = narrowed(node, [intervals.position, *by], aggregations)
     return group_assigned(sort_rows(below, [(places[0], True)]), intervals, places, moved)
 
 
 def group_assigned(node: PlannerNode, intervals: AssignIntervals, places: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
-    """Aggregates of sorted rows by interval; the label is a column of its own, so that the key itself can be aggregated."""
+    """Return aggregates of sorted rows by interval. The label is an additional column, so that the key itself can be aggregated."""
     width = node.facts.width
     twice = project(node, [*range(width), places[0]])
     labelled = attrs.evolve(intervals, position=width).make_planner_node(twice)
     return streaming_group_by(labelled, [width], aggregations, places[1:])
 
 
-# Fill: a row for each empty interval between two that have rows.
+# Filling: a row for each empty interval between two intervals with rows.
 
 FILLS = ("missing", "forward")
 MAX_NEW_ROWS = 50_000_000
@@ -294,7 +294,7 @@ MAX_NEW_ROWS = 50_000_000
 
 @attrs.frozen(eq=False)
 class LastRow:
-    """The last row so far, if there is one."""
+    """The last row so far; the chunk is empty if there is none."""
 
     row: Chunk
 
@@ -303,24 +303,24 @@ class LastRow:
 
 
 def restored_row(stream: bytes) -> LastRow:
-    """The last row from its pickled form."""
+    """Return the last row from its pickled form."""
     return LastRow(from_stream(stream))
 
 
 @register
 @attrs.frozen
 class FillIntervals(SequentialOperator):
-    """Rows in order of a label, and before each a row for every label left out since the row before it.
+    """Rows in order of a label; before each row, new rows for the labels that are missing between it and the row before.
 
     Parameters
     ----------
     every
-        Distance of the labels, which are multiples of it.
+        Distance between labels, which are multiples of it.
     keys
-        How many columns after the label, which is the first, are keys: labels are only filled in between rows with equal keys, which are next to
-        each other.
+        Number of key columns, which follow the label (the first column). Labels are filled in only between rows with equal keys, which must be
+        adjacent.
     forward
-        New rows repeat the other columns of the row before; otherwise these are missing.
+        Whether new rows repeat the other columns of the row before; otherwise these columns are missing.
     """
 
     name: ClassVar[str] = "fill_intervals"
@@ -330,18 +330,18 @@ class FillIntervals(SequentialOperator):
     forward: bool = False
 
     def as_read(self) -> FillIntervals:
-        """Refuses intervals of no length, or beyond all keys."""
+        """Check that the distance between labels is above 0 and below 2**63."""
         if not 0 < self.every < 2**63:
             raise InvalidArgumentError(f"the plan's text has intervals of the length {self.every}")
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types.
+        """Return the input's types.
 
         Raises
         ------
         SchemaError
-            If there are fewer keys.
+            If the input has too few columns for the keys.
         """
         require_columns(inputs[0].schema, [self.keys])
         return inputs[0].schema
@@ -350,7 +350,7 @@ class FillIntervals(SequentialOperator):
         return Length.unknown()
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Ascending labels stay ascending, and unique labels unique."""
+        """Return properties: without keys, ascending labels stay ascending, and unique labels unique."""
         known = inputs[0].order
         if self.keys or not known.satisfies([(0, "asc")]):
             return RelationProperties()
@@ -363,19 +363,19 @@ class FillIntervals(SequentialOperator):
         return LastRow(Chunk.empty(facts[0].schema))
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
-        """The last row."""
+        """Return a state with the last row."""
         return LastRow(inputs[0].slice(inputs[0].rows - 1, inputs[0].rows))
 
     def ends_suffice(self, state: Any) -> bool:
-        """Return whether there is a row."""
+        """Return whether the state has a row."""
         return bool(state.row.rows)
 
     def combine(self, first: Any, second: Any) -> Any:
-        """The last row of both."""
+        """Return the last row of both ranges."""
         return second if second.row.rows else first
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-        """Each row after those that fill the gap before it."""
+        """Return the rows, each after new rows that fill the gap before it."""
         chunk, schema = inputs[0], facts[0].schema
         if not chunk.rows:
             return chunk, state
@@ -396,10 +396,10 @@ class FillIntervals(SequentialOperator):
         return Chunk(tuple(columns), len(owner)), LastRow(chunk.slice(chunk.rows - 1, chunk.rows))
 
     def _gaps(self, table: Chunk, places: np.ndarray, schema: Schema) -> np.ndarray:
-        """For each row the number of labels left out before it."""
+        """Return for each row the number of labels missing before it."""
         starts = run_starts(table.columns[1 : 1 + self.keys], schema[1 : 1 + self.keys], table.rows)
         gaps = np.zeros(table.rows, dtype=np.uint64)
-        # Labels ascend, so 64 bits without a sign hold the distance between any two; of the sum floats tell enough.
+        # Labels ascend, so unsigned 64-bit ints hold the distance between any two. For the total a float is exact enough.
         gaps[1:] = np.maximum(np.diff(places.view(np.uint64)), 1) - 1
         gaps[starts] = 0
         total = int(gaps.sum(dtype=np.float64))
@@ -408,12 +408,12 @@ class FillIntervals(SequentialOperator):
         return gaps.astype(np.int64)
 
     def places(self, column: pa.Array, column_type: ColumnType) -> np.ndarray:
-        """Labels as multiples of the distance.
+        """Return labels as multiples of the distance between labels.
 
         Raises
         ------
         ExecutionError
-            If 64 bits do not hold one.
+            If a multiple does not fit into 64 bits.
         """
         numbers = plain_numbers(comparable(column, column_type))
         if column_type.kind != FLOAT_KIND:
@@ -427,7 +427,7 @@ class FillIntervals(SequentialOperator):
         return places.astype(np.int64)
 
     def labels(self, places: np.ndarray, like: pa.Array, column_type: ColumnType) -> pa.Array:
-        """Multiples of the distance as labels, with the offsets of others if they have any."""
+        """Return multiples of the distance as labels, with the offsets of ``like`` for zoned date-times."""
         if column_type.is_numeric:
             return pa.array(places * self.every + 0.0 if column_type.kind == FLOAT_KIND else places * int(self.every))
         instants = pa.array(places * int(self.every)).cast(pa.timestamp("us"))
@@ -436,7 +436,7 @@ class FillIntervals(SequentialOperator):
         return pa.StructArray.from_arrays([instants, pc.struct_field(like, "offset")], fields=list(ZONED_PHYSICAL))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A window looks back one row in the run; a sequence of places is exploded."""
+        """Return rows whose range of multiples since the row before (in the run) is exploded."""
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
@@ -472,7 +472,7 @@ class FillIntervals(SequentialOperator):
 
 
 def resample(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation], forward: bool) -> PlannerNode:
-    """One row per interval from the first with rows to the last, for each value of ``by``; ascending by label, then by key."""
+    """Return a node with one row per interval, from the first with rows to the last, for each value of ``by``; ascending by label, then by key."""
     below, places, moved = narrowed(node, [intervals.position, *by], aggregations)
     grouped = group_assigned(sort_rows(below, [(places[0], True)]), intervals, places, moved)
     assert intervals.grid.every is not None
@@ -480,5 +480,5 @@ def resample(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], a
     if not by:
         return fill.make_planner_node(grouped)
     keys = [(place, True) for place in range(1, 1 + len(by))]
-    # Gaps are found key by key, and the result is ordered label by label: two sorts, each of only one row per label and key.
+    # Gaps are found key by key, and the result is ordered label by label. That takes two sorts, of only one row per label and key.
     return sort_rows(fill.make_planner_node(sort_rows(grouped, [*keys, (0, True)])), [(0, True), *keys])

@@ -1,4 +1,4 @@
-"""Group-by over rows with adjacent equal keys: one pass in row order, without a shuffle."""
+"""Group-by of rows in which equal keys are adjacent: one pass in row order, without a shuffle."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from sframe_spark.planner.operator import Operator, Origin
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 
-# From so many runs in a batch on, complete runs are aggregated directly, without partial states.
+# If a batch has at least so many runs, complete runs are aggregated directly, without partial states.
 MIN_RUNS = 4_096
 
 
@@ -44,17 +44,17 @@ MIN_RUNS = 4_096
 class StreamingGroupBy(RunOperator):
     """One row per run of consecutive rows with equal keys, in input order: the keys, then the aggregates.
 
-    Missing equals missing, NaN equals NaN, and date-times are equal when they are the same instant; a key's value is that of the first row.
+    Missing equals missing, NaN equals NaN, and date-times are equal if they are the same instant. The key's value is taken from the first row.
 
     Parameters
     ----------
     keys
-        Columns in which the rows of a run agree.
+        Columns in which the rows of a run are equal.
     aggregations
-        Any aggregates of the table.
+        The aggregates to compute.
     within
-        Columns by which the rows of a run are divided further: one output row for each value that occurs in the run, in order of first
-        appearance there. Their rows need not be next to each other.
+        Columns by which the rows of a run are divided further: one output row for each value that occurs in the run, in order of first appearance.
+        Rows with the same value need not be adjacent.
     """
 
     name: ClassVar[str] = "streaming_group_by"
@@ -64,19 +64,19 @@ class StreamingGroupBy(RunOperator):
 
     @property
     def grouped(self) -> tuple[int, ...]:
-        """All grouping columns."""
+        """All grouping columns: keys, followed by ``within``."""
         return (*self.keys, *self.within)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """The columns by which there are groups."""
+        """Return the origins of the grouping columns."""
         return [[(0, position)] for position in self.grouped]
 
     def values_moved(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        """The keys, and what aggregates take from one row of each group."""
+        """Return the origins of the grouping columns, and of results that are the unchanged value of one row."""
         return [*self.column_origins(inputs), *(aggregation.value_moved() for aggregation in self.aggregations)]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """Lists and dicts of plain values, dicts of frequencies among them."""
+        """Return the aggregates that are lists and dicts of plain values, including frequencies."""
         schema, width = inputs[0].schema, len(self.grouped)
         return [width + place for place, aggregation in enumerate(self.aggregations) if is_finished_by_arrow(aggregation, schema)]
 
@@ -85,7 +85,7 @@ class StreamingGroupBy(RunOperator):
         return tuple(schema[position] for position in self.grouped) + tuple(a.infer(schema) for a in self.aggregations)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """The keys in the order of the input; they are a key if equal ones are next to each other."""
+        """Return properties: keys are in the order of the input, and unique if equal keys are all adjacent."""
         runs = derive.group_streaming(inputs[0].order, self.keys)
         if self.within:
             runs = derive.repeat_each(runs, self.keys)
@@ -102,15 +102,18 @@ class StreamingGroupBy(RunOperator):
         return StreamingGroupBy(keys, aggregations, within), [*range(width), *(o for o in outputs if o >= width)]
 
     def partials(self, schema: Schema) -> list[PartialAggregate]:
-        """The accumulator of each aggregate."""
+        """Return the accumulator of each aggregate."""
         return [partial_aggregate(aggregation, schema) for aggregation in self.aggregations]
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
-        """Keys and partial states of each group of each run."""
+        """Return keys and partial states of each group of each run."""
         return self._by_groups(chunk, schema, lambda partial, arrays, groups: partial.of_groups(arrays, groups))
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-        """Results of the runs that end in these rows, and the run that is still open; complete runs need no partial states."""
+        """Return the results of the runs that end in these rows, and the state of the run that is still open.
+
+        Complete runs need no partial states.
+        """
         chunk, schema = inputs[0], facts[0].schema
         starts = run_starts([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
         if len(starts) < MIN_RUNS:
@@ -127,7 +130,7 @@ class StreamingGroupBy(RunOperator):
         return concatenate([before, *([] if ended is None else [ended]), whole], self.infer_type(facts)), state
 
     def _by_groups(self, chunk: Chunk, schema: Schema, found: GroupedColumns) -> Chunk:
-        """The keys of each group of each run, then the columns that ``found`` computes for each aggregate."""
+        """Return the keys of each group of each run, followed by the columns that ``found`` computes for each aggregate."""
         keys = Chunk(tuple(chunk.columns[position] for position in self.grouped), chunk.rows)
         grouping = self._groups(keys, schema)
         columns = list(chunk.columns) if grouping.order is None else [column.take(pa.array(grouping.order)) for column in chunk.columns]
@@ -142,7 +145,7 @@ class StreamingGroupBy(RunOperator):
         return group_runs(table, [schema[p] for p in self.grouped], len(self.keys), len(self.within))
 
     def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
-        """Merge the partial states of each group of each run."""
+        """Return the partial states merged for each group of each run, and the run of each group."""
         grouping = self._groups(table, schema)
         if len(grouping.starts) == table.rows:
             return table, grouping.runs
@@ -167,7 +170,7 @@ class StreamingGroupBy(RunOperator):
         return Chunk(tuple(columns), table.rows)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A group-by on the index of the run, counted by a window over the rows in order."""
+        """Return a group-by on the number of the run, which a window over the rows in order counts."""
         from pyspark.sql import functions as F
 
         relation = numbered_runs(with_order_column(inputs[0]), self.keys)
@@ -191,7 +194,7 @@ class StreamingGroupBy(RunOperator):
 
 
 def numbered_runs(relation: Relation, keys: Sequence[int]) -> Relation:
-    """The relation with a hidden column ``run`` that grows by one where a key differs from the row before."""
+    """Return the relation with a hidden column ``run`` that grows by one if a key differs from the row before."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
@@ -206,7 +209,7 @@ def numbered_runs(relation: Relation, keys: Sequence[int]) -> Relation:
 
 
 def narrowed(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[PlannerNode, list[int], list[Aggregation]]:
-    """Only the columns that a group-by reads: the node, the places of the keys, and the aggregates over the new places."""
+    """Return a node with only the columns that a group-by reads, the new positions of the keys, and the aggregates over the new positions."""
     used = sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)})
     places = {old: new for new, old in enumerate(used)}
     moved = [attrs.evolve(a, positions=tuple(places[position] for position in a.positions)) for a in aggregations]
@@ -214,5 +217,5 @@ def narrowed(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggr
 
 
 def streaming_group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation], within: Sequence[int] = ()) -> PlannerNode:
-    """One row per run of equal keys."""
+    """Return a node with one row per run of equal keys."""
     return StreamingGroupBy(tuple(keys), tuple(aggregations), tuple(within)).make_planner_node(node)
