@@ -346,8 +346,8 @@ def restoring(door: Callable[Concatenate[PlannerNode, Arguments], Result]) -> Ca
 def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
     """Count rows that are expensive to compute without computing them, and store the number; return None if they must be computed to be counted.
 
-    This works for joins, whose matches are counted, and for filters, for which only some columns are computed. Users' functions are
-    called only if the number of rows depends on their results.
+    This works for joins, whose matches are counted, and for filters, for which only some columns are computed. Users' functions are not called: the
+    result is None if the number of rows depends on one.
 
     Parameters
     ----------
