@@ -1,1 +1,1 @@
-"""Operators whose row depends on the rows before it: running values, windows, shifts, smoothing."""
+"""Operators whose output row depends on nearby or earlier rows: running values, rolling windows, shifts, smoothing."""

@@ -1,4 +1,4 @@
-"""The cumulative operator: sum, mean, min, max, standard deviation or variance of all rows up to each row."""
+"""The cumulative operator: for each row the sum, mean, minimum, maximum, standard deviation or variance of all rows up to it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ ONE_GROUP = np.zeros(1, dtype=np.int64)
 @register
 @attrs.frozen
 class Cumulative(SequentialOperator):
-    """Row by row, an aggregate of all rows so far. Missing values are left out; before the first value the result is missing."""
+    """For each row, an aggregate of all rows up to it. Missing values are ignored; before the first value the result is missing."""
 
     name: ClassVar[str] = "cumulative"
     kind: str = attrs.field(validator=one_of("sum", "mean", "min", "max", "std", "var"))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Sum, min and max keep the type, the others give floats (array columns: sums and means of vectors; date-times: min and max).
+        """Return the type: sum, min and max keep it, others give float. (Array columns have sums and means of vectors; date-times min and max.)
 
         Raises
         ------
@@ -61,7 +61,7 @@ class Cumulative(SequentialOperator):
         return (column_type.of_values if self.kind in ("sum", "min", "max") else FLOAT,)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Maxima ascend and minima descend if there is no NaN; sums of non-negative ints ascend if they cannot overflow."""
+        """Return properties: maxima ascend and minima descend if there is no NaN; sums of non-negative ints ascend if they cannot overflow."""
         bounds = inputs[0].bounds.get(0)
         order = inputs[0].order
         if self.kind == "sum":
@@ -116,7 +116,7 @@ class Cumulative(SequentialOperator):
         return self._advance_plain(values, valid, column_type, state)
 
     def _advance_plain(self, values: np.ndarray, valid: np.ndarray | None, column_type: ColumnType, state: Any) -> tuple[Chunk, Any]:
-        """Running values; ``valid`` masks those that are not missing, None: all."""
+        """Return running values and the state after them; ``valid`` says which values are not missing, None: all."""
         running = new_array(len(values), values.dtype)
         if self.kind == "sum":
             with np.errstate(over="ignore"):
@@ -139,7 +139,7 @@ class Cumulative(SequentialOperator):
             return Chunk.of([pa.array(values)]), state
         found, counts, after = running_sums(self.kind, values, valid, ONE_GROUP, Sums.of_variance_state(state, self.kind != "mean"))
         if self.kind != "mean" and after.sums.others is not None:
-            # Also from a single number on: an infinity has no distance from itself.
+            # The variance is NaN from an infinity or NaN on, even if there is only one number, because an infinity has no distance from itself.
             odd = np.logical_or.accumulate(~np.isfinite(values)) | (state.total.others != 0.0)
             found[odd] = np.nan
         return Chunk.of([pa.array(found, mask=counts == 0, from_pandas=False)]), after.variance_state(0)
@@ -154,7 +154,7 @@ class Cumulative(SequentialOperator):
         numbers = np.zeros((len(valid), width))
         numbers[valid] = elements(column.drop_null()).reshape(rows.count, width)
         counts = np.cumsum(valid) + before.count
-        # Each vector position is a group: all are summed in one call.
+        # Each vector position is summed as a group, all in one call.
         sums = Sums(np.full(width, before.count), before.total, None)  # type: ignore[arg-type]
         starts = np.arange(width) * len(valid)
         found = running_sums(self.kind, numbers.T.ravel(), np.tile(valid, width), starts, sums)[0].reshape(width, len(valid)).T
@@ -163,7 +163,7 @@ class Cumulative(SequentialOperator):
         return Chunk.of([lists.cast(ARRAY.physical)]), total
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A window over all rows so far."""
+        """Return a window over all rows up to each row."""
         from pyspark.sql import Window
 
         relation = inputs[0]
@@ -199,12 +199,12 @@ class Cumulative(SequentialOperator):
 
 
 def numbers_of(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """The column, with date-times as microseconds."""
+    """Return the column, with date-times as microseconds."""
     return column.cast(pa.int64()) if column_type == DATETIME else column
 
 
 def neutral(dtype: np.dtype, kind: str) -> Any:
-    """The neutral element of minimum or maximum."""
+    """Return the neutral element of the minimum or maximum."""
     if dtype.kind == "f":
         return np.nan
     limits = np.iinfo(np.int64)
@@ -212,12 +212,12 @@ def neutral(dtype: np.dtype, kind: str) -> Any:
 
 
 def same_size(found: VectorSum) -> VectorSum:
-    """Check that summed vectors have equal lengths.
+    """Return a vector sum, after checking that the summed vectors have equal lengths.
 
     Raises
     ------
     ExecutionError
-        If not.
+        If the lengths differ.
     """
     if found.total is None:
         raise ExecutionError("vectors of different lengths cannot be added: make the lengths equal")
@@ -225,7 +225,7 @@ def same_size(found: VectorSum) -> VectorSum:
 
 
 def merged_vectors(first: VectorSum, second: VectorSum) -> VectorSum:
-    """The sum of both vector sums.
+    """Return the sum of two vector sums.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def merged_vectors(first: VectorSum, second: VectorSum) -> VectorSum:
 
 
 def window_aggregate(column: Column, column_type: ColumnType, kind: str, window: Any) -> Column:
-    """An aggregate over a window with this engine's treatment of missing values and NaN."""
+    """Return a Spark aggregate over a window that treats null and NaN as this engine does."""
     from pyspark.sql import functions as F
 
     if kind == "sum":
@@ -255,5 +255,5 @@ def window_aggregate(column: Column, column_type: ColumnType, kind: str, window:
 
 
 def cumulative(node: PlannerNode, kind: str) -> PlannerNode:
-    """Running values of a one-column node."""
+    """Return a node with running values of a one-column node."""
     return Cumulative(kind).make_planner_node(node)

@@ -1,4 +1,4 @@
-"""The rolling operator: an aggregate of a window of rows around each row."""
+"""The rolling operator: for each row an aggregate of a window of rows around it."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
 
 States = tuple[np.ndarray, ...]
 NONE = np.zeros(0, dtype=np.int64)
-# Rows per block: arrays of 64 KiB, so that several stay in a core's cache and in memory that the process already has.
+# Rows per block, so that arrays have 64 KiB: several of them fit into a core's cache and into memory that the process already has.
 ROWS_IN_CACHE = 8_192
-# Rows per block of running sums, which need fewer arrays.
+# Rows per block for running sums, which need fewer arrays.
 ROWS_OF_SUMS = 16_384
-# A double-double sum this close to halfway between two floats (in units of their distance) is recomputed exactly.
+# A double-double sum this close to halfway between two floats (relative to their distance) is recomputed exactly.
 NEAR_HALF = 2.0**-8
-# A double-double sum is accepted if its rounding residues are smaller by this factor: its relative error is then at most 2**-62.
+# A double-double sum is accepted if its rounding residues are smaller than it by this factor. Its relative error is then at most 2**-62.
 MIN_SHARE = 2.0**10
-# A variance is accepted if it is at least this share of the squared mean (a millionth, squared); below, rounding of the mean would show.
+# A variance is accepted if it is at least this share of the squared mean (a millionth, squared). Below, the rounded mean would affect it.
 MIN_SPREAD = 2.0**-40
 
 
 def over_windows(states: States, width: int, merge: Callable[[States, States], States]) -> States:
-    """Merge every ``width`` consecutive states by doubling: logarithmically many passes.
+    """Return the merged state of every ``width`` consecutive states, by doubling: the number of passes is logarithmic in ``width``.
 
-    Unlike in differences of running sums, nothing outside a window affects it: a large value costs digits in its own windows only, and results do not
-    depend on batch boundaries.
+    Unlike differences of running sums, the result for a window depends on nothing outside of the window: a large value costs digits only in its
+    own windows, and results do not depend on batch boundaries.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def over_windows(states: States, width: int, merge: Callable[[States, States], S
 
 
 def in_pair(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sums, and their exact rounding errors.
+    """Return sums and their exact rounding errors.
 
     Source: Knuth (1969), The Art of Computer Programming, volume 2, section 4.2.2, theorem B.
     """
@@ -88,19 +88,19 @@ def in_pair(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def exactly_added(first: States, second: States) -> States:
-    """Add double-double numbers: sums and their rounding errors."""
+    """Return the sums of double-double numbers, each as a sum and its rounding error."""
     total, lost = in_pair(first[0], second[0])
     return total, first[1] + second[1] + lost
 
 
 def added_with_rests(first: States, second: States) -> States:
-    """:func:`exactly_added`, and the running total of the absolute rounding errors."""
+    """Return the result of :func:`exactly_added`, and the running total of the absolute rounding errors."""
     total, lost = in_pair(first[0], second[0])
     return total, first[1] + second[1] + lost, first[2] + second[2] + np.abs(lost)
 
 
 def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of every ``width`` consecutive floats, rounded once; intermediate sums may exceed the largest float.
+    """Return the sum of every ``width`` consecutive floats, rounded once. Intermediate sums may exceed the largest float.
 
     Examples
     --------
@@ -124,12 +124,12 @@ def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def sums_in_pairs(values: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """:func:`exact_sums` by double-double arithmetic, and the windows for which it is not certain."""
+    """Return the result of :func:`exact_sums` in double-double arithmetic, and the windows for which it may be wrong."""
     sums, lost = over_windows((values, np.zeros(len(values))), width, exactly_added)
     with np.errstate(invalid="ignore", over="ignore"):
         total: np.ndarray = np.add(sums, lost)
         rest = np.abs(lost - (total - sums)) / np.spacing(np.abs(total))
-        # Near halfway to the next float (a quarter below a power of two), the error of the double-double sum could decide the rounding.
+        # If the residue is near half the distance to the next float (a quarter below a power of two), the error could change the rounding.
         half = np.where(np.abs(np.frexp(total)[0]) == 0.5, 0.25, 0.5)
         is_open = (np.abs(rest - half) <= NEAR_HALF) | (np.abs(rest - 0.5) <= NEAR_HALF)
     left = NONE if all_believed(values, total, width) else left_open(values, width)
@@ -137,7 +137,7 @@ def sums_in_pairs(values: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarra
 
 
 def rows_of(values: np.ndarray, sizes: np.ndarray, windows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers, sizes, starts and stops of some windows; if they are few, only their numbers are copied out."""
+    """Return numbers, sizes, starts and stops of some windows; if the windows are few, only their numbers are copied."""
     starts = windows
     if len(windows) * width < len(values):
         values = np.lib.stride_tricks.sliding_window_view(values, width)[windows].ravel()
@@ -146,25 +146,25 @@ def rows_of(values: np.ndarray, sizes: np.ndarray, windows: np.ndarray, width: i
 
 
 def steps_of(width: int) -> float:
-    """The bound on sums over residues at which a double-double sum is accepted: the number of additions, times ``MIN_SHARE``."""
+    """Return the least ratio of sum to residues for which a double-double sum is accepted: the number of additions, times ``MIN_SHARE``."""
     return 2 * width.bit_length() * MIN_SHARE
 
 
 def all_believed(values: np.ndarray, totals: np.ndarray, width: int) -> bool:
-    """Return whether the largest number alone shows that all windows are accepted, which spares a pass over each window."""
+    """Return whether the largest number alone shows that all windows can be accepted, which saves a pass over each window."""
     sizes = np.abs(totals)
     largest = largest_magnitude(values)
-    # Each addition rounds off at most 2**-53 of its operands; comparisons with NaN are false.
+    # Each addition loses at most 2**-53 of its operands. Comparisons with NaN are false.
     if sizes.min() >= steps_of(width) * 2 * width.bit_length() * 2.0**-53 * width * largest and sizes.max() < np.inf:
         return True
-    # Sums of integers below 2**53 are exact, though they may be zero.
+    # Sums of integers below 2**53 are exact, even if they are zero.
     return bool(largest * width < 2.0**53 and (values == np.rint(values)).all())
 
 
 def left_open(values: np.ndarray, width: int) -> np.ndarray:
-    """Windows whose double-double sum may lack a digit: cancellation exceeds twice the precision of a float, or the sum overflows.
+    """Return windows whose double-double sum may lack a digit: cancellation exceeds twice the precision of a float, or the sum overflows.
 
-    Only a window's own numbers decide that, not the rest of the batch. Windows without rounding errors are always accepted.
+    Only the numbers in the window decide that, not the rest of the batch. Windows without rounding errors are always accepted.
 
     Examples
     --------
@@ -179,7 +179,9 @@ def left_open(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of squared deviations from the mean of every ``width`` consecutive floats; ``counts`` masks those that count, the others are zero.
+    """Return the sum of squared deviations from the mean of every ``width`` consecutive floats.
+
+    ``counts`` says which numbers count; the others must be zero.
 
     Examples
     --------
@@ -192,7 +194,7 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
     def of_block(number: np.ndarray, part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         means, squares = over_windows((number.astype(np.float64), part, np.zeros(len(part))), width, merged_variances)[1:]
         with np.errstate(over="ignore", invalid="ignore"):
-            # Zero deviation of equal numbers is right. An infinite or NaN result may be an overflow in between.
+            # Zero is right for equal numbers. An infinite or NaN result may come from an overflow in between.
             believed = squares >= np.square(means) * (MIN_SPREAD * width)
             believed &= squares < np.inf
         left = np.flatnonzero(~believed)
@@ -206,7 +208,7 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
 
 
 def in_blocks(states: States, width: int, of_block: Callable[..., tuple[np.ndarray, np.ndarray]], block: int) -> tuple[np.ndarray, np.ndarray]:
-    """Results of every ``width`` consecutive entries, and which are not certain; block by block, as work in cache is four times faster."""
+    """Return results of every ``width`` consecutive entries, and which may be wrong. Work in blocks that fit into cache is four times faster."""
     rows = max(len(states[0]) - width + 1, 0)
     result, left = new_array(rows, np.float64), [NONE]
     for start in range(0, rows, block):
@@ -217,7 +219,7 @@ def in_blocks(states: States, width: int, of_block: Callable[..., tuple[np.ndarr
 
 
 def window_sums(values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of every ``width`` consecutive ints or bools."""
+    """Return the sum of every ``width`` consecutive ints or bools."""
     total = new_array(len(values) + 1, np.int64)
     total[0] = 0
     with np.errstate(over="ignore"):
@@ -226,10 +228,10 @@ def window_sums(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def merged_variances(first: States, second: States) -> States:
-    """Merge two states of count, mean and sum of squared deviations.
+    """Return the merged state of two states of count, mean and sum of squared deviations.
 
-    Source: Chan, Golub and LeVeque (1979), updating formulae for sample variances. Equal means add nothing, so the variance of
-    equal values is exactly zero.
+    Source: Chan, Golub and LeVeque (1979), updating formulae for sample variances. Equal means add nothing, so the variance of equal values is
+    exactly zero.
     """
     counts = first[0] + second[0]
     share = second[0] / np.maximum(counts, 1.0)
@@ -239,23 +241,23 @@ def merged_variances(first: States, second: States) -> States:
 
 KINDS = ("sum", "mean", "min", "max", "count", "stdv", "var")
 LARGEST_OFFSET = 2**31 - 1
-# Up to so many numbers of vectors, math.fsum takes less time than numpy.
+# For at most so many numbers, math.fsum is faster than NumPy.
 FEW_NUMBERS = 1_000
 
 
 @register
 @attrs.frozen
 class Rolling(Operator):
-    """Row by row, an aggregate of the rows from ``before`` to ``after`` (offsets, both included).
+    """For each row, an aggregate of the rows from offset ``before`` to offset ``after``, both included.
 
     Parameters
     ----------
     kind
         ``sum``, ``mean``, ``min``, ``max``, ``count``, ``stdv`` or ``var``.
     before, after
-        First and last offset of the window.
+        First and last offset of the window; negative offsets are rows before the row.
     minimum
-        The result is missing if the window has fewer values than this; None: if any value is missing or outside the frame.
+        The result is missing if the window has fewer values than this. None: if any value of the window is missing or outside of the frame.
     """
 
     name: ClassVar[str] = "rolling"
@@ -269,12 +271,12 @@ class Rolling(Operator):
     minimum: int | None = attrs.field(default=None, validator=at_least(0))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Sum, min and max keep the type, count gives ints, the others floats (array columns: sums and means of vectors).
+        """Return the type: sum, min and max keep it, count gives int, others float. (Array columns have sums and means of vectors.)
 
         Raises
         ------
         UnsupportedOperationError
-            If the window is empty or the column is not numeric (any type can be counted, date-times have a smallest and a largest).
+            If the window is empty, or the column is not numeric. (Values of any type can be counted, and date-times have min and max.)
         """
         if self.before > self.after:
             raise UnsupportedOperationError(
@@ -291,15 +293,15 @@ class Rolling(Operator):
 
     @property
     def width(self) -> int:
-        """Rows in a full window."""
+        """Number of rows in a full window."""
         return self.after - self.before + 1
 
     def requires(self, slot: int) -> Need:
-        """Rows by index, to reach around each row."""
+        """Return the need to address rows by index, to read rows around each row."""
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
-        """The rows and their halo."""
+        """Return the range of the rows and of the further rows in their windows."""
         return (start + self.before, stop + self.after)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
@@ -309,7 +311,7 @@ class Rolling(Operator):
         return self.run_interval([inputs[0].slice(*clipped)], facts, 0, rows, [clipped])
 
     def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
-        """Windows of rows ``start..stop``; rows outside the frame count as missing."""
+        """Return results for rows ``start`` to ``stop``; rows outside of the frame count as missing."""
         rows = stop - start
         result_type = self.infer_type(facts)[0]
         if rows <= 0:
@@ -318,7 +320,7 @@ class Rolling(Operator):
         narrow = self._within(start, stop, *intervals[0])
         length = rows + narrow.width - 1
         shift = intervals[0][0] - (start + narrow.before)
-        # Most batches have no missing value and lie within the frame: then nothing has to be counted.
+        # Most batches have no missing value and lie within the frame, so that values need not be counted.
         complete = column.null_count == 0 and shift == 0 and len(column) == length
         valid = np.full(length, complete)
         if complete:
@@ -348,22 +350,22 @@ class Rolling(Operator):
         return Chunk.of([pa.array(result, mask=mask).cast(result_type.physical)])
 
     def _within(self, start: int, stop: int, first: int, last: int) -> Rolling:
-        """The operator with its window clipped to what matters for rows ``start..stop`` if only rows ``first..last`` exist."""
+        """Return the operator with its window cut to what matters for rows ``start`` to ``stop``, if only rows ``first`` to ``last`` exist."""
         if first == last:
             return attrs.evolve(self, after=self.before)
         return attrs.evolve(self, before=max(self.before, first - stop), after=min(self.after, last - start))
 
     def _cut_rows(self, start: int, stop: int, first: int, last: int) -> np.ndarray:
-        """Which of rows ``start..stop`` have windows that reach beyond the existing rows ``first..last``.
+        """Return which of rows ``start`` to ``stop`` have windows that extend beyond the existing rows ``first`` to ``last``.
 
-        The clipped width depends on the batch, and so would the order of float additions: these windows get exact sums.
+        The cut width depends on the batch, and so would the order of float additions. Therefore these windows get exact sums.
         """
         front = min(max(first - self.before - start, 0), stop - start)
         back = min(max(last - self.after - start, front), stop - start)
         return np.concatenate([np.arange(front), np.arange(back, stop - start)])
 
     def _of_cut_windows(self, values: np.ndarray, counts: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The aggregate of the windows of some rows, from exact sums."""
+        """Return the aggregate of the windows of some rows, from exact sums."""
         numbers, stops = values.astype(np.float64, copy=False), rows + self.width
         if self.kind in ("sum", "mean"):
             return means_of_windows(numbers, counts if self.kind == "mean" else np.ones(len(rows)), rows, stops)
@@ -378,7 +380,7 @@ class Rolling(Operator):
             return window_sums(values, self.width)
         special = ~np.isfinite(values)
         is_finite = not special.any()
-        # Missing values are zero already.
+        # Missing values have been replaced by zero.
         clean = values.astype(np.float64, copy=False) if is_finite else np.where(special, 0.0, values)
         divisor: Any = self.width if is_finite and valid.all() else np.maximum(counts, 1)
         if self.kind in ("stdv", "var"):
@@ -394,7 +396,7 @@ class Rolling(Operator):
         return self._with_special(result, values, special)
 
     def _with_special(self, result: np.ndarray, values: np.ndarray, special: np.ndarray) -> np.ndarray:
-        """Apply NaN and infinities to their own windows only."""
+        """Return results with NaN and infinities applied to the windows that contain them."""
         if not special.any():
             return result
         nan, up, down = (window_sums(kind, self.width) > 0 for kind in (np.isnan(values), values == np.inf, values == -np.inf))
@@ -410,7 +412,7 @@ class Rolling(Operator):
         relation = inputs[0]
         column_type = relation.schema[0]
         column = relation.df["c0"]
-        # Spark counts rows of a window with 32 bits; no partition has more.
+        # Spark has 32 bits for the offsets of a window; no partition has more rows than that.
         before, after = (max(-LARGEST_OFFSET, min(offset, LARGEST_OFFSET)) for offset in (self.before, self.after))
         window = Window.orderBy(*relation.order()).rowsBetween(before, after)
         counted = F.count(column).over(window)
@@ -432,9 +434,9 @@ class Rolling(Operator):
 
 
 def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: bool) -> np.ndarray:
-    """Smallest or largest of every ``width`` consecutive values; NaN only if the window's first value is NaN, as in the reference.
+    """Return the smallest or largest of every ``width`` consecutive values; NaN only if the window's first value is NaN, as in the reference.
 
-    Source: van Herk (1992), Gil and Werman (1993): running extremes of blocks from both sides, linear in the rows.
+    Source: van Herk (1992), Gil and Werman (1993): running extremes of blocks from both sides, in time linear in the rows.
     """
     is_float = values.dtype.kind == "f"
     limits = (-np.inf, np.inf) if is_float else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
@@ -459,7 +461,7 @@ def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: 
 
 
 def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[float] | None:
-    """Exact elementwise sum or mean of the vectors that are not missing; None if there is none, or if their lengths differ.
+    """Return the exact elementwise sum or mean of the vectors that are not missing; None if there is none, or if their lengths differ.
 
     Examples
     --------
@@ -472,7 +474,7 @@ def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[f
     rows, places = len(present), len(present[0])
     divisor = rows if kind == "mean" else 1
     if rows * places <= FEW_NUMBERS:
-        # math.fsum fails on infinities of both signs and on intermediate overflow.
+        # math.fsum fails if infinities of both signs occur, and if an intermediate sum overflows.
         with contextlib.suppress(OverflowError, ValueError):
             sums = [math.fsum(numbers) for numbers in zip(*present, strict=True)]
             if all(map(math.isfinite, sums)):
@@ -483,7 +485,7 @@ def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[f
 
 
 def vectors_column(collected: Column, kind: str) -> Column:
-    """Spark column of :func:`vector_aggregate`, of the vectors of each window."""
+    """Return a Spark column with the :func:`vector_aggregate` of the vectors of each window."""
 
     from sframe_spark.compute.spark_columns import arrow_function, fit
 
@@ -495,5 +497,5 @@ def vectors_column(collected: Column, kind: str) -> Column:
 
 
 def rolling(node: PlannerNode, kind: str, before: int, after: int, minimum_observations: int | None = None) -> PlannerNode:
-    """Rolling values of a one-column node."""
+    """Return a node with rolling values of a one-column node."""
     return Rolling(kind, int(before), int(after), minimum_observations).make_planner_node(node)

@@ -1,6 +1,6 @@
-"""The running operator: for each row, aggregates of the rows of its group so far.
+"""The running operator: for each row, aggregates of the rows of its group up to it.
 
-States have one entry per group; they advance batch by batch and are merged across row ranges.
+A state has one entry per group. States advance batch by batch, and states of row ranges are merged.
 """
 
 from __future__ import annotations
@@ -43,27 +43,27 @@ ArgumentColumns = Sequence[pa.Array]
 
 
 class RunningAggregate(Protocol):
-    """The running form of an aggregate. States are opaque to the operator, and are never modified in place."""
+    """The running form of an aggregate. The operator does not look into states; states are never changed in place."""
 
     def empty(self, groups: int) -> Any:
-        """State of groups without rows."""
+        """Return the state of groups without rows."""
 
     def widened(self, state: Any, groups: int) -> Any:
-        """The state with groups without rows added up to that many."""
+        """Return the state with groups without rows added, so that it has ``groups`` groups."""
 
     def advance(self, state: Any, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Any]:
-        """Running values of a batch, row by row, and the state after it; ``slots`` are the positions of its groups in the state."""
+        """Return running values of a batch, row by row, and the state after it; ``slots``: positions of the batch's groups in the state."""
 
     def summarized(self, state: Any, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> Any:
-        """State after a batch."""
+        """Return the state after a batch."""
 
     def merged(self, first: Any, second: Any, slots: np.ndarray) -> Any:
-        """Combined state; ``slots`` are the positions of the second state's groups in the first, which has them all."""
+        """Return the state of both; ``slots``: positions of the second state's groups in the first state, which has all of them."""
 
 
 @attrs.frozen(eq=False)
 class ScanState:
-    """Scan components of each group so far, and the values that they point at (one per group)."""
+    """Components of a scan for each group, and the values that a component points at (one per group)."""
 
     components: Components
     pool: pa.Array | None = None
@@ -76,7 +76,7 @@ class ScanAggregate:
     Parameters
     ----------
     scan
-        The aggregate as a monoid.
+        The aggregate as a scan.
     types
         Types of the argument columns.
     """
@@ -105,7 +105,7 @@ class ScanAggregate:
         return self.scan.combine(before, self.scan.scan(values, groups))
 
     def _lifted(self, state: ScanState, columns: ArgumentColumns, groups: RowGroups) -> tuple[Components, pa.Array | None]:
-        """Components in group order, and the values pointed at: those of the state, then those of the batch."""
+        """Return components in group order, and the values that they may point at: those of the state, followed by those of the batch."""
         values = self.scan.lift(columns, groups.rows)
         pool = None
         if self.scan.pooled is not None and state.pool is not None:
@@ -139,7 +139,7 @@ class ScanAggregate:
 
 
 def compacted(components: Components, pool: pa.Array | None) -> ScanState:
-    """A state whose pool holds only the values it points at."""
+    """Return a state with only those values that its components point at."""
     if pool is None:
         return ScanState(components)
     pointers = components[-1]
@@ -150,16 +150,16 @@ def compacted(components: Components, pool: pa.Array | None) -> ScanState:
 
 @attrs.frozen(eq=False)
 class PartsAggregate:
-    """A running aggregate whose state is one partial result per group, None for a group without rows.
+    """A running aggregate whose state is one partial result per group; None for a group without rows.
 
     Parameters
     ----------
     parts
-        How the aggregate decomposes into partial results.
+        How the aggregate is computed from partial results.
     types
         Types of the argument columns.
     parameters
-        Static parameters.
+        Parameters of the aggregate.
     result
         Type of the result.
     """
@@ -170,14 +170,14 @@ class PartsAggregate:
     result: ColumnType
 
     def empty(self, groups: int) -> list[Any]:
-        """Nothing of any group."""
+        """Return the state of groups without rows."""
         return [None] * groups
 
     def widened(self, state: list[Any], groups: int) -> list[Any]:
         return state + self.empty(groups - len(state))
 
     def advance(self, state: list[Any], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, list[Any]]:
-        """One value per row, from what is known of the rows before and of the row."""
+        """Return one value per row, from the partial result for the rows before it and that for the row, and the state after the batch."""
         after = list(state)
         results: list[Any] = [None] * groups.rows
         for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):
@@ -187,7 +187,7 @@ class PartsAggregate:
         return encode_plain(results, self.result), after
 
     def summarized(self, state: list[Any], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> list[Any]:
-        """Each group's rows at once."""
+        """Return the state after a batch; the rows of each group are reduced together."""
         after = list(state)
         for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):
             rows = pa.array(groups.order[start:stop])
@@ -195,7 +195,7 @@ class PartsAggregate:
         return after
 
     def merged(self, first: list[Any], second: list[Any], slots: np.ndarray) -> list[Any]:
-        """Group by group."""
+        """Return the partial results of both states, combined group by group."""
         after = list(first)
         for slot, part in zip(slots.tolist(), second, strict=True):
             if part is not None:
@@ -209,16 +209,16 @@ class PartsAggregate:
 
 @attrs.frozen(eq=False)
 class CollectedAggregate:
-    """A running aggregate whose state is all rows so far: works for any aggregate, in time quadratic in the rows of a group.
+    """A running aggregate whose state is all rows so far. It works for any aggregate, in time quadratic in the rows of a group.
 
     Parameters
     ----------
     reduce
-        The aggregate's Arrow implementation.
+        The Arrow implementation of the aggregate.
     types
         Types of the argument columns.
     parameters
-        Static parameters.
+        Parameters of the aggregate.
     result
         Type of the result.
     """
@@ -229,14 +229,14 @@ class CollectedAggregate:
     result: ColumnType
 
     def empty(self, groups: int) -> list[tuple[pa.Array, ...]]:
-        """No rows in any group."""
+        """Return the state of groups without rows."""
         nothing = tuple(pa.array([], column_type.physical) for column_type in self.types)
         return [nothing] * groups
 
     def advance(
         self, state: list[tuple[pa.Array, ...]], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray
     ) -> tuple[pa.Array, list[tuple[pa.Array, ...]]]:
-        """One reduction per row over the rows of its group so far."""
+        """Return one value per row, by reducing all rows of its group up to the row, and the state after the batch."""
         after = self.summarized(state, columns, groups, slots)
         results: list[Any] = [None] * groups.rows
         for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):
@@ -249,7 +249,7 @@ class CollectedAggregate:
     def summarized(
         self, state: list[tuple[pa.Array, ...]], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray
     ) -> list[tuple[pa.Array, ...]]:
-        """The rows of each group with those of a run."""
+        """Return the state with the rows of a batch added to their groups."""
         after = list(state)
         for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):
             rows = pa.array(groups.order[start:stop])
@@ -257,7 +257,7 @@ class CollectedAggregate:
         return after
 
     def merged(self, first: list[tuple[pa.Array, ...]], second: list[tuple[pa.Array, ...]], slots: np.ndarray) -> list[tuple[pa.Array, ...]]:
-        """Rows of both, those of the first before."""
+        """Return the rows of both states, group by group, those of the first state before those of the second."""
         after = list(first)
         for slot, columns in zip(slots.tolist(), second, strict=True):
             after[slot] = joined_columns(first[slot], columns)
@@ -268,28 +268,28 @@ class CollectedAggregate:
 
 
 def joined_columns(first: ArgumentColumns, second: ArgumentColumns) -> tuple[pa.Array, ...]:
-    """Columns of two runs of rows, one after the other."""
+    """Return the columns of two ranges of rows, one after the other."""
     return tuple(pa.concat_arrays([a, b]) for a, b in zip(first, second, strict=True))
 
 
-# Running sums of floats, means and variances: states are exact sums, so results do not depend on batch boundaries.
+# Running sums of floats, means and variances. States are exact sums, so results do not depend on batch boundaries.
 
 
 @attrs.frozen(eq=False)
 class ExactAggregate:
-    """A running aggregate over exact sums.
+    """A running aggregate that is computed from exact sums.
 
     Parameters
     ----------
     kind
-        ``sum``, ``mean``, ``var`` or ``std``; without a number the mean is missing, the others are zero.
+        ``sum``, ``mean``, ``var`` or ``std``. For a group without a number the mean is missing, the others are zero.
     """
 
     kind: str
 
     @property
     def has_squares(self) -> bool:
-        """Return whether squares are summed too."""
+        """Whether squares are summed as well."""
         return self.kind in ("var", "std")
 
     def empty(self, groups: int) -> Sums:
@@ -313,7 +313,7 @@ class ExactAggregate:
         return first.merged(second, slots)
 
     def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[np.ndarray, np.ndarray | None]:
-        """Numbers in group order, zero where missing, and a mask of those present; None if all are."""
+        """Return numbers in group order (zero for missing values), and a mask of the rows that have one; None if all have."""
         column = columns[0]
         there = valid(column)[groups.order] if column.null_count else None
         return numbers(column, np.dtype(np.float64))[groups.order], there
@@ -327,12 +327,12 @@ OF_VALUES: dict[str, Callable[[ColumnType], RunningAggregate]] = {
 
 
 def running_aggregate(aggregation: Aggregation, schema: Schema) -> RunningAggregate:
-    """The running form of an aggregate; for plug-in aggregates that do not decompose, one that keeps all rows.
+    """Return the running form of an aggregate; for plug-in aggregates that cannot be computed from partial results, one that keeps all rows.
 
     Raises
     ------
     UnsupportedOperationError
-        If the aggregate does not take its columns' types, or can only be computed on Spark.
+        If the aggregate does not take its columns' types, or can only be computed by Spark.
     """
     types = tuple(schema[position] for position in aggregation.positions)
     result = aggregation.infer(schema)
@@ -349,7 +349,7 @@ def running_aggregate(aggregation: Aggregation, schema: Schema) -> RunningAggreg
 
 
 def built_in(aggregation: Aggregation, types: tuple[ColumnType, ...], result: ColumnType) -> RunningAggregate | None:
-    """The specialised running form of a built-in aggregate, if it has one."""
+    """Return the specialised running form of a built-in aggregate; None if there is none."""
     function = aggregation.function
     scan = scan_of(function, types)
     if scan is not None:
@@ -365,16 +365,16 @@ def built_in(aggregation: Aggregation, types: tuple[ColumnType, ...], result: Co
 
 @attrs.frozen(eq=False)
 class RunningState:
-    """The state after some rows.
+    """The state of the running operator after some rows.
 
     Parameters
     ----------
     schema
-        Types of the input's columns.
+        Types of the columns of the input.
     slots
-        Position of each group in the states, by its token.
+        By its token, the position of each group in the states.
     parts
-        State of each aggregate, with one entry per group.
+        The state of each aggregate, with one entry per group.
     """
 
     schema: Schema
@@ -385,15 +385,15 @@ class RunningState:
 @register
 @attrs.frozen
 class Running(SequentialOperator):
-    """Row by row, aggregates of all rows so far that have the same key.
+    """For each row, aggregates of all rows up to it that have the same key.
 
     Parameters
     ----------
     keys
-        Key columns, of which date-times are compared by instant; none: all rows have one key.
+        Key columns; date-times are compared by instant. Without keys all rows are one group.
     aggregations
-        What to compute. Sums, means, extremes and the like keep a few numbers per key, others the values of their result, quantiles all values.
-        Plug-in aggregates that do not decompose keep all rows and take quadratic time.
+        The aggregates to compute. Sums, means, extremes and similar ones keep a few numbers per key, others the values of their result, quantiles all
+        values. Plug-in aggregates that cannot be computed from partial results keep all rows, and take quadratic time.
     """
 
     name: ClassVar[str] = "running"
@@ -401,18 +401,18 @@ class Running(SequentialOperator):
     aggregations: tuple[Aggregation, ...]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Types of the aggregates.
+        """Return the types of the aggregates.
 
         Raises
         ------
         UnsupportedOperationError
-            If an aggregate does not take its columns' types, or can only be computed on Spark.
+            If an aggregate does not take its columns' types, or can only be computed by Spark.
         """
         schema = inputs[0].schema
         return tuple(a.infer(schema) for a in self.aggregations if running_aggregate(a, schema) is not None)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Without keys, counts ascend strictly, maxima ascend (once NaN, always NaN), and minima of types without NaN descend."""
+        """Return properties: without keys counts ascend strictly, maxima ascend (NaN stays), and minima of types without NaN descend."""
         if self.keys:
             return RelationProperties()
         order, schema = inputs[0].order, facts[0].schema
@@ -472,7 +472,7 @@ class Running(SequentialOperator):
         return [chunk.columns[position] for position in aggregation.positions]
 
     def _placed(self, chunk: Chunk, state: RunningState) -> tuple[RunningState, RowGroups, np.ndarray]:
-        """The state extended by the groups of a batch, these groups, and their positions in it."""
+        """Return the state extended by the groups of a batch, these groups, and their positions in the state."""
         keys = [chunk.columns[position] for position in self.keys]
         groups = RowGroups.of(keys, [state.schema[position] for position in self.keys], chunk.rows)
         slots, places = placed(state.slots, groups.tokens)
@@ -480,7 +480,10 @@ class Running(SequentialOperator):
         return RunningState(state.schema, slots, parts), groups, places
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A window over all rows so far with the same key, reduced for each row: quadratic, so only a cross-check of the kernel."""
+        """Return a window over all rows up to each row with the same key, reduced for each row.
+
+        It takes quadratic time, so it only serves to test the kernel.
+        """
         from pyspark.sql import Window
 
         relation = inputs[0]
@@ -488,7 +491,7 @@ class Running(SequentialOperator):
         window = window.orderBy(*(relation.order())).rowsBetween(Window.unboundedPreceding, Window.currentRow)
         schema = relation.schema
         columns = [window_column(aggregation, relation, window) for aggregation in self.aggregations]
-        # Finished in a separate select: Spark allows no Python function over a window expression.
+        # Finished in a separate select, because Spark allows no Python function of a window expression.
         collected = [f"c{i}" for i in range(len(columns))]
         hidden = relation.hidden
         df = relation.df.select(*[column.alias(name) for column, name in zip(columns, collected, strict=True)], *hidden)
@@ -502,7 +505,7 @@ class Running(SequentialOperator):
 
 
 def placed(slots: dict[Hashable, int], tokens: Collection[Hashable]) -> tuple[dict[Hashable, int], np.ndarray]:
-    """The slots of all groups, extended by those of ``tokens`` (a copy if any is new), and the slots of ``tokens``."""
+    """Return the slots of all groups, with new slots for groups in ``tokens`` that have none (then in a copy), and the slots of ``tokens``."""
     found = list(map(slots.get, tokens))
     if None in found:
         slots = dict(slots)
@@ -511,7 +514,7 @@ def placed(slots: dict[Hashable, int], tokens: Collection[Hashable]) -> tuple[di
 
 
 def window_column(aggregation: Aggregation, relation: Relation, window: Any) -> Column:
-    """An aggregate's arguments in the rows so far, collected into an array; their number for an aggregate without arguments."""
+    """Return the arguments of an aggregate in the rows of a window, as an array column; the number of rows for an aggregate without arguments."""
     from pyspark.sql import functions as F
 
     if not aggregation.positions:
@@ -521,7 +524,7 @@ def window_column(aggregation: Aggregation, relation: Relation, window: Any) -> 
 
 
 def finished_column(aggregation: Aggregation, column: Column, schema: Schema) -> Column:
-    """The aggregate of collected rows."""
+    """Return the aggregate of collected rows."""
     if not aggregation.positions:
         return column
     implementation = aggregation.implementation()
@@ -531,5 +534,5 @@ def finished_column(aggregation: Aggregation, column: Column, schema: Schema) ->
 
 
 def running(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
-    """Running aggregates of a node's rows."""
+    """Return a node with running aggregates of a node's rows."""
     return Running(tuple(keys), tuple(aggregations)).make_planner_node(node)

@@ -1,4 +1,4 @@
-"""Running aggregates over the values of each group: lists, distinct values, value counts, and counts of runs of equal values."""
+"""Running aggregates that keep values of each group: lists, distinct values, value counts, and counts of runs of equal values."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.nested.json_items import STORED_DICT, STORED_LIST, in_brackets, texts_of_items
 
-# Values put into lists at a time, which bounds the memory for copies.
+# Number of values that are put into lists at a time, which limits the memory for copies.
 VALUES_PER_BATCH = 1 << 18
 
 
 @attrs.frozen(eq=False)
 class GroupValues:
-    """The values of some groups, stored one group after the other.
+    """The values of some groups, stored group by group.
 
     Parameters
     ----------
     counts
         Number of values of each group.
     columns
-        One or more aligned columns of the values.
+        One or more columns of the values, all of the same length.
     """
 
     counts: np.ndarray
@@ -41,38 +41,38 @@ class GroupValues:
 
     @classmethod
     def nothing(cls, groups: int, types: Sequence[pa.DataType]) -> GroupValues:
-        """Groups without values."""
+        """Return groups without values."""
         return cls(np.zeros(groups, dtype=np.int64), tuple(pa.array([], data_type) for data_type in types))
 
     @property
     def starts(self) -> np.ndarray:
-        """Where the values of each group start."""
+        """Position of the first value of each group."""
         return np.cumsum(self.counts) - self.counts
 
     def group_of_values(self) -> np.ndarray:
-        """The group of each value."""
+        """Return the group of each value."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def widened(self, groups: int) -> GroupValues:
-        """Append empty groups up to that many."""
+        """Return the groups with empty groups added, so that there are ``groups`` groups."""
         return GroupValues(widened_with(self.counts, groups, 0), self.columns)
 
     def of_groups(self, groups: np.ndarray) -> GroupValues:
-        """The values of some of the groups."""
+        """Return the values of some of the groups."""
         if len(groups) == len(self.counts) and bool((groups == np.arange(len(groups))).all()):
             return self
         places = pa.array(ranges(self.starts[groups], self.counts[groups]))
         return GroupValues(self.counts[groups], tuple(column.take(places) for column in self.columns))
 
     def filtered(self, mask: np.ndarray) -> GroupValues:
-        """The values where a mask is true."""
+        """Return the values where a mask is true."""
         if mask.all():
             return self
         counts = np.bincount(self.group_of_values()[mask], minlength=len(self.counts))
         return GroupValues(counts, tuple(column.filter(pa.array(mask)) for column in self.columns))
 
     def with_more(self, more: GroupValues, groups: np.ndarray) -> GroupValues:
-        """Append more values to groups; ``groups`` gives the group of each entry of ``more``, without duplicates."""
+        """Return the values with more values appended to groups; ``groups`` is the group of each entry of ``more``, without duplicates."""
         added = len(more.columns[0])
         if not added:
             return self
@@ -89,12 +89,12 @@ class GroupValues:
 
 
 def widened_with(numbers: np.ndarray, count: int, filled: int) -> np.ndarray:
-    """Pad numbers with ``filled`` up to ``count`` entries."""
+    """Return numbers, padded with ``filled`` to ``count`` entries."""
     return np.concatenate([numbers, np.full(count - len(numbers), filled, dtype=numbers.dtype)])
 
 
 def batches_by_size(lengths: np.ndarray, max_items: int) -> Iterator[slice]:
-    """Divide consecutive entries into slices of at most ``max_items`` items, or one entry that has more.
+    """Yield slices of consecutive entries with at most ``max_items`` items together, or with a single entry that has more.
 
     Examples
     --------
@@ -105,19 +105,19 @@ def batches_by_size(lengths: np.ndarray, max_items: int) -> Iterator[slice]:
     while first < len(lengths):
         before = int(ends[first - 1]) if first else 0
         stop = max(int(np.searchsorted(ends, before + max_items, "right")), first + 1)
-        # Entries without items go with those before them.
+        # Entries without items go with the entries before them.
         stop = int(np.searchsorted(ends, ends[stop - 1], "right"))
         yield slice(first, stop)
         first = stop
 
 
 def lists_of_firsts(columns: Sequence[pa.Array], starts: np.ndarray, lengths: np.ndarray, result: ColumnType) -> pa.Array:
-    """For each row, a list or dict of ``lengths`` values from ``starts`` on: native, or JSON text if the values are JSON items.
+    """Return for each row a list or dict of ``lengths`` values from ``starts`` on: an Arrow list or map, or JSON if the values are JSON items.
 
     Raises
     ------
     ArrowCapacityError
-        If they are more than an array holds; raised before any list is built.
+        If the values are more than an array can hold; this is raised before any list is built.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def lists_of_firsts(columns: Sequence[pa.Array], starts: np.ndarray, lengths: np
 
 
 def list_batches(starts: np.ndarray, lengths: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Slices of rows, each with the positions of the values of their lists."""
+    """Yield slices of rows, each with the positions of the values in the lists of these rows."""
     for rows in batches_by_size(lengths, VALUES_PER_BATCH):
         yield rows, ranges(starts[rows], lengths[rows])
 
@@ -147,17 +147,17 @@ def _lists(columns: Sequence[pa.Array], lengths: np.ndarray, result: ColumnType)
 
 
 def brackets_of(result: ColumnType) -> tuple[str, str, str]:
-    """Opening bracket, separator and closing bracket of stored lists or dicts."""
+    """Return opening bracket, separator and closing bracket of stored lists or dicts."""
     return STORED_LIST if result.kind == "list" else STORED_DICT
 
 
 def refuse_more_than_an_array(columns: Sequence[pa.Array], starts: np.ndarray, lengths: np.ndarray, extra_bytes: int = 0) -> None:
-    """Check that lists of ``lengths`` values from ``starts`` on, with ``extra_bytes`` per string, fit one array.
+    """Check that lists of ``lengths`` values from ``starts`` on, with ``extra_bytes`` for each string, fit into one array.
 
     Raises
     ------
     ArrowCapacityError
-        If they do not.
+        If they do not fit.
     """
     for column in columns:
         size = (extra_bytes if pa.types.is_string(column.type) else 1) * int(lengths.sum())
@@ -168,18 +168,18 @@ def refuse_more_than_an_array(columns: Sequence[pa.Array], starts: np.ndarray, l
             raise pa.ArrowCapacityError("values so far are more than an array holds")
 
 
-# Running lists, distinct values and dicts: they only grow, so each row's result is a prefix of its group's last one.
+# Running lists, distinct values and dicts. They only grow, so the result of each row is a prefix of the last result of its group.
 
 Types = Sequence[ColumnType]
 
 
 @attrs.frozen(eq=False)
 class ListAggregate:
-    """A running ``concat`` or ``distinct``; the state is the values of each group, and columns that compare them for equality.
+    """A running ``concat`` or ``distinct``. The state is the values of each group, with columns by which they are compared for equality.
 
     Parameters
     ----------
-    function
+    ``concat`` of one column (lists) or of a column of keys and one of values (dicts), or ``distinct``.
         ``concat`` of one column, or of a column of keys and one of values, or ``distinct``.
     types
         Types of the argument columns.
@@ -193,7 +193,7 @@ class ListAggregate:
 
     @property
     def has_each_once(self) -> bool:
-        """Return whether only the first of equal values, or keys, is kept."""
+        """Whether only the first of equal values (or keys) is kept."""
         return self.function == "distinct" or len(self.types) == 2
 
     def empty(self, groups: int) -> GroupValues:
@@ -204,7 +204,7 @@ class ListAggregate:
         return state.widened(groups)
 
     def advance(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, GroupValues]:
-        """Values of a run, row by row, and the state after it."""
+        """Return the lists of each row of a batch, and the state after it."""
         before, (rows, there) = state.of_groups(slots), self._in_order(columns, groups)
         new = self._are_new(before, rows)
         more = rows.filtered(new)
@@ -220,11 +220,11 @@ class ListAggregate:
         return self.merged(state, self._in_order(columns, groups)[0], slots)
 
     def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
-        """Values of both, those of the first state before."""
+        """Return the values of both states, those of the first state first."""
         return first.with_more(second.filtered(self._are_new(first.of_groups(slots), second)), slots)
 
     def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[GroupValues, np.ndarray]:
-        """The values that rows add to their groups, and the positions of these rows in group order; missing values and keys add nothing."""
+        """Return the values that rows add to their groups, and the positions of these rows in group order. Missing values and keys add nothing."""
         order = groups.order
         there = np.arange(groups.rows)
         if self.function == "concat" and columns[0].null_count:
@@ -234,10 +234,10 @@ class ListAggregate:
         return GroupValues(counts, tuple(self._candidates([column.take(places) for column in columns]))), there
 
     def _candidates(self, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """The values of rows, then columns that compare them for equality."""
+        """Return the values of rows, followed by columns by which they are compared for equality."""
         values = list(columns)
         if self.function == "distinct" and self.types[0] == FLOAT:
-            # Both zeros are one value, positive zero.
+            # -0.0 and 0.0 are one value, stored as 0.0.
             values = [pc.if_else(pc.equal(columns[0], 0.0), 0.0, columns[0])]
         if self.result.is_encoded:
             texts = [texts_within(column, column_type) for column, column_type in zip(columns, self.types, strict=True)]
@@ -248,16 +248,17 @@ class ListAggregate:
         return 1 if self.result.is_encoded else len(self.types)
 
     def _are_new(self, before: GroupValues, rows: GroupValues) -> np.ndarray:
-        """Which rows have a value that is new to their group."""
+        """Return which rows have a value that is new to their group."""
         if not self.has_each_once:
             return np.ones(len(rows.columns[0]), dtype=bool)
         return first_of_each(before, rows, self._value_columns())[0]
 
 
 def first_of_each(before: GroupValues, rows: GroupValues, skipped: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find the values that are new to their groups, comparing all columns but the first ``skipped``.
+    """Find the values that are new to their groups, comparing all columns except the first ``skipped``.
 
-    Returns a mask of the rows with a new value; a code of each (group, value) for the earlier values, then the rows; where each code occurs first.
+    Return a mask of the rows with a new value; a code for group and value of the earlier values and then the rows; and the first position of each
+    code.
     """
     columns = [pa.concat_arrays([first, second]) for first, second in zip(before.columns[skipped:], rows.columns[skipped:], strict=True)]
     earlier = len(before.columns[0])
@@ -273,7 +274,7 @@ def first_of_each(before: GroupValues, rows: GroupValues, skipped: int) -> tuple
 
 
 def entries(keys: pa.Array, values: pa.Array) -> pa.Array:
-    """Entries of stored dicts, from JSON texts of keys and values.
+    """Return entries of stored dicts, from the JSON of keys and values.
 
     Examples
     --------
@@ -284,7 +285,7 @@ def entries(keys: pa.Array, values: pa.Array) -> pa.Array:
 
 
 def texts_within(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """The JSON text of each value in stored lists and dicts.
+    """Return the JSON of each value, as in stored lists and dicts.
 
     Examples
     --------
@@ -298,19 +299,19 @@ def texts_within(column: pa.Array, column_type: ColumnType) -> pa.Array:
     return pc.utf8_slice_codeunits(lists, 1, -1)
 
 
-# Running count of distinct values: linear in the rows; the state is a set of values per group.
+# Running count of distinct values, in time linear in the rows. The state is a set of values per group.
 
 SeenValues = list[frozenset[Any]]
 
 
 @attrs.frozen(eq=False)
 class DistinctAggregate:
-    """Number of distinct values so far, missing and NaN counting as one value each; the state is a set of values per group.
+    """The number of distinct values so far, with missing and NaN as one value each. The state is a set of values per group.
 
     Parameters
     ----------
     column_type
-        Type of the argument.
+        Type of the argument column.
     """
 
     column_type: ColumnType
@@ -322,7 +323,7 @@ class DistinctAggregate:
         return state + self.empty(groups - len(state))
 
     def advance(self, state: SeenValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, SeenValues]:
-        """Numbers of distinct values of a run, row by row, and the state after it."""
+        """Return the number of distinct values for each row of a batch, and the state after it."""
         firsts, tokens = self._first_of_each(columns[0], groups)
         slot_of_rows = slots[groups.group_of_rows()]
         added: dict[int, list[Any]] = {}
@@ -346,7 +347,7 @@ class DistinctAggregate:
         return with_values(first, {slot: seen for slot, seen in zip(slots.tolist(), second, strict=True) if seen})
 
     def _first_of_each(self, column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, list[Any]]:
-        """Where each value of each group occurs first, in group order, and its token."""
+        """Return the position of the first row with each value in each group, in group order, and the token of the value."""
         values = comparable_values(column, self.column_type)
         codes = codes_of(values)[groups.order]
         pairs = groups.group_of_rows() * (int(codes.max(initial=0)) + 1) + codes
@@ -356,27 +357,27 @@ class DistinctAggregate:
 
 
 def with_values(state: SeenValues, added: dict[int, Any]) -> SeenValues:
-    """A state with more values in some groups."""
+    """Return a state with more values in some groups."""
     after = list(state)
     for slot, values in added.items():
         after[slot] = state[slot].union(values)
     return after
 
 
-# Running counts of each value: the state is each group's values in order of appearance, with their counts.
+# Running counts of each value. The state is each group's values in order of appearance, with their counts.
 
-# Bytes of a count's digits and the punctuation around it.
+# The most bytes of the digits of a count with punctuation.
 MAX_COUNT_BYTES = 24
 
 
 @attrs.frozen(eq=False)
 class FrequencyAggregate:
-    """A running ``freq_count``; the state is each group's values, missing included, and their counts.
+    """A running ``freq_count``. The state is each group's values (including missing) and their counts.
 
     Parameters
     ----------
     column_type
-        Type of the argument: int or str.
+        Type of the argument column: int or str.
     """
 
     column_type: ColumnType
@@ -388,7 +389,7 @@ class FrequencyAggregate:
         return state.widened(groups)
 
     def advance(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, GroupValues]:
-        """Counts of a run, row by row, and the state after it."""
+        """Return the dict of counts for each row of a batch, and the state after it."""
         before, rows = state.of_groups(slots), self._in_order(columns, groups)
         after, places, new = added(before, rows)
         sizes = groups.stops - groups.starts
@@ -401,7 +402,7 @@ class FrequencyAggregate:
         return self.merged(state, self._in_order(columns, groups), slots)
 
     def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
-        """Values and counts of both, values of the first state before."""
+        """Return the values and counts of both states, values of the first state first."""
         return replaced(first, added(first.of_groups(slots), second)[0], slots)
 
     def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> GroupValues:
@@ -409,7 +410,7 @@ class FrequencyAggregate:
 
 
 def added(before: GroupValues, more: GroupValues) -> tuple[GroupValues, np.ndarray, np.ndarray]:
-    """Groups with more values counted in, the position of each of these values there, and which of them are new."""
+    """Return groups with more values counted, the position of each of these values in the groups, and which of them are new."""
     earlier = len(before.columns[0])
     new, numbers, firsts = first_of_each(GroupValues(before.counts, before.columns[:1]), GroupValues(more.counts, more.columns[:1]), 0)
     after = before.with_more(more.filtered(new), np.arange(len(before.counts)))
@@ -424,29 +425,29 @@ def added(before: GroupValues, more: GroupValues) -> tuple[GroupValues, np.ndarr
 
 
 def replaced(state: GroupValues, groups: GroupValues, slots: np.ndarray) -> GroupValues:
-    """A state with the values of some of its groups replaced."""
+    """Return a state with the values of some groups replaced."""
     stays = np.ones(len(state.counts), dtype=bool)
     stays[slots] = False
     return state.filtered(np.repeat(stays, state.counts)).with_more(groups, slots)
 
 
 def stored_counts(after: GroupValues, places: np.ndarray, starts: np.ndarray, lengths: np.ndarray, numbers: np.ndarray) -> pa.Array:
-    """For each row, a stored dict of ``lengths`` values from ``starts`` on, with their counts at that row.
+    """Return for each row a stored dict of ``lengths`` values from ``starts`` on, with their counts up to that row.
 
     Parameters
     ----------
     after
         The values, and their counts after the batch.
     places
-        Position of each row's value, in group order.
+        Position in ``after`` of each row's value, in group order.
     starts, lengths
-        The values in each row's dict.
+        The range of values in each row's dict.
     numbers
         Position of each row in group order.
     """
     keys = pc.binary_join_element_wise("[", texts_of_items(after.columns[0]), ",", "")
     refuse_more_than_an_array([keys], starts, lengths, MAX_COUNT_BYTES)
-    # Sorted pairs (value, row): a binary search gives how often each value occurs up to a row.
+    # With sorted pairs of value and row, a binary search tells how often a value occurs up to a row.
     met = np.sort(places * len(places) + np.arange(len(places)))
     times = np.bincount(places, minlength=len(keys))
     base = after.columns[1].to_numpy() - np.cumsum(times)
@@ -458,19 +459,19 @@ def stored_counts(after: GroupValues, places: np.ndarray, starts: np.ndarray, le
     return in_one_array(dicts) if dicts else pa.array([], pa.string())
 
 
-# Running count of runs of equal values: the state is each group's count and its first and last value.
+# Running count of runs of equal values. The state is each group's count, and its first and last value.
 
 
 @attrs.frozen(eq=False)
 class RunCounts:
-    """The runs of equal values of some groups.
+    """The runs of equal values in some groups.
 
     Parameters
     ----------
     counts
         Number of runs; zero for a group without rows.
     firsts, lasts
-        Value of the first and of the last row of each group, in comparable form.
+        Value in the first and in the last row of each group, in a form that can be compared for equality.
     """
 
     counts: np.ndarray
@@ -478,12 +479,12 @@ class RunCounts:
     lasts: pa.Array
 
     def taken(self, groups: np.ndarray) -> RunCounts:
-        """The runs of some of the groups."""
+        """Return the runs of some of the groups."""
         places = pa.array(groups)
         return RunCounts(self.counts[groups], self.firsts.take(places), self.lasts.take(places))
 
     def replaced(self, other: RunCounts, groups: np.ndarray) -> RunCounts:
-        """Replace the entries of some groups."""
+        """Return the runs with those of some groups replaced."""
         places = np.arange(len(self.counts))
         places[groups] = len(places) + np.arange(len(groups))
         chosen = pa.array(places)
@@ -498,13 +499,13 @@ class RunCountAggregate:
     Parameters
     ----------
     column_type
-        Type of the argument.
+        Type of the argument column.
     """
 
     column_type: ColumnType
 
     def empty(self, groups: int) -> RunCounts:
-        """No row in any group."""
+        """Return the state of groups without rows."""
         nothing = comparable(pa.array([], self.column_type.physical), self.column_type)
         return RunCounts(np.zeros(groups, dtype=np.int64), pa.nulls(groups, nothing.type), pa.nulls(groups, nothing.type))
 
@@ -514,7 +515,7 @@ class RunCountAggregate:
         return RunCounts(widened_with(state.counts, groups, 0), firsts, lasts)
 
     def advance(self, state: RunCounts, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, RunCounts]:
-        """Numbers of runs, row by row, and the state after these rows."""
+        """Return the number of runs for each row of a batch, and the state after it."""
         found, after = self._of_run(state, columns[0], groups, slots)
         return pa.array(groups.to_row_order(found)), after
 
@@ -522,11 +523,11 @@ class RunCountAggregate:
         return self._of_run(state, columns[0], groups, slots)[1]
 
     def merged(self, first: RunCounts, second: RunCounts, slots: np.ndarray) -> RunCounts:
-        """Runs of both; a run may continue across the boundary."""
+        """Return the runs of both states. A run may continue from the first state to the second."""
         return first.replaced(joined_runs(first.taken(slots), second), slots)
 
     def _of_run(self, state: RunCounts, column: pa.Array, groups: RowGroups, slots: np.ndarray) -> tuple[np.ndarray, RunCounts]:
-        """Running counts in group order, and the state after these rows."""
+        """Return running counts in group order, and the state after these rows."""
         if not groups.rows:
             return np.zeros(0, dtype=np.int64), state
         values = comparable(column, self.column_type).take(pa.array(groups.order))
@@ -540,9 +541,9 @@ class RunCountAggregate:
 
 
 def joined_runs(first: RunCounts, second: RunCounts) -> RunCounts:
-    """Runs of the same groups over consecutive row ranges; a group may have no rows in the first."""
+    """Return the runs of groups over two adjacent row ranges; a group may have no rows in the first."""
     count = len(first.counts)
-    # The last value of the first range and the first value of the second alternate.
+    # The last value in the first range alternates with the first value in the second.
     alternating = np.arange(2 * count).reshape(2, count).T.ravel()
     goes_on = ~differs(pa.concat_arrays([first.lasts, second.firsts]).take(pa.array(alternating)))[::2]
     there = first.counts > 0

@@ -1,4 +1,4 @@
-"""Running quantiles: the state is each group's sorted values, and a batch only touches values near the requested ranks."""
+"""Running quantiles. The state is each group's sorted values, and a batch only reads the values near the requested ranks."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from sframe_spark.types import ARRAY
 
 
 def kth_of_ranges(ranks: np.ndarray, firsts: np.ndarray, stops: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """The k-th smallest rank (from zero) in each of many ranges of a sequence, by a wavelet matrix.
+    """Return the k-th smallest rank (from zero) in each of many ranges of a sequence, found with a wavelet matrix.
 
-    Ranks are stably partitioned by one bit at a time, from the highest: a range of positions stays a range on either side of the partition, and the
-    counts tell on which side the k-th smallest is.
+    Ranks are stably partitioned by one bit at a time, from the highest bit. A range of positions stays a range on each side of the partition, and
+    the number of ranks on each side tells on which side the k-th smallest is.
 
     Parameters
     ----------
     ranks
-        Non-negative ints, distinct within each range.
+        Non-negative ints, which are distinct within each range.
     firsts, stops
-        The ranges, none of which is empty.
+        Start and end (exclusive) of each range; no range is empty.
     k
-        The requested rank within each range, less than the length of the range.
+        The position of the requested rank among the sorted ranks of each range, from zero.
 
     Source: Claude, Navarro, Ordonez, "The wavelet matrix: an efficient wavelet tree for large alphabets" (2015).
 
@@ -40,7 +40,7 @@ def kth_of_ranges(ranks: np.ndarray, firsts: np.ndarray, stops: np.ndarray, k: n
     >>> kth_of_ranges(np.array([1, 0]), np.array([0]), np.array([2]), np.array([0])).tolist()
     [0]
     """
-    # 32-bit numbers take less time where they suffice.
+    # 32-bit numbers are faster, and are used if they suffice.
     kind: Any = np.int32 if len(ranks) <= np.iinfo(np.int32).max else np.int64
     numbers: list[np.ndarray] = [array.astype(kind) for array in (ranks, firsts, stops, k)]
     ranks, left, right, left_over = numbers
@@ -62,14 +62,14 @@ def kth_of_ranges(ranks: np.ndarray, firsts: np.ndarray, stops: np.ndarray, k: n
 
 @attrs.frozen(eq=False)
 class OrderedValues:
-    """Sorted values of some groups.
+    """The sorted values of some groups.
 
     Parameters
     ----------
     counts
         Number of values of each group.
     values
-        The values, group by group, ascending, NaN last, ties in row order.
+        The values group by group, ascending, with NaN last and equal values in row order.
     """
 
     counts: np.ndarray
@@ -77,17 +77,17 @@ class OrderedValues:
 
     @property
     def starts(self) -> np.ndarray:
-        """Where the values of each group start."""
+        """Position of the first value of each group."""
         return np.cumsum(self.counts) - self.counts
 
     def taken(self, groups: np.ndarray) -> OrderedValues:
-        """The values of some of the groups."""
+        """Return the values of some of the groups."""
         counts = self.counts[groups]
         return OrderedValues(counts, self.values[ranges(self.starts[groups], counts)])
 
     def merged(self, more: OrderedValues, groups: np.ndarray) -> OrderedValues:
-        """Merge in the values of later rows; ``groups`` gives the group of each entry of ``more``, without duplicates."""
-        # np.insert wants positions in ascending group order.
+        """Return the values merged with those of later rows; ``groups`` is the group of each entry of ``more``, without duplicates."""
+        # np.insert takes positions in ascending order of the groups.
         by_group = np.argsort(groups)
         more, groups = more.taken(by_group), groups[by_group]
         first = np.repeat(self.starts[groups], more.counts)
@@ -99,12 +99,12 @@ class OrderedValues:
 
 @attrs.frozen(eq=False)
 class QuantileAggregate:
-    """A running ``quantile``; the state is all values.
+    """A running ``quantile``. The state is all values.
 
     Parameters
     ----------
     shares
-        The quantiles, between 0 and 1.
+        The requested quantiles, between 0 and 1.
     """
 
     shares: tuple[float, ...]
@@ -116,7 +116,7 @@ class QuantileAggregate:
         return OrderedValues(widened_with(state.counts, groups, 0), state.values)
 
     def advance(self, state: OrderedValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, OrderedValues]:
-        """Quantiles of a run, row by row, and the state after it."""
+        """Return the quantiles for each row of a batch, and the state after it."""
         numbers, there = numbers_there(columns[0], groups)
         sizes = groups.stops - groups.starts
         so_far = np.cumsum(there) - np.repeat(np.cumsum(there)[groups.starts] - there[groups.starts], sizes)
@@ -139,22 +139,22 @@ class QuantileAggregate:
 
 @attrs.frozen(eq=False)
 class RowsOfRun:
-    """A batch of rows, and the state before it.
+    """A batch of rows by group, with the state before it.
 
     Parameters
     ----------
     state
-        Values of earlier rows.
+        The values of earlier rows.
     slots
-        Positions of the batch's groups in it.
+        Positions of the batch's groups in the state.
     counts
         Number of values of each group in the batch.
     values
-        These values, group by group.
+        The values in the batch, group by group.
     groups
-        The group of each row, in group order.
+        Group of each row, in group order.
     so_far
-        For each row, the number of values of its group in the batch up to it.
+        Number of values of the row's group in the batch up to each row, in group order.
     """
 
     state: OrderedValues
@@ -165,13 +165,13 @@ class RowsOfRun:
     so_far: np.ndarray
 
     def quantiles(self, share: float) -> np.ndarray:
-        """For each row, the quantile of all values of its group so far; zero if there is none."""
+        """Return for each row the quantile of all values of its group up to the row; zero if there is none."""
         count = len(self.slots)
         totals = self.state.counts[self.slots][self.groups] + self.so_far
         rows, found = np.flatnonzero(totals), np.zeros(len(totals))
         groups, so_far = self.groups[rows], self.so_far[rows]
         positions = np.minimum(totals[rows] - 1, (share * totals[rows]).astype(np.int64))
-        # Each value of the batch moves the quantile's position among the earlier values by at most one: only those in this range matter.
+        # Each value of the batch moves the quantile's position among the earlier values by at most one, so only values in this range matter.
         low, high = np.full(count, np.iinfo(np.int64).max), np.zeros(count, dtype=np.int64)
         np.minimum.at(low, groups, np.maximum(positions - so_far, 0))
         np.maximum.at(high, groups, positions + 1)
@@ -193,19 +193,19 @@ class RowsOfRun:
 
 
 def numbers_there(column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers that are not missing, in group order, and a mask of the rows that have one."""
+    """Return the numbers that are not missing, in group order, and a mask of the rows that have one."""
     there = valid(column)[groups.order]
     numbers = column.fill_null(0).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return numbers[groups.order[there]], there
 
 
 def in_order(counts: np.ndarray, values: np.ndarray) -> OrderedValues:
-    """Sort values within their groups, given how many each group has."""
+    """Return values sorted within their groups, given the number of values of each group."""
     return OrderedValues(counts, values[order_within(counts, values)])
 
 
 def order_within(counts: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The stable sort order of values within groups of ``counts`` values each; NaN last.
+    """Return the stable sort order of values within groups of ``counts`` values each, with NaN last.
 
     Examples
     --------
@@ -216,12 +216,12 @@ def order_within(counts: np.ndarray, values: np.ndarray) -> np.ndarray:
     order = order_of([np.where(np.isnan(values), np.iinfo(np.int64).max, keys)])
     if len(counts) <= 1:
         return order
-    # A stable sort by group keeps the order of values within each group.
+    # A stable sort by group keeps the order of the values of each group.
     return order[order_of([np.repeat(np.arange(len(counts)), counts)[order]])]
 
 
 def places_behind(values: np.ndarray, firsts: np.ndarray, stops: np.ndarray, added: np.ndarray) -> np.ndarray:
-    """Where to insert each number in a sorted range ``firsts..stops`` of ``values``, behind equal ones; NaN sorts last.
+    """Return where to insert each number in a sorted range ``firsts..stops`` of ``values``: behind equal values, with NaN last.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Running elementwise sums and means of vectors by group: states are exact sums, so results do not depend on batch boundaries."""
+"""Running elementwise sums and means of vectors by group. States are exact sums, so results do not depend on batch boundaries."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sframe_spark.operators.window.running_collections import batches_by_size, w
 from sframe_spark.operators.window.segmented_scan import RowGroups, valid
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 
-# Stand-ins for the vector length of groups without vectors, and of groups with vectors of different lengths.
+# Special vector lengths: of groups without vectors, and of groups with vectors of different lengths.
 UNKNOWN, RAGGED = -1, -2
-# Numbers that are summed at a time.
+# How many numbers are summed at a time.
 NUMBERS_PER_STEP = 1 << 20
 
 
@@ -28,9 +28,9 @@ class VectorSums:
     Parameters
     ----------
     widths
-        Vector length of each group, or ``UNKNOWN``, or ``RAGGED``.
+        Vector length of each group, or ``UNKNOWN`` or ``RAGGED``.
     sums
-        The sum at each vector position, group by group; none for groups without a length.
+        The sum at each vector position, group by group; no entries for groups without a length.
     """
 
     widths: np.ndarray
@@ -43,11 +43,11 @@ class VectorSums:
 
     @property
     def starts(self) -> np.ndarray:
-        """Where the sums of each group start."""
+        """Position of the first sum of each group."""
         return np.cumsum(self.places) - self.places
 
     def with_widths(self, widths: np.ndarray) -> VectorSums:
-        """The state with other vector lengths: groups that gain one get empty sums, groups that lose theirs lose their sums."""
+        """Return the state with other vector lengths. Groups that gain a length get empty sums; groups that lose it lose their sums."""
         after = VectorSums(widths, self.sums)
         if np.array_equal(after.places, self.places):
             return after
@@ -64,7 +64,7 @@ class VectorAggregate:
     Parameters
     ----------
     kind
-        ``sum`` or ``mean``: an empty vector before the first vector, missing from the first vector of another length on.
+        ``sum`` or ``mean``. The result is an empty vector before the first vector, and missing from the first vector of another length on.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class VectorAggregate:
         return VectorSums(widened_with(state.widths, groups, UNKNOWN), state.sums)
 
     def advance(self, state: VectorSums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, VectorSums]:
-        """Running vectors of a run, row by row, and the state after it."""
+        """Return the running vector for each row of a batch, and the state after it."""
         run = VectorsOfRun.of(columns[0], groups, state.widths[slots])
         missing, begins = run.shape_of_result(groups)
         found, parts = new_array(int(begins[-1]), np.float64), list[Sums]()
@@ -113,20 +113,20 @@ class VectorAggregate:
 
 @attrs.frozen(eq=False)
 class VectorsOfRun:
-    """The vectors of a batch in group order, as segments: a segment is the numbers at one vector position of one group.
+    """The vectors of a batch in group order, as segments. A segment is the numbers at one vector position of one group.
 
     Parameters
     ----------
     values
-        All numbers.
+        The numbers of all vectors.
     begins, there
-        Where the vector of each row begins among them, and whether there is one.
+        Position of the first number of each row's vector, and whether the row has a vector.
     widths
         Vector length of each group.
     firsts, stops
-        The rows of each group from its first vector, in this batch or before, up to the first vector of another length.
+        The rows of each group from its first vector (in this batch or before) up to the first vector of another length.
     is_ragged
-        Which groups have vectors of different lengths after the batch.
+        Whether each group has vectors of different lengths after the batch.
     groups, places
         Group and vector position of each segment.
     """
@@ -143,7 +143,7 @@ class VectorsOfRun:
 
     @classmethod
     def of(cls, column: pa.ListArray, groups: RowGroups, before: np.ndarray) -> VectorsOfRun:
-        """The vectors of a column, given the vector lengths of its groups before it."""
+        """Return the vectors of a column, given the vector lengths of its groups before it."""
         offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
         values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0])).fill_null(np.nan).to_numpy(zero_copy_only=False)
         there, lengths = valid(column)[groups.order], np.diff(offsets)[groups.order]
@@ -163,24 +163,24 @@ class VectorsOfRun:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Number of rows of each group that have a non-empty result."""
+        """Number of rows of each group from ``firsts`` to ``stops``."""
         return self.stops - self.firsts
 
     def batches(self) -> Iterator[slice]:
-        """Slices of segments that are summed at a time."""
+        """Yield slices of segments that are summed at a time."""
         return batches_by_size(self.sizes[self.groups], NUMBERS_PER_STEP)
 
     def starts_of(self, segments: slice) -> np.ndarray:
-        """Where the numbers of each of some segments start."""
+        """Return the start of the numbers of each segment in a slice."""
         sizes = self.sizes[self.groups[segments]]
         return np.cumsum(sizes) - sizes
 
     def places_of(self, segments: slice, state: VectorSums, slots: np.ndarray) -> np.ndarray:
-        """Positions of some segments in the sums of a state."""
+        """Return the positions of segments in the sums of a state."""
         return state.starts[slots[self.groups[segments]]] + self.places[segments]
 
     def numbers_of(self, segments: slice) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray]:
-        """The numbers of segments (zero without a vector), a mask of those present (None: all), and each number's row and vector position."""
+        """Return the numbers of segments (zero for a missing vector), a mask of those present (None: all), and their rows and vector positions."""
         groups = self.groups[segments]
         sizes = self.sizes[groups]
         rows, places = ranges(self.firsts[groups], sizes), np.repeat(self.places[segments], sizes)
@@ -192,12 +192,12 @@ class VectorsOfRun:
         return numbers, there, rows, places
 
     def shape_of_result(self, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
-        """Row by row, whether the result is missing, and where it begins among all numbers; it is empty before the first vector.
+        """Return for each row whether the result is missing, and where it begins among all numbers. It is empty before the first vector.
 
         Raises
         ------
         ArrowCapacityError
-            If the result is more than an array holds.
+            If the result is larger than an array can be.
         """
         row, group = np.arange(groups.rows), groups.group_of_rows()
         missing = self.is_ragged[group] & (row >= self.stops[group])
@@ -208,13 +208,13 @@ class VectorsOfRun:
         return groups.to_row_order(missing), begins
 
     def laid_out(self, state: VectorSums, slots: np.ndarray) -> VectorSums:
-        """The state with the vector lengths of the batch's groups."""
+        """Return the state with the vector lengths of the batch's groups."""
         widths = state.widths.copy()
         widths[slots] = self.widths
         return state.with_widths(widths)
 
     def state_after(self, laid: VectorSums, parts: list[Sums], slots: np.ndarray, is_whole: bool) -> VectorSums:
-        """The state after the batch, from sums of segments that include (``is_whole``) or exclude earlier rows."""
+        """Return the state after the batch, from sums of segments that include (``is_whole``) or exclude earlier rows."""
         if parts:
             chosen = self.places_of(slice(None), laid, slots)
             sums = laid.sums.replaced(joined_sums(parts), chosen) if is_whole else laid.sums.merged(joined_sums(parts), chosen)
@@ -225,7 +225,7 @@ class VectorsOfRun:
 
 
 def firsts_of(which: np.ndarray, groups: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    """The first position of each group where the mask is true, or else the group's end.
+    """Return the first position of each group where the mask is true; the end of the group if there is none.
 
     Examples
     --------
@@ -233,6 +233,6 @@ def firsts_of(which: np.ndarray, groups: np.ndarray, stops: np.ndarray) -> np.nd
     [1, 4]
     """
     places, found = np.flatnonzero(which), stops.copy()
-    # The last of several assignments to one group stays, so assign in reverse.
+    # If a group occurs several times, the last assignment remains, so positions are assigned in reverse.
     found[groups[places[::-1]]] = places[::-1]
     return found

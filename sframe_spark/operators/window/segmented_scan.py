@@ -1,6 +1,6 @@
-"""Segmented scans: running aggregates within groups, as monoids over numpy arrays.
+"""Segmented scans: running aggregates within groups, computed with NumPy arrays and an associative operation.
 
-Each scan lifts rows to *components* (arrays with one entry per row), combines components of earlier rows with those of later ones, and turns
+A scan turns rows into *components* (arrays with one entry per row), combines components of earlier rows with those of later rows, and turns
 components into values.
 """
 
@@ -33,11 +33,11 @@ class RowGroups:
 
     Parameters
     ----------
-    tokens
+    One hashable value per group, which is the same in all batches for equal keys (date-times are compared by instant).
         One hashable value per group, equal in all batches for equal keys (date-times by instant).
-    order
+    The rows, group by group, in row order within each group.
         Rows by group, in row order within each.
-    starts
+    Start of each group in ``order``.
         Where each group starts in ``order``.
     """
 
@@ -47,7 +47,7 @@ class RowGroups:
 
     @classmethod
     def of(cls, columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> RowGroups:
-        """Groups of the rows of some key columns; without a key all rows are one group."""
+        """Return the groups of the rows, by some key columns; without key columns all rows are one group."""
         if not rows:
             return cls([], np.zeros(0, np.int64), np.zeros(0, np.int64))
         if not columns:
@@ -67,24 +67,24 @@ class RowGroups:
 
     @property
     def stops(self) -> np.ndarray:
-        """Where each group ends in ``order``."""
+        """End of each group in ``order``."""
         return np.concatenate([self.starts[1:], [self.rows]]) if len(self.starts) else self.starts
 
     def are_long(self) -> bool:
-        """Return whether one call per group costs less than several passes over all rows."""
+        """Return whether groups are so long that one call per group is faster than several passes over all rows."""
         return len(self.starts) <= 1 or len(self.starts) * MIN_ROWS_PER_CALL <= self.rows
 
     def group_of_rows(self) -> np.ndarray:
-        """Group of each entry of ``order``."""
+        """Return the group of each entry of ``order``."""
         return np.repeat(np.arange(len(self.starts)), self.stops - self.starts)
 
     def along(self, values: np.ndarray) -> np.ndarray:
-        """Values given row by row, in group order."""
-        # The rows of a single group are in order already.
+        """Return values, which are given in row order, in group order."""
+        # If there is one group, group order is row order.
         return values[self.order] if len(self.starts) > 1 else values
 
     def chosen(self, which: np.ndarray) -> tuple[np.ndarray | slice, np.ndarray, np.ndarray]:
-        """Select entries of ``order`` by a mask: their positions, where each group starts among them, and which groups have any.
+        """Select entries of ``order`` by a mask. Return their positions, the start of each group among them, and which groups have any.
 
         Examples
         --------
@@ -94,14 +94,14 @@ class RowGroups:
         """
         if which.all():
             return slice(None), self.starts, np.arange(len(self.starts))
-        # np.count_nonzero is much faster than a sum of bools.
+        # np.count_nonzero is much faster than adding bools.
         one = len(self.starts) == 1
         counts = np.array([np.count_nonzero(which)]) if one else np.add.reduceat(which, self.starts, dtype=np.int64)
         there = np.flatnonzero(counts)
         return np.flatnonzero(which), (np.cumsum(counts) - counts)[there], there
 
     def to_row_order(self, values: np.ndarray) -> np.ndarray:
-        """Values given in group order, row by row."""
+        """Return values, which are given in group order, in row order."""
         if len(self.starts) <= 1:
             return values
         result = np.empty_like(values)
@@ -110,16 +110,16 @@ class RowGroups:
 
 
 def segmented_scan(values: Components, groups: RowGroups, combine: Combine) -> Components:
-    """In group order, each entry combined with all earlier entries of its group."""
+    """Return each entry (in group order) combined with all earlier entries of its group."""
     goes_on = np.ones(groups.rows, dtype=bool)
     goes_on[groups.starts] = False
     return scan(values, goes_on, combine)
 
 
 def scan(values: Components, goes_on: np.ndarray, combine: Combine) -> Components:
-    """Each entry combined with those before it, back to the last one where ``goes_on`` is false.
+    """Return each entry combined with those before it, back to the last one for which ``goes_on`` is false.
 
-    Stretches of ``STEPS`` entries are scanned side by side, step by step; what each stretch carries over to the next is found by a recursive scan.
+    Stretches of ``STEPS`` entries are scanned in parallel, step by step. A recursive scan finds what each stretch carries over to the next.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def scan(values: Components, goes_on: np.ndarray, combine: Combine) -> Component
         return values
     steps = min(STEPS, count)
     stretches = -(-count // steps)
-    # The entries of one step, of all stretches, are contiguous.
+    # The entries that all stretches process in one step are contiguous.
     laid = tuple(in_steps(component, steps, stretches) for component in values)
     reaches = in_steps(goes_on, steps, stretches)
     for step in range(1, steps):
@@ -147,25 +147,25 @@ def scan(values: Components, goes_on: np.ndarray, combine: Combine) -> Component
 
 
 def in_steps(component: np.ndarray, steps: int, stretches: int) -> np.ndarray:
-    """A copy in which the entries of one step are contiguous; the last stretch is padded with the last entry."""
+    """Return a copy in which the entries of one step are contiguous; the last stretch is padded with the last entry."""
     added = steps * stretches - len(component)
     filled = np.concatenate([component, np.repeat(component[-1:], added)]) if added else component
     return np.array(filled.reshape(stretches, steps).T, order="C")
 
 
 def at(laid: Components, step: int) -> Components:
-    """Entries of one step."""
+    """Return the entries of one step."""
     return tuple(component[step] for component in laid)
 
 
 def update(laid: Components, step: int, combined: Components, where: np.ndarray) -> None:
-    """Overwrite the entries of one step, where a mask is true."""
+    """Overwrite the entries of one step for which a mask is true."""
     for component, new in zip(laid, combined, strict=True):
         np.copyto(component[step], new, where=where)
 
 
 def accumulated(values: Components, groups: RowGroups, functions: Sequence[np.ufunc]) -> Components:
-    """:func:`segmented_scan` with one numpy function per component."""
+    """Return the result of :func:`segmented_scan` with one NumPy function per component."""
     if groups.are_long():
         return by_group(values, groups, lambda part: tuple(f.accumulate(c) for f, c in zip(functions, part, strict=True)))
     return tuple(
@@ -175,19 +175,19 @@ def accumulated(values: Components, groups: RowGroups, functions: Sequence[np.uf
 
 
 def totals_so_far(numbers: np.ndarray, groups: RowGroups) -> np.ndarray:
-    """Running sums of ints within groups, as differences of running sums of all rows, which wrap around alike."""
+    """Return running sums of ints within groups, as differences of running sums of all rows; wrapping around does not change the differences."""
     with np.errstate(over="ignore"):
         sums = np.cumsum(numbers)
         return sums - np.repeat(sums[groups.starts] - numbers[groups.starts], groups.stops - groups.starts)
 
 
 def scanned_by(function: np.ufunc, component: np.ndarray, groups: RowGroups) -> np.ndarray:
-    """:func:`segmented_scan` with one component and a numpy function."""
+    """Return the result of :func:`segmented_scan` with one component and a NumPy function."""
     return segmented_scan((component,), groups, lambda first, second: (function(*first, *second),))[0]
 
 
 def by_group(values: Components, groups: RowGroups, of_one: Callable[[Components], Components]) -> Components:
-    """A scan called once per group."""
+    """Return the result of a scan that is called once per group."""
     results = tuple(np.empty_like(component) for component in values)
     for start, stop in zip(groups.starts.tolist(), groups.stops.tolist(), strict=True):
         scanned = of_one(tuple(component[start:stop] for component in values))
@@ -197,7 +197,7 @@ def by_group(values: Components, groups: RowGroups, of_one: Callable[[Components
 
 
 def componentwise(functions: Sequence[np.ufunc], first: Components, second: Components) -> Components:
-    """One numpy function per component."""
+    """Return the components combined with one NumPy function each."""
     return tuple(function(a, b) for function, a, b in zip(functions, first, second, strict=True))
 
 
@@ -208,37 +208,37 @@ NO_OFFSET = np.iinfo(np.int16).min
 
 
 class Scan:
-    """Base of the scans over the argument columns of an aggregate.
+    """Base class of scans over the argument columns of an aggregate.
 
-    ``pooled`` is the argument whose values the last component points at by row number, or None.
+    ``pooled`` is the argument column whose values the last component points at by row index; None if no component points at values.
     """
 
     pooled: int | None = None
 
     def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
-        """Components of each row on its own; the pointer component, if any, is left out."""
+        """Return the components of each single row, without the pointer component."""
         raise PlanInvariantError(f"{type(self).__name__} does not lift rows")
 
     def identity(self, count: int) -> Components:
-        """Components of no row, ``count`` times."""
+        """Return the components of no rows, ``count`` times."""
         raise PlanInvariantError(f"{type(self).__name__} has no identity")
 
     def combine(self, first: Components, second: Components) -> Components:
-        """Components of earlier and of later rows together."""
+        """Return the components of earlier and later rows together."""
         raise PlanInvariantError(f"{type(self).__name__} does not combine")
 
     def scan(self, values: Components, groups: RowGroups) -> Components:
-        """Components of all rows of the group so far, in group order."""
+        """Return for each row the components of all rows of its group up to it, in group order."""
         combine: Combine = self.combine
         return segmented_scan(values, groups, combine)
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
-        """Values of the aggregate."""
+        """Return the values of the aggregate."""
         raise PlanInvariantError(f"{type(self).__name__} does not finish")
 
 
 class NumpyScan(Scan):
-    """A scan that combines each component by a numpy function of its own."""
+    """A scan that combines each component with a NumPy function of its own."""
 
     functions: tuple[np.ufunc, ...] = ()
 
@@ -246,12 +246,12 @@ class NumpyScan(Scan):
         return componentwise(self.functions, first, second)
 
     def scan(self, values: Components, groups: RowGroups) -> Components:
-        """By the ``accumulate`` of each function if groups are long."""
+        """Return the scan, with the ``accumulate`` of each function if groups are long."""
         return accumulated(values, groups, self.functions)
 
 
 class CountScan(NumpyScan):
-    """Number of rows."""
+    """The number of rows."""
 
     functions = (np.add,)
 
@@ -266,7 +266,7 @@ class CountScan(NumpyScan):
 
 
 class SumScan(NumpyScan):
-    """Sum of ints that are not missing, which wraps around."""
+    """The sum of ints that are not missing, which wraps around."""
 
     functions = (np.add,)
 
@@ -281,7 +281,7 @@ class SumScan(NumpyScan):
 
 
 class ExtremeScan(NumpyScan):
-    """Smallest or largest value; NaN if there is one, missing if there is no value."""
+    """The smallest or largest value; NaN if there is a NaN, missing if there is no value."""
 
     def __init__(self, column_type: ColumnType, largest: bool) -> None:
         self.physical = column_type.physical
@@ -291,7 +291,7 @@ class ExtremeScan(NumpyScan):
         self.functions = (np.maximum if largest else np.minimum, np.logical_or)
 
     def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
-        """The value, or one that is never extreme."""
+        """Return the value (for a missing one a value that is never extreme), and whether there is one."""
         present = valid(columns[0])
         return (np.where(present, numbers(columns[0], self.dtype), self.neutral), present)
 
@@ -299,47 +299,47 @@ class ExtremeScan(NumpyScan):
         return (np.full(count, self.neutral, dtype=self.dtype), np.zeros(count, dtype=bool))
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
-        """The value, if there is one."""
+        """Return the extreme values, missing if there is no value."""
         return pa.array(unsigned_zeros(values[0]), mask=~values[1], from_pandas=False).cast(self.physical)
 
 
 class FirstScan(NumpyScan):
-    """The value of the first row, missing or not."""
+    """The value in the first row, even if it is missing."""
 
     functions = (np.minimum,)
     pooled: int | None = 0
 
     def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
-        """Nothing but the pointer."""
+        """Return no components, because the pointer is added by the caller."""
         return ()
 
     def identity(self, count: int) -> Components:
         return (np.full(count, NOWHERE, dtype=np.int64),)
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
-        """The value pointed at."""
+        """Return the values that are pointed at."""
         return pointed(values[-1], pool)
 
 
 class BetterRowScan(Scan):
-    """Base of scans for the best row: components are two numbers to compare, whether there is a value, and a pointer to the row."""
+    """Base class of scans for the best row. Components are two numbers to compare, whether there is a value, and a pointer to the row."""
 
     def improves(self, first: Components, second: Components) -> np.ndarray:
-        """Return where the second of two values is better than the first."""
+        """Return whether the second of two values is better than the first."""
         raise PlanInvariantError(f"{type(self).__name__} does not compare")
 
     def combine(self, first: Components, second: Components) -> Components:
-        """The better of both; the earlier where they are equal."""
+        """Return the better of both rows; the earlier one if they are equal."""
         chosen = second[2] & (~first[2] | self.improves(first, second))
         return tuple(np.where(chosen, b, a) for a, b in zip(first, second, strict=True))
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
-        """The value pointed at, if any row had a value to compare."""
+        """Return the values that are pointed at, missing if no row had a value to compare."""
         return pointed(np.where(values[2], values[-1], NOWHERE), pool)
 
 
 class PlaceOfExtremeScan(BetterRowScan):
-    """The second argument in the first row where the first is extreme; NaN only counts where there is nothing else."""
+    """The second argument in the first row in which the first argument is extreme. NaN is chosen only if there is no number."""
 
     pooled: int | None = 1
 
@@ -348,7 +348,7 @@ class PlaceOfExtremeScan(BetterRowScan):
         self.better = np.greater if largest else np.less
 
     def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
-        """The value, whether it is NaN and whether it is there."""
+        """Return the value, whether it is NaN, and whether there is one."""
         column = pc.struct_field(columns[0], "instant") if pa.types.is_struct(columns[0].type) else columns[0]
         values = numbers(column, self.dtype)
         return (values, np.isnan(values), valid(columns[0]))
@@ -358,12 +358,12 @@ class PlaceOfExtremeScan(BetterRowScan):
         return (np.zeros(count, dtype=self.dtype), nothing, nothing.copy(), np.full(count, NOWHERE, dtype=np.int64))
 
     def improves(self, first: Components, second: Components) -> np.ndarray:
-        """Return where a number follows NaN, or a better number another."""
+        """Return whether a number replaces NaN, or a better number another number."""
         return np.asarray((first[1] & ~second[1]) | (~first[1] & ~second[1] & self.better(second[0], first[0])))
 
 
 class ZonedExtremeScan(BetterRowScan):
-    """First or last date-time with its offset: of one instant the one without an offset comes first, then the smaller offset."""
+    """The first or last date-time with its offset. For one instant, no offset comes before any offset, and then offsets ascend."""
 
     pooled: int | None = 0
 
@@ -371,7 +371,7 @@ class ZonedExtremeScan(BetterRowScan):
         self.better = np.greater if largest else np.less
 
     def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
-        """The instant, the offset and whether there is a value."""
+        """Return the instant, the offset and whether there is a value."""
         instants, offsets = (pc.struct_field(columns[0], name) for name in ("instant", "offset"))
         return (numbers(instants, np.dtype(np.int64)), numbers(offsets.fill_null(NO_OFFSET), np.dtype(np.int64)), valid(columns[0]))
 
@@ -380,31 +380,31 @@ class ZonedExtremeScan(BetterRowScan):
         return (zeros, zeros.copy(), np.zeros(count, dtype=bool), np.full(count, NOWHERE, dtype=np.int64))
 
     def improves(self, first: Components, second: Components) -> np.ndarray:
-        """Return where the instant is better, or equal and the offset better."""
+        """Return whether the instant is better, or is equal and the offset is better."""
         return np.asarray(self.better(second[0], first[0]) | ((second[0] == first[0]) & self.better(second[1], first[1])))
 
 
 def valid(column: pa.Array) -> np.ndarray:
-    """Return where values are not missing."""
+    """Return which values are not missing."""
     return column.is_valid().to_numpy(zero_copy_only=False)
 
 
 def numbers(column: pa.Array, dtype: np.dtype) -> np.ndarray:
-    """Values as numbers, zero where missing; date-times as microseconds."""
+    """Return values as numbers, with zero for missing ones; date-times as microseconds."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
     return column.fill_null(0).to_numpy(zero_copy_only=False).astype(dtype)
 
 
 def pointed(pointers: np.ndarray, pool: pa.Array | None) -> pa.Array:
-    """Values of a pool by position; missing for ``NOWHERE``."""
+    """Return the values of a pool at some positions; missing for ``NOWHERE``."""
     assert pool is not None
     nowhere = pointers == NOWHERE
     return pool.take(pa.array(np.where(nowhere, 0, pointers), mask=nowhere))
 
 
 def scan_of(function: str, types: Sequence[ColumnType]) -> Scan | None:
-    """The scan of an aggregate over columns of these types; None where it has none."""
+    """Return the scan of an aggregate over columns of these types; None if there is none."""
     if function == "count":
         return CountScan()
     if function == "select_one":

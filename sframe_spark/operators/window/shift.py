@@ -1,4 +1,4 @@
-"""The shift operator: the values of a column, moved by a number of rows."""
+"""The shift operator: the values of a column moved by a number of rows."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.values.encode import encode
 
-# The limit of Spark's row offsets; no partition holds more rows.
+# The limit of row offsets in Spark; no partition has more rows.
 MAX_SPARK_ROWS = 2**31 - 1
 
 
 @register
 @attrs.frozen
 class Shift(Operator):
-    """Row by row, the value ``rows`` rows earlier (negative: later); ``fill`` where there is no such row.
+    """For each row, the value ``rows`` rows before it (after it if negative); ``fill`` if there is no such row.
 
     Parameters
     ----------
     rows
-        How far values move towards the end.
+        By how many rows values move towards the end.
     fill
-        A value of exactly the column's type, or None for a missing one.
+        A value of exactly the column's type; None for a missing value.
     """
 
     name: ClassVar[str] = "shift"
@@ -48,12 +48,12 @@ class Shift(Operator):
     fill: Literal | None = None
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The column's type.
+        """Return the column's type.
 
         Raises
         ------
         SchemaError
-            If ``fill`` is of another type.
+            If ``fill`` has a different type.
         """
         column_type = inputs[0].schema[0]
         if self.fill is not None and self.fill.type != column_type:
@@ -61,11 +61,11 @@ class Shift(Operator):
         return (column_type,)
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
-        """The column: values move unchanged, and the fill is one value."""
+        """Return the only column: values move unchanged, and the fill is a single value."""
         return [0]
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """An order is kept if the missing values that are shifted in sort to the end where they appear."""
+        """Return properties: an order is kept if the missing values that are shifted in belong at that end of the order."""
         if not self.rows:
             return inputs[0]
         if self.fill is not None:
@@ -76,11 +76,11 @@ class Shift(Operator):
         return RelationProperties(OrderingProperties(orderings=known))
 
     def requires(self, slot: int) -> Need:
-        """Rows by index, to reach beyond the edge of a range."""
+        """Return the need to address rows by index, to read beyond the edge of a range."""
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
-        """The same number of rows, ``rows`` earlier."""
+        """Return the range of the same number of rows, ``rows`` rows earlier."""
         return (start - self.rows, stop - self.rows)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
@@ -90,7 +90,7 @@ class Shift(Operator):
         return self.run_interval([inputs[0].slice(first, last)], facts, 0, rows, [(first, last)])
 
     def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
-        """The rows within the frame, between fills for those outside."""
+        """Return the rows that exist, between fills for those that do not."""
         rows = max(0, stop - start)
         column = inputs[0].columns[0]
         before = min(max(intervals[0][0] - (start - self.rows), 0), rows)
@@ -104,11 +104,11 @@ class Shift(Operator):
     def _filled(self, rows: int, physical: pa.DataType) -> pa.Array:
         if self.fill is None:
             return pa.nulls(rows, physical)
-        # Not pa.repeat, which refuses to repeat a map zero times.
+        # pa.repeat is not used, because it cannot repeat a map zero times.
         return encode([self.fill.value], self.fill.type).take(pa.array(np.zeros(rows, dtype=np.int64)))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """``lag`` over the row key; a struct around the value distinguishes a missing value from a missing row."""
+        """Return Spark's ``lag`` over the row key. The value is wrapped in a struct, to tell a missing value from a missing row."""
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
@@ -128,5 +128,5 @@ class Shift(Operator):
 
 
 def shift_rows(node: PlannerNode, rows: int, fill: Literal | None = None) -> PlannerNode:
-    """The values of a one-column node, ``rows`` rows further on."""
+    """Return a node with the values of a one-column node moved by ``rows`` rows."""
     return Shift(int(rows), fill).make_planner_node(node)

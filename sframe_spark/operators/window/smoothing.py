@@ -1,4 +1,4 @@
-"""The exponential smoothing operator: for each row, the mean of the values so far, whose weights halve with every half-life that passes."""
+"""The exponential smoothing operator: for each row a mean of the values so far, in which the weight of a value halves with each half-life."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ TIMES = ("int", "float", "datetime")
 
 @attrs.frozen(eq=False)
 class SmoothingState:
-    """The state after some rows: one entry per key, and cells of time.
+    """The state after some rows: one entry per key, and sums by cells of time.
 
     Parameters
     ----------
     slots
-        Position of each key, by its token.
+        By its token, the position of each key in the state.
     latest
-        Time of the last row that has one, and whether there is one.
+        For each key the time of the last row with a time, and whether there is one.
     last
-        The last value that has a time, and whether there is one.
+        For each key the last value that has a time, and whether there is one.
     specials
-        The sum of the values that are not finite, which never lose their effect: their weight gets small but never zero.
+        For each key the sum of the values that are not finite. Their effect never ends, because weights get small but never zero.
     cells
-        Weighted sums of the finite values by cell of time.
+        Weighted sums of the finite values, by cell of time.
     """
 
     slots: dict[Hashable, int]
@@ -59,12 +59,12 @@ class SmoothingState:
 
     @classmethod
     def empty(cls, keys: int, dtype: np.dtype, are_all: bool) -> SmoothingState:
-        """The state of no rows; ``are_all``: there are no rows before."""
+        """Return the state of no rows; ``are_all``: the state covers all rows so far, so none come before it."""
         latest, last = ((np.zeros(keys, kind), np.zeros(keys, dtype=bool)) for kind in (dtype, np.float64))
         return cls({}, latest, last, np.zeros(keys), SmoothedCells.nothing(dtype, are_all))
 
     def widened(self, slots: dict[Hashable, int]) -> SmoothingState:
-        """A copy extended by the keys of ``slots``."""
+        """Return a copy that is extended by the new keys in ``slots``."""
         more = SmoothingState.empty(len(slots) - len(self.specials), self.latest[0].dtype, True)
         latest, last = (
             tuple(np.concatenate(pair) for pair in zip(*components, strict=True))
@@ -73,7 +73,7 @@ class SmoothingState:
         return SmoothingState(slots, latest, last, np.concatenate([self.specials, more.specials]), self.cells)
 
     def means(self, places: np.ndarray) -> np.ndarray:
-        """The mean of some keys with at most one cell each; undefined for a key without values."""
+        """Return the means of some keys, each with at most one cell; undefined for a key without values."""
         cells, _ = self.cells.later.last_of(places)
         return means(cells.before + cells.sums, self.last[0][places], self.specials[places])
 
@@ -85,17 +85,17 @@ class SmoothedRun:
     Parameters
     ----------
     groups
-        Its rows by group.
+        The rows of the batch by group.
     places
         Position of each group in the state.
     after
-        The state after the batch, without its values.
+        The state after the batch, but without the values of the batch.
     timed, present
-        In group order: masks of the rows with a time, and of those that also have a value.
+        In group order: masks of the rows that have a time, and of the rows that have both time and value.
     valued
-        Groups that have such a value.
+        Groups that have a row with both time and value.
     values
-        These values.
+        The values that have a time.
     """
 
     groups: RowGroups
@@ -107,21 +107,21 @@ class SmoothedRun:
     values: ValuesInTime
 
     def ended(self, cells: SmoothedCells) -> SmoothingState:
-        """The state after the values of the run, given the cells after it."""
+        """Return the state after the batch, given its cells."""
         slots = self.places[self.valued]
         put(self.after.last, slots, (self.values.values[self.values.lasts], np.ones(len(slots), dtype=bool)))
         self.after.specials[slots] += self.values.specials()
         return attrs.evolve(self.after, cells=cells)
 
     def in_row_order(self, smoothed: np.ndarray) -> pa.Array:
-        """Spread the result after each value to the rows that follow it; missing for rows without a time."""
+        """Return results in row order: the result after each value also applies to the rows that follow it. Missing for rows without a time."""
         groups = self.groups
         if len(smoothed) == groups.rows:
             return pa.array(groups.to_row_order(smoothed), from_pandas=False)
         before, known = self.after.means(self.places), self.after.last[1][self.places]
         counts = np.cumsum(self.present)
         is_later = counts > np.repeat(counts[groups.starts] - self.present[groups.starts], groups.stops - groups.starts)
-        # Results from before the batch come first, then those after each of its values.
+        # Results from before the batch come first, followed by the results after each value of the batch.
         last = np.where(is_later, counts + (len(before) - 1), groups.group_of_rows())
         found = np.concatenate([before, smoothed])[last]
         missing = ~(np.concatenate([known, np.ones(len(smoothed), dtype=bool)])[last] & self.timed)
@@ -131,18 +131,20 @@ class SmoothedRun:
 @register
 @attrs.frozen
 class ExponentialSmoothing(SequentialOperator):
-    """Row by row, the weighted mean of all values so far with the same key; a value ``t`` before the row weighs ``0.5 ** (t / half_life)``.
+    """For each row, the weighted mean of all values so far with the same key.
+
+    A value at time ``t`` before the row has the weight ``0.5 ** (t / half_life)``.
 
     Parameters
     ----------
     value
-        Column of the values.
+        Position of the column with the values.
     time
-        Column of the times, which must not go backwards within a key.
+        Position of the column with the times, which must not go backwards within a key.
     keys
-        Key columns.
+        Positions of the key columns.
     half_life
-        In the unit of the times (microseconds for date-times).
+        The half-life, in the unit of the times (microseconds for date-times).
     """
 
     name: ClassVar[str] = "exponential_smoothing"
@@ -152,12 +154,12 @@ class ExponentialSmoothing(SequentialOperator):
     half_life: float = attrs.field(validator=above_zero)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """A float.
+        """Return the float type.
 
         Raises
         ------
         SchemaError
-            If the values are not numbers, or the times neither numbers nor date-times.
+            If the values are not numbers, or the times are neither numbers nor date-times.
         """
         schema = inputs[0].schema
         require_columns(schema, [self.value, self.time, *self.keys])
@@ -184,7 +186,7 @@ class ExponentialSmoothing(SequentialOperator):
             return run.ended(SmoothedCells.of(run.values, run.places[run.valued], self._cells(run.after)))
 
     def carried(self, state: SmoothingState) -> Any:
-        """The state, unless the first cells hold too many values to send."""
+        """Return the state, or ``TOO_LARGE`` if its first cells hold too many values to send."""
         return TOO_LARGE if state.cells.first is None else state
 
     def combine(self, first: SmoothingState, second: SmoothingState) -> SmoothingState:
@@ -226,7 +228,7 @@ class ExponentialSmoothing(SequentialOperator):
         return SmoothedRun(groups, places, after, timed, present, valued, ValuesInTime(times[entries], values[entries], starts))
 
     def _times(self, chunk: Chunk, schema: Schema, groups: RowGroups) -> tuple[np.ndarray, np.ndarray]:
-        """Times in group order, and a mask of those present."""
+        """Return times in group order, and a mask of the rows that have one."""
         column = chunk.columns[self.time]
         if schema[self.time].is_zoned:
             column = pc.struct_field(column, "instant")
@@ -237,12 +239,12 @@ class ExponentialSmoothing(SequentialOperator):
     def _check_order(
         self, times: np.ndarray, timed: np.ndarray, groups: RowGroups, state: SmoothingState, places: np.ndarray, column_type: ColumnType
     ) -> None:
-        """Refuse times that go backwards within a key, and record the last one of each key in the state."""
+        """Check that times do not go backwards within a key, and record the last time of each key in the state."""
         entries, starts, chosen = groups.chosen(timed)
         found, slots = times[entries], places[chosen]
         if not len(found):
             return
-        # The first time of each key is compared with the last one of earlier batches, if there is one.
+        # The first time of each key is compared with the last time of earlier batches, if there is one.
         earlier = np.concatenate([found[:1], found[:-1]])
         earlier[starts] = np.where(state.latest[1][slots], state.latest[0][slots], found[starts])
         backwards = found < earlier
@@ -253,7 +255,10 @@ class ExponentialSmoothing(SequentialOperator):
         put(state.latest, slots, (found[np.append(starts[1:], len(found)) - 1], np.ones(len(slots), dtype=bool)))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A window that collects all rows so far, of which the last smoothed value is computed: quadratic, only a cross-check."""
+        """Return a window that collects all rows so far, and the smoothed value of the last one.
+
+        It takes quadratic time, and only serves to test the kernel.
+        """
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
@@ -270,7 +275,7 @@ class ExponentialSmoothing(SequentialOperator):
         return attrs.evolve(relation, df=collected, schema=(FLOAT,), not_missing=frozenset()).with_columns([value], (FLOAT,))
 
     def last_value(self, arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> float | None:
-        """The smoothed value in the last of some rows."""
+        """Return the smoothed value in the last of some rows."""
         facts = [Facts(tuple(types), Length.exactly(len(arrays[0])))]
         result: float | None = self.kernel([Chunk.of(list(arrays))], facts).columns[0][-1].as_py()
         return result
@@ -281,18 +286,18 @@ class ExponentialSmoothing(SequentialOperator):
 
 
 def put(components: Components, places: np.ndarray, values: Components) -> None:
-    """Write entries of all components at some places."""
+    """Write entries of all components at some positions."""
     for component, new in zip(components, values, strict=True):
         component[places] = new
 
 
 def time_text(value: Any, column_type: ColumnType) -> str:
-    """A time as text."""
+    """Return a time as a string."""
     return str(from_microseconds(int(value)) if column_type.kind == DATETIME_KIND else value)
 
 
 def exponential_smoothing(node: PlannerNode, value: int, time: int | None, keys: Sequence[int], half_life: float) -> PlannerNode:
-    """Smoothed values of a column of a node; without times, the row counts within each key serve as times."""
+    """Return a node with smoothed values of a column; without a time column, the number of rows so far within each key serves as the time."""
     if time is None:
         time = len(node.schema)
         node = zip_columns(node, running(node, keys, [Aggregation("count")]) if keys else row_number(node))

@@ -1,7 +1,7 @@
 """Exponentially decayed sums over time, with results that do not depend on batch boundaries.
 
-Time is divided into cells of a few half-lives. Within a cell, weights are relative to its beginning, so weighted values are summed by a plain
-cumulative sum; to that is added what remains, decayed, of the sums of earlier cells.
+Time is divided into cells of a few half-lives. Within a cell, weights are relative to the start of the cell, so a plain cumulative sum adds up
+the weighted values. What remains (decayed) of the sums of earlier cells is added to it.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from sframe_spark.compute.arrow_buffers import new_array
 from sframe_spark.compute.sorting import order_of
 from sframe_spark.operators.window.segmented_scan import RowGroups, accumulated
 
-# Half-lives per cell: weights within a cell stay far from the smallest float.
+# Half-lives per cell; with so few, weights within a cell stay far above the smallest float.
 HALF_LIVES = 64
 # Weights are at most 2**-ROOM, so that sums of many large values stay finite.
 ROOM = 40
-# Cells of at most so many time units use a table of weights.
+# For cells of at most so many time units, weights are looked up in a table.
 MAX_WEIGHTS_TABLED = 1 << 16
-# 2 to this power underflows to zero.
+# 2 to a smaller power underflows to zero.
 MIN_EXPONENT = -1075
-# After so many half-lives, the largest float decays below the last bit of the smallest one.
+# After so many half-lives, even the largest float has decayed to less than the smallest one.
 MAX_HALF_LIVES = 2300.0
-# Groups of cells with more values than this are summed by one cumulative sum; shorter ones step by step, side by side.
+# Groups of cells with more values than this are summed by one cumulative sum; others step by step in parallel.
 LONG_CELL = 128
-# Cells per stretch: what is older than a stretch is mostly too old to matter. Its last few cells give a first guess of what it carries over.
+# Number of cells in a stretch: older cells have hardly any effect. Its last few cells give a first guess of what a stretch carries over.
 STRETCH, LAST_CELLS = 60, 6
-# Fewer cells are processed one by one, which takes less time.
+# If there are fewer cells than this, processing them one at a time is faster.
 FEW_CELLS = 1500
 
 
 def decays(earlier: np.ndarray, later: np.ndarray, half_life: float) -> np.ndarray:
-    """The factor by which a weight decays between two times.
+    """Return the factor by which a weight decays between two times.
 
     Examples
     --------
@@ -46,16 +46,16 @@ def decays(earlier: np.ndarray, later: np.ndarray, half_life: float) -> np.ndarr
     """
     gap = later - earlier
     if gap.dtype.kind == "f":
-        # Between two equal infinities no time passes, but their difference is NaN.
+        # Between two equal infinities no time passes, but their difference would be NaN.
         gap = np.where(earlier == later, 0.0, gap)
     elif len(gap) and gap.min() < 0:
-        # The difference of ints far apart has wrapped around.
+        # The difference of ints that are far apart has wrapped around.
         gap = np.where(gap >= 0, gap, later.astype(np.float64) - earlier.astype(np.float64))
     if len(gap) and gap.min() == gap.max():
         # On a regular grid, such as row numbers, all steps are equal.
         return np.broadcast_to(np.exp2(gap[:1] / -half_life), gap.shape)
     exponents = gap / -half_life
-    # np.exp2 is slow where results underflow.
+    # np.exp2 is slow for results that underflow.
     some = exponents > MIN_EXPONENT
     if some.all():
         return np.exp2(exponents)
@@ -66,14 +66,14 @@ def decays(earlier: np.ndarray, later: np.ndarray, half_life: float) -> np.ndarr
 
 @attrs.frozen(eq=False)
 class TimeCells:
-    """Cells of time, counted from zero.
+    """Cells of time, counted from time zero.
 
     Parameters
     ----------
     half_life
-        The half-life.
+        The half-life, in the unit of the times.
     length
-        How long a cell is, in the type of the times.
+        The length of a cell, in the type of the times.
     """
 
     half_life: float
@@ -81,7 +81,7 @@ class TimeCells:
 
     @classmethod
     def of(cls, half_life: float, dtype: np.dtype[Any]) -> TimeCells:
-        """Cells of a few half-lives each.
+        """Return cells that are a few half-lives long.
 
         Examples
         --------
@@ -89,12 +89,12 @@ class TimeCells:
         [1, 192, 4611686018427387904]
         """
         if dtype.kind == "f":
-            # With a power of two as length, floats are divided without rounding.
+            # If the length is a power of two, dividing floats by it does not round.
             return cls(half_life, math.ldexp(0.5, math.frexp(min(half_life * HALF_LIVES, 1e308))[1]))
         return cls(half_life, max(1, round(min(half_life * HALF_LIVES, 2.0**62))))
 
     def begins(self, times: np.ndarray) -> np.ndarray:
-        """When the cell of each time begins.
+        """Return the start of the cell of each time.
 
         Examples
         --------
@@ -109,11 +109,11 @@ class TimeCells:
             return times
         cells = times // self.length
         cells *= self.length
-        # The first cell of ints may begin before the smallest int.
+        # The first cell of ints might begin before the smallest int.
         return np.where(cells > times, np.int64(-(2**63)), cells) if len(times) and times.min() < self.length - 2**63 else cells
 
     def weights(self, times: np.ndarray, begins: np.ndarray) -> np.ndarray:
-        """The weight of a value at each time within its cell, scaled down so that sums stay finite."""
+        """Return the weight of a value at each time relative to its cell, scaled down so that sums stay finite."""
         if times.dtype.kind == "f":
             return self._weights_after(np.where(times == begins, 0.0, times - begins))
         if self.length > MAX_WEIGHTS_TABLED:
@@ -121,10 +121,10 @@ class TimeCells:
         return self._weights_after(np.arange(self.length, dtype=np.float64)).take(times - begins)
 
     def _weights_after(self, passed: np.ndarray) -> np.ndarray:
-        """The weights of values so long after the beginning of a cell."""
+        """Return the weights of values at some distance from the start of a cell."""
         longest = float(self.length if isinstance(self.length, float) else self.length - 1)
         whole = np.floor(passed / self.half_life)
-        # Weights of values a half-life apart differ by exactly a factor of two.
+        # Weights of values that are a half-life apart differ by exactly a factor of two.
         parts = np.exp2((passed - whole * self.half_life) / self.half_life)
         max_half_lives = math.ceil(longest / self.half_life)
         parts *= np.ldexp(1.0, np.arange(-max_half_lives, 1) - ROOM).take(whole.astype(np.int64))
@@ -136,21 +136,21 @@ class TimeCells:
 
 
 def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Cumulative sums of two rows of numbers within segments, in place.
+    """Compute cumulative sums of two rows of numbers within segments, in place, and return them.
 
     Parameters
     ----------
     numbers
         Two rows, interleaved in memory.
     starts
-        Where each segment starts.
+        Start of each segment.
 
     Examples
     --------
     >>> summed_within(np.array([[1.0, 0.5], [2.0, 0.5], [4.0, 1.0], [8.0, 2.0]]).T, np.array([0, 2])).tolist()
     [[1.0, 3.0, 4.0, 12.0], [0.5, 1.0, 1.0, 3.0]]
     """
-    # Both rows are summed at once as complex numbers.
+    # Both rows are summed together as complex numbers.
     pairs = numbers.T.view(np.complex128)[:, 0]
     counts = np.diff(starts, append=len(pairs))
     # Consecutive segments of equal length are summed as a table.
@@ -161,7 +161,7 @@ def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
         part = pairs[starts[first] : starts[first] + counts[first] * (stop - first)].reshape(stop - first, -1)
         np.cumsum(part, axis=1, out=part)
     short = np.flatnonzero(~np.repeat(are_long, stops - firsts) & (counts > 1))
-    # Numpy sorts 8-bit ints by counting.
+    # NumPy sorts 8-bit ints by counting.
     order = short[np.argsort((LONG_CELL - counts[short]).astype(np.uint8), kind="stable")]
     begins = starts[order]
     # For each step, the number of segments that are longer.
@@ -173,19 +173,19 @@ def summed_within(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray:
-    """What remains of all earlier cells at the beginning of each cell.
+    """Return what remains of all earlier cells at the start of each cell.
 
-    The recurrence is ``carried[i] = (carried[i - 1] + sums[i - 1]) * left[i]``, evaluated as if cell by cell. Stretches of cells are processed
-    side by side, from a guess of what the stretch before carries over; stretches whose guess proves wrong are processed again.
+    The recurrence ``carried[i] = (carried[i - 1] + sums[i - 1]) * left[i]`` gives the same result as cell by cell, but stretches of cells are
+    processed in parallel, from a guess of what the stretch before carries over. Stretches with a wrong guess are processed again.
 
     Parameters
     ----------
     first
-        What remains at the beginning of cells with ``left`` zero.
+        What remains at the start of cells for which ``left`` is zero.
     sums
         The sum of each cell.
     left
-        The decay from the beginning of the cell before to that of each cell; zero for the first cell.
+        The decay from the start of the cell before to the start of each cell; zero for the first cell of a group.
 
     Examples
     --------
@@ -200,11 +200,11 @@ def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray
     shares = in_stretches(left[np.newaxis], steps, stretches)[:, 0]
     given, added = (in_stretches(numbers, steps, stretches) for numbers in (first, np.concatenate([np.zeros((rows, 1)), sums[:, :-1]], axis=1)))
     before = np.zeros((rows, stretches))
-    # The last few cells of a stretch mostly determine what it carries over.
+    # The last few cells of a stretch mostly determine what the stretch carries over.
     before[:, 1:] = decayed_steps(before, given[-LAST_CELLS:], added[-LAST_CELLS:], shares[-LAST_CELLS:])[-1, :, :-1]
     found = decayed_steps(before, given, added, shares)
     while True:
-        # Compared as bits, so that NaN equals itself.
+        # Compared by their bits, so that NaN equals itself.
         changed = np.flatnonzero((found[-1, :, :-1].view(np.int64) != before[:, 1:].view(np.int64)).any(axis=0)) + 1
         if not len(changed):
             return found.transpose(1, 2, 0).reshape(rows, -1)[:, :count]
@@ -213,7 +213,7 @@ def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray
 
 
 def one_by_one(first: list[float], sums: list[float], left: list[float]) -> list[float]:
-    """:func:`carried` for one row, cell by cell."""
+    """Return the result of :func:`carried` for one row, computed cell by cell."""
     found, total = [], 0.0
     for given, added, share in zip(first, sums, left, strict=True):
         before = total * share if share else given
@@ -223,14 +223,14 @@ def one_by_one(first: list[float], sums: list[float], left: list[float]) -> list
 
 
 def in_stretches(numbers: np.ndarray, steps: int, stretches: int) -> np.ndarray:
-    """Numbers by step, row and stretch; the last stretch is padded with zeros."""
+    """Return numbers by step, row and stretch; the last stretch is padded with zeros."""
     filled = np.zeros((len(numbers), steps * stretches))
     filled[:, : numbers.shape[1]] = numbers
     return np.ascontiguousarray(filled.reshape(len(numbers), stretches, steps).transpose(2, 0, 1))
 
 
 def decayed_steps(before: np.ndarray, given: np.ndarray, added: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """What is carried at each step of some stretches, given what is carried into them."""
+    """Return what is carried at each step of some stretches, given what is carried into the stretches."""
     found = np.empty_like(given)
     nothing = shares == 0.0
     for step in range(len(found)):
@@ -248,13 +248,13 @@ class CellSums:
     Parameters
     ----------
     owners
-        The owner of each cell, ascending.
+        Owner of each cell, ascending.
     begins
-        When each cell begins, ascending for each owner.
+        Start of each cell, ascending for each owner.
     sums
-        Two rows: the weighted values and the weights in each cell, summed.
+        Two rows: in each cell the sum of the weighted values, and the sum of the weights.
     before
-        What remains of earlier cells when the cell begins; only known for the first cell of an owner.
+        What remains of earlier cells at the start of the cell; known only for the first cell of an owner.
     """
 
     owners: np.ndarray
@@ -264,28 +264,28 @@ class CellSums:
 
     @classmethod
     def nothing(cls, count: int, dtype: np.dtype[Any]) -> CellSums:
-        """Empty cells without an owner."""
+        """Return empty cells without an owner."""
         return cls(np.full(count, -1), np.zeros(count, dtype), np.zeros((2, count)), np.zeros((2, count)))
 
     def at(self, chosen: np.ndarray) -> CellSums:
-        """Some of the cells."""
+        """Return some of the cells."""
         return CellSums(self.owners[chosen], self.begins[chosen], self.sums[:, chosen], self.before[:, chosen])
 
     def joined(self, other: CellSums) -> CellSums:
-        """These cells and others, sorted by owner; cells of the same owner keep this order."""
+        """Return these cells and others, sorted by owner; for each owner these cells come first."""
         pairs = ((self.owners, other.owners), (self.begins, other.begins), (self.sums, other.sums), (self.before, other.before))
         both = CellSums(*(np.concatenate(pair, axis=-1) for pair in pairs))
         return both if (both.owners[1:] >= both.owners[:-1]).all() else both.at(order_of([both.owners]))
 
     def places_of(self, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The position of each owner's last cell, and a mask of the owners that have one."""
+        """Return the position of the last cell of each owner, and a mask of the owners that have a cell."""
         table = np.full(int(max(self.owners.max(initial=-1), owners.max(initial=-1))) + 1, -1)
         table[self.owners] = np.arange(len(self.owners))
         places = table[owners]
         return places, places >= 0
 
     def last_of(self, owners: np.ndarray) -> tuple[CellSums, np.ndarray]:
-        """The last cell of each owner (empty if there is none), and a mask of the owners that have one."""
+        """Return the last cell of each owner (an empty one if there is none), and a mask of the owners that have a cell."""
         places, known = self.places_of(owners)
         if known.all():
             return self.at(places), known
@@ -295,7 +295,7 @@ class CellSums:
         return found, known
 
     def replaced(self, other: CellSums) -> CellSums:
-        """These cells with those of the same owner and time replaced, and the remaining new ones added."""
+        """Return these cells, with cells of the same owner and time replaced by those of ``other``, whose remaining cells are added."""
         places, known = other.places_of(self.owners)
         same = known
         if known.any():
@@ -303,7 +303,7 @@ class CellSums:
         return (self if not same.any() else self.at(np.flatnonzero(~same))).joined(other)
 
     def only(self, other: CellSums) -> CellSums:
-        """With one cell per owner: replace cells by those of ``other``, and add owners that are new."""
+        """For one cell per owner: return the cells of ``other``, and those of owners that only this has."""
         places, known = self.places_of(other.owners)
         mine = places[known]
         pairs = ((self.begins, other.begins), (self.sums, other.sums), (self.before, other.before))
@@ -314,12 +314,12 @@ class CellSums:
         return found if known.all() else found.joined(other.at(np.flatnonzero(~known)))
 
     def felt(self, cells: TimeCells) -> CellSums:
-        """The cells that can still affect the last cell of their owner."""
+        """Return the cells that can still affect the last cell of their owner."""
         felt = cells.are_felt(self.begins, self.begins[self.places_of(self.owners)[0]])
         return self if felt.all() else self.at(np.flatnonzero(felt))
 
     def last_ones(self, cells: TimeCells) -> CellSums:
-        """The last cell of each owner, with what remains of the earlier ones."""
+        """Return the last cell of each owner, with what remains of earlier cells."""
         goes_on = np.zeros(len(self.owners), dtype=bool)
         goes_on[1:] = self.owners[1:] == self.owners[:-1]
         if not goes_on.any():
@@ -332,16 +332,16 @@ class CellSums:
 
 @attrs.frozen(eq=False)
 class ValuesInTime:
-    """Values with their times, group by group; times ascend within a group.
+    """Values with their times, group by group; times do not descend within a group.
 
     Parameters
     ----------
     times
-        The time of each value.
+        Time of each value.
     values
-        Floats.
+        The values, as floats.
     starts
-        Where each group starts; none is empty.
+        Start of each group; no group is empty.
     """
 
     times: np.ndarray
@@ -359,35 +359,35 @@ class ValuesInTime:
         return self.starts + self.counts - 1
 
     def spread(self, numbers: np.ndarray) -> np.ndarray:
-        """Repeat one number per group for each of its values."""
+        """Return one number per group, repeated for each value of the group."""
         return np.broadcast_to(numbers, self.times.shape) if len(numbers) == 1 else np.repeat(numbers, self.counts)
 
     def _special(self) -> np.ndarray | None:
-        """The values that are not finite, zero elsewhere; None where all are finite."""
+        """Return the values that are not finite, with zero for the others; None if all are finite."""
         finite = np.isfinite(self.values)
         return None if finite.all() else np.where(finite, 0.0, self.values)
 
     def specials(self) -> np.ndarray:
-        """The sum of the values of each group that are not finite."""
+        """Return for each group the sum of the values that are not finite."""
         special = self._special()
         return np.zeros(len(self.starts)) if special is None else np.add.reduceat(special, self.starts)
 
     def specials_so_far(self, before: np.ndarray) -> np.ndarray:
-        """The sum of non-finite values up to each value, given that before each group."""
+        """Return the sum of non-finite values up to each value, given the sum before each group."""
         special, specials = self._special(), self.spread(before)
         if special is None:
             return specials
         return specials + accumulated((special,), RowGroups([], np.arange(len(self.times)), self.starts), (np.add,))[0]
 
     def cell_starts(self, begins: np.ndarray) -> np.ndarray:
-        """Where each cell of a group starts."""
+        """Return the start of each cell of each group."""
         is_start = np.empty(len(begins), dtype=bool)
         np.not_equal(begins[1:], begins[:-1], out=is_start[1:])
         is_start[self.starts] = True
         return np.flatnonzero(is_start)
 
     def weighted(self, begins: np.ndarray, cells: TimeCells) -> np.ndarray:
-        """Two interleaved rows: weighted values (zero if not finite) and weights."""
+        """Return two interleaved rows: weighted values (zero if not finite) and weights."""
         found = new_array(2 * len(self.times), np.float64).reshape(-1, 2).T
         found[1] = cells.weights(self.times, begins)
         np.multiply(self.values, found[1], out=found[0])
@@ -396,7 +396,7 @@ class ValuesInTime:
         return found
 
     def in_cells(self, owners: np.ndarray, cells: TimeCells) -> CellSums:
-        """Sums by cell; ``owners`` are those of the groups, and the first value of each group is the first of its cell."""
+        """Return sums by cell, for groups whose first value is the first value of its cell; ``owners`` are the owners of the groups."""
         if not len(owners):
             return CellSums.nothing(0, self.times.dtype)
         begins = cells.begins(self.times)
@@ -405,9 +405,9 @@ class ValuesInTime:
         return CellSums(self.spread(owners)[starts], begins[starts], sums, np.zeros_like(sums))
 
     def scanned(self, owners: np.ndarray, before: CellSums, known: np.ndarray, cells: TimeCells) -> tuple[np.ndarray, CellSums]:
-        """The weighted sum and the sum of weights after each value, and the last cell of each group.
+        """Return the weighted sum and the sum of weights after each value, and the last cell of each group.
 
-        ``before`` is the last cell of each group before the batch, where ``known`` says that there is one.
+        ``before`` is the last cell of each group before the batch, if ``known`` says that there is one.
         """
         begins = cells.begins(self.times)
         starts = self.cell_starts(begins)
@@ -430,33 +430,33 @@ class ValuesInTime:
 
 
 def means(sums: np.ndarray, lasts: np.ndarray, specials: np.ndarray) -> np.ndarray:
-    """Weighted means from weighted sums and sums of weights, given the last value of each."""
+    """Return weighted means from weighted sums and sums of weights, given the last value before each mean."""
     mean = sums[0] / sums[1]
-    # No negative zero: the sign of a zero sum depends on where batches and cells begin.
+    # No result is -0.0, because the sign of a zero sum depends on the boundaries of batches and cells.
     mean += 0.0
-    # If the last value is one of the floats that the rounded quotient may be, it is the mean: nothing remains of earlier values.
+    # If the last value is a possible rounding of the quotient, it is the mean, because nothing remains of earlier values.
     np.copyto(mean, lasts, where=lasts * sums[1] == sums[0])
     return np.where(specials == 0, mean, specials) if specials.any() else mean
 
 
-# Values of cells that may have begun before a row range: they are kept individually until the rows before it are known.
+# Values of cells that may have begun before a row range. They are kept individually until the rows before the range are known.
 
-# More values are not sent from task to task: those of all ranges are in the memory of one process until they are merged.
+# More values are not sent between tasks, because one process holds the values of all ranges until they are merged.
 MAX_VALUES = 1 << 17
 
 
 @attrs.frozen(eq=False)
 class Heads:
-    """All values of a row range in the first cell of each owner.
+    """All values of a row range that are in the first cell of their owner.
 
     Parameters
     ----------
     owners
-        The owner of each value, ascending.
+        Owner of each value, ascending.
     times
-        The time of each value, ascending for each owner.
+        Time of each value; times do not descend for an owner.
     values
-        The values.
+        The values, as floats.
     """
 
     owners: np.ndarray
@@ -465,25 +465,25 @@ class Heads:
 
     @classmethod
     def nothing(cls, dtype: np.dtype[Any]) -> Heads:
-        """No value; times are of this type."""
+        """Return no values; ``dtype`` is the type of times."""
         return cls(np.zeros(0, np.int64), np.zeros(0, dtype), np.zeros(0))
 
     @property
     def are_many(self) -> bool:
-        """Return whether there are too many values to send."""
+        """Whether there are too many values to send."""
         return len(self.owners) > MAX_VALUES
 
     @property
     def starts(self) -> np.ndarray:
-        """Where the values of each owner start."""
+        """Position of the first value of each owner."""
         return np.flatnonzero(np.diff(self.owners, prepend=-1))
 
     def at(self, chosen: np.ndarray) -> Heads:
-        """Some of the values."""
+        """Return some of the values."""
         return Heads(self.owners[chosen], self.times[chosen], self.values[chosen])
 
     def followed_by(self, later: Heads) -> Heads:
-        """These values and later ones."""
+        """Return these values followed by later ones, sorted by owner."""
         if not len(later.owners):
             return self
         pairs = ((self.owners, later.owners), (self.times, later.times), (self.values, later.values))
@@ -491,27 +491,27 @@ class Heads:
         return both.in_order()
 
     def renamed(self, owners: np.ndarray) -> Heads:
-        """The same values with other owner numbers."""
+        """Return the same values with other owner numbers."""
         return attrs.evolve(self, owners=owners[self.owners]).in_order()
 
     def in_order(self) -> Heads:
-        """The same values sorted by owner, stable."""
+        """Return the same values in a stable sort by owner."""
         return self if (self.owners[1:] >= self.owners[:-1]).all() else self.at(order_of([self.owners]))
 
     def in_other_cells(self, earlier: Heads, cells: TimeCells) -> np.ndarray:
-        """Return, for each value, whether its owner's earlier values are in another cell."""
+        """Return for each value whether earlier values of its owner are in another cell."""
         if not len(earlier.owners) or not len(self.owners):
             return np.zeros(len(self.owners), dtype=bool)
         places = np.searchsorted(earlier.owners, self.owners, side="right") - 1
         return (places >= 0) & (earlier.owners[places] == self.owners) & (cells.begins(earlier.times)[places] != cells.begins(self.times))
 
     def in_cells(self, cells: TimeCells) -> CellSums:
-        """Sums by cell, if the first value of each owner is the first of its cell."""
+        """Return sums by cell, if the first value of each owner is the first value of its cell."""
         starts = self.starts
         return ValuesInTime(self.times, self.values, starts).in_cells(self.owners[starts], cells)
 
     def added_to(self, earlier: CellSums, cells: TimeCells) -> CellSums:
-        """Earlier cells with these values added, to the last cell of their owner or as new cells."""
+        """Return earlier cells with these values added, to the last cell of their owner or as new cells."""
         if not len(self.owners):
             return earlier
         starts = self.starts
@@ -526,7 +526,7 @@ class Heads:
 
 
 def in_two(times: np.ndarray, cells: TimeCells) -> tuple[slice, slice]:
-    """Split ascending times: those of the first cell, and those of later cells that still affect the last one."""
+    """Split ascending times into those of the first cell, and those of later cells that still affect the last cell."""
     first, last = cells.begins(times[:1]), cells.begins(times[-1:])
     stop = first_place(len(times), lambda place: bool(cells.begins(times[place : place + 1]) != first))
     start = first_place(len(times), lambda place: bool(cells.are_felt(cells.begins(times[place : place + 1]), last)))
@@ -534,7 +534,7 @@ def in_two(times: np.ndarray, cells: TimeCells) -> tuple[slice, slice]:
 
 
 def first_place(count: int, holds: Callable[[int], bool]) -> int:
-    """The first of ``count`` positions where a monotone predicate holds; ``count`` if there is none.
+    """Return the first of ``count`` positions for which a monotone predicate holds; ``count`` if there is none.
 
     Examples
     --------
@@ -551,11 +551,11 @@ class SmoothedCells:
     Parameters
     ----------
     first
-        The individual values of each owner's first cell, if it may have begun before the range; None if they are too many.
+        The individual values of each owner's first cell, if the cell may have begun before the range; None if they are too many.
     later
         The sums of all other cells.
     are_all
-        Whether no rows come before the range.
+        Whether the range starts with the first row of all.
     """
 
     first: Heads | None
@@ -564,12 +564,12 @@ class SmoothedCells:
 
     @classmethod
     def nothing(cls, dtype: np.dtype[Any], are_all: bool) -> SmoothedCells:
-        """No value; times are of this type."""
+        """Return no values; ``dtype`` is the type of times."""
         return cls(Heads.nothing(dtype), CellSums.nothing(0, dtype), are_all)
 
     @classmethod
     def of(cls, values: ValuesInTime, owners: np.ndarray, cells: TimeCells) -> SmoothedCells:
-        """The cells of a range whose earlier rows are unknown; ``owners``, ascending, are those of the groups."""
+        """Return the cells of a range whose earlier rows are unknown; ``owners`` (ascending) are the owners of the groups."""
         first: np.ndarray | slice
         later: np.ndarray | slice
         if len(owners) == 1:
@@ -584,26 +584,26 @@ class SmoothedCells:
         return cls(head, rest.in_cells(cells), False).in_bounds()
 
     def in_bounds(self) -> SmoothedCells:
-        """The same, but unknown if there are too many individual values."""
+        """Return the same cells; without any values if there are too many individual values."""
         if self.first is not None and not self.first.are_many:
             return self
         return SmoothedCells(None, CellSums.nothing(0, self.later.begins.dtype), self.are_all)
 
     def last_ones(self, cells: TimeCells) -> SmoothedCells:
-        """Keep only the last cell of each owner; the range must have all rows so far."""
+        """Return only the last cell of each owner; the range must have all rows so far."""
         return attrs.evolve(self, later=self.later.last_ones(cells))
 
     def with_last_cells(self, last: CellSums) -> SmoothedCells:
-        """Replace the last cells of some owners; the range must have all rows so far."""
+        """Return the cells with the last cells of some owners replaced; the range must have all rows so far."""
         return attrs.evolve(self, later=self.later.only(last))
 
     def followed_by(self, after: SmoothedCells, owners: np.ndarray, cells: TimeCells) -> SmoothedCells:
-        """The cells of two consecutive ranges; ``owners`` maps owner numbers of the second to those of the first."""
+        """Return the cells of two adjacent ranges; ``owners`` maps owner numbers of the second range to those of the first."""
         if self.first is None or after.first is None:
             return attrs.evolve(self, first=None).in_bounds()
         first = after.first.renamed(owners)
         later = CellSums.nothing(0, self.later.begins.dtype).joined(attrs.evolve(after.later, owners=owners[after.later.owners]))
-        # Values are summed if their cell is known to begin within these rows.
+        # Values are summed if their cell is known to begin within the two ranges.
         begins_here = np.full(len(first.owners), self.are_all)
         begins_here |= self.later.places_of(first.owners)[1] | first.in_other_cells(self.first, cells)
         known = first.at(np.flatnonzero(begins_here)).added_to(self.later, cells).joined(later).felt(cells)
