@@ -1,4 +1,4 @@
-"""Recognises file formats by their first bytes, and saved frames by their directories, so that a wrong reader can name the right one."""
+"""Recognises file formats by the first bytes of a file, and saved frames by their files, for error messages that name the right function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 class Kind(NamedTuple):
-    """What a file is, and what to do with it."""
+    """A file format: its name, and advice on how to read such files, both for error messages."""
 
     name: str
     advice: str
@@ -35,12 +35,12 @@ _WORKBOOK = Kind("an Excel workbook", "save it as CSV, or give what pandas.read_
 _UNPACK = "unpack it, and read what is in it"
 _ARCHIVE = Kind("a ZIP archive", _UNPACK)
 _TAR = Kind("a tar archive", _UNPACK)
-# The first header of a tar archive: its own sum stands in it, in octal digits.
+# The size of the header of a tar archive, and the position of the octal digits of the header's own checksum.
 _TAR_HEADER, _TAR_SUM = 512, slice(148, 156)
 UTF_16 = Kind("text in UTF-16", "read it with read_csv(..., encoding='utf-16'), or with read_json() so if it is JSON")
 _PACKED = "unpack it; a CSV or JSON file may stay packed if its name ends in "
 
-# Magic numbers that are no text, and those that are, so that text may start with them.
+# The first bytes of files in each format. Those in _STARTS_OF_TEXT may also be the beginning of a text file.
 _BINARY: tuple[tuple[bytes, Kind], ...] = (
     (b"\x1f\x8b", Kind("compressed with gzip", _PACKED + ".gz")),
     (b"BZh", Kind("compressed with bzip2", _PACKED + ".bz2")),
@@ -69,7 +69,7 @@ _STARTS_OF_TEXT = (b"PAR1", b"PARE", b"ORC", b"ARROW1", b"BZh", b"%PDF-", b"LZIP
 
 
 def kind_of(start: bytes) -> Kind | None:
-    """Tell what a file is by its first bytes; None where these do not say.
+    """Return the format of a file with the given first bytes; None if it is not recognised.
 
     Examples
     --------
@@ -89,11 +89,11 @@ def kind_of(start: bytes) -> Kind | None:
 
 
 def _is_tar(header: bytes) -> bool:
-    """Return whether bytes are the header of a tar archive member, in any version of the format."""
+    """Return whether bytes begin with the header of a tar archive, by the checksum in the header."""
     said = header[_TAR_SUM].strip(b" \0")
     if len(header) < _TAR_HEADER or not said or said.strip(b"01234567"):
         return False
-    # The sum itself is taken for blanks.
+    # The checksum is computed with blanks in place of its own digits.
     found = sum(header) - sum(header[_TAR_SUM]) + ord(" ") * len(header[_TAR_SUM])
     return found == int(said, 8)
 
@@ -102,27 +102,27 @@ def _is_utf8(start: bytes) -> bool:
     try:
         start.decode()
     except UnicodeDecodeError as error:
-        # A character may be cut at the end.
+        # The sample may end within a character.
         return error.start > len(start) - 4
     return True
 
 
 def refuse_other_kind(path: str, expected: Kind, formats: str) -> None:
-    """Refuse a file that is something else than what it was read as, where its first bytes show it.
+    """Raise if a file is empty, or its first bytes show that it has another format than the expected one.
 
     Parameters
     ----------
     path
-        The file.
+        The path of the file.
     expected
-        What it should be.
+        The expected format.
     formats
-        What it is said not to be: "a readable Parquet file".
+        The name of the expected format in the error message, such as "a readable Parquet file".
 
     Raises
     ------
     StorageError
-        With what it is, and what to do.
+        If the file is empty or has another format; the message names the format, and says how to read it.
     """
     start = _start_of(path)
     if not start:
@@ -133,44 +133,44 @@ def refuse_other_kind(path: str, expected: Kind, formats: str) -> None:
 
 
 def kind_of_file(path: str) -> Kind | None:
-    """Tell what a file is by its first bytes; None where these do not say."""
+    """Return the format of a file by its first bytes; None if it is not recognised."""
     return kind_of(_start_of(path))
 
 
 def _start_of(path: str) -> bytes:
     if is_remote_location(path):
-        # Of an empty object no range can be had.
+        # Requests for a range of an empty object fail.
         return read_range(path, 0, SAMPLE_BYTES) if size_of(path) else b""
     with translate_os_errors("read", path), open(path, "rb") as stream:
         return stream.read(SAMPLE_BYTES)
 
 
-# Saved frames: a reader of external files refuses their files, which do not carry the column names and types.
+# Saved frames: readers of external files refuse the files of saved frames, since these do not contain the column names and types.
 
 FORMAT_NAME = "sframe_spark"
-# The file that describes a frame: locally, remotely (a directory of versions), and in an archive of Turi Create.
+# The manifest of a local saved frame, the directory with the manifests of a remote one, and the index file of an archive of Turi Create.
 MANIFEST_FILE, MANIFESTS, ARCHIVE_FILE = "_manifest.json", "_manifests", "dir_archive.ini"
-# An archive of Turi Create can also be named by the index file of its frame or its column.
+# File name extensions of the index files of frames and of columns in archives of Turi Create.
 ARCHIVE_INDEXES = FRAME_INDEX, ARRAY_INDEX = ".frame_idx", ".sidx"
-# As they are written: another number of digits would be another file of the same version.
+# File names of the manifests of versions: at least eight digits, without leading zeros beyond eight, so that each version has only one name.
 VERSION_FILE = re.compile(r"([0-9]{8}|[1-9][0-9]{8,17})\.json")
 _START = f'{{"format": "{FORMAT_NAME}"'.encode()
 
 
 def is_archive(location: str) -> bool:
-    """Return whether a path is that of an archive of Turi Create, or of one of its index files; a saved frame is none, whatever else is there."""
+    """Return whether a path is an archive of Turi Create, or one of its index files; False for the directory of a saved frame."""
     if location.endswith(ARCHIVE_INDEXES):
         return os.path.isfile(location)
     return os.path.lexists(join(location, ARCHIVE_FILE)) and not os.path.lexists(join(location, MANIFEST_FILE))
 
 
 def refuse_saved(directory: str) -> None:
-    """Refuse to read the files of a local directory as external files if it is a saved frame.
+    """Raise if a local directory, whose files are to be read as external files, is a saved frame or an archive of Turi Create.
 
     Raises
     ------
     StorageError
-        If it is, with what reads it.
+        If it is one; the message says how to read it.
     """
     if _is_frame(directory):
         raise _saved_frame_error(directory, "save()")
@@ -179,19 +179,19 @@ def refuse_saved(directory: str) -> None:
 
 
 def refuse_saved_remote(shown: str, inside: Iterable[str]) -> None:
-    """Refuse to read the files of a remote directory as external files if it is a saved frame.
+    """Raise if a remote directory, whose files are to be read as external files, is a saved frame or an archive of Turi Create.
 
     Parameters
     ----------
     shown
-        The directory, for the message.
+        The directory, for the error message.
     inside
-        Paths of files below it.
+        The paths of the files below it.
 
     Raises
     ------
     StorageError
-        If it is, with what reads it.
+        If it is one; the message says how to read it.
     """
     for name in inside:
         if _is_version(name):
@@ -201,12 +201,12 @@ def refuse_saved_remote(shown: str, inside: Iterable[str]) -> None:
 
 
 def refuse_files_of_saved(files: Iterable[str]) -> None:
-    """Refuse to read files with our column names as external files if one belongs to a saved frame; if its manifest is lost, they may be read.
+    """Raise if one of several files with the column names of segment files belongs to a saved frame; without a manifest it does not.
 
     Raises
     ------
     StorageError
-        If one is, with what reads the frame.
+        If one does; the message says how to read the frame.
     """
     found = _frame_of(files)
     if found is not None:
@@ -214,20 +214,22 @@ def refuse_files_of_saved(files: Iterable[str]) -> None:
 
 
 def refuse_files_of_saved_for_spark(uris: Iterable[str]) -> None:
-    """Refuse files with our column names in a user's query if one belongs to a saved frame; files that only Spark can reach may be read.
+    """Raise if one of several files with the column names of segment files, which Spark reads in a user's query, belongs to a saved frame.
+
+    Files that this process cannot read are not checked.
 
     Parameters
     ----------
     uris
-        The files as Spark names them: escaped, by its own schemes.
+        The URIs of the files as Spark has them, with escapes and Spark's schemes.
 
     Raises
     ------
     StorageError
-        If one is, with what reads the frame.
+        If one does; the message says how to read the frame.
     """
     found = None
-    # A Spark server may see other files under these names: what cannot be checked is not refused.
+    # A Spark server may have other files under these URIs than this process. Errors of the check are ignored.
     with contextlib.suppress(StorageError):
         found = _frame_of(dict.fromkeys(map(_file_of_spark, uris)))
     if found is not None:
@@ -239,14 +241,14 @@ def _file_of_spark(uri: str) -> str:
 
 
 def _frame_of(files: Iterable[str]) -> str | None:
-    """The first saved frame that one of the files belongs to; None where there is none."""
-    # A file is where it stands, wherever a link to it is.
+    """Return the directory of the first saved frame that one of the files belongs to; None if there is none."""
+    # Links are resolved, since a file belongs to the directory in which it is stored.
     for directory in dict.fromkeys(os.path.dirname(file if is_remote_location(file) else os.path.realpath(file)) for file in files):
         if not is_remote_location(directory):
             if _is_frame(directory):
                 return directory
             continue
-        # Files are two directories below their frame there.
+        # The files of a remote frame are two directories below the frame.
         root = os.path.dirname(os.path.dirname(directory))
         if "://" in root and any(_is_version(f"{MANIFESTS}/{file.uri.rpartition('/')[2]}") for file in listed(join(root, MANIFESTS))):
             return root

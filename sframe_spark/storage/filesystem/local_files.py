@@ -1,4 +1,4 @@
-"""The state of local files (size, times, inode), listings of directories, and opening regular files only."""
+"""Operations on local files: their states (size, times, inode), listings of directories, and opening only regular files."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ from sframe_spark.locations import is_remote_location
 from sframe_spark.process.directory_trees import entries_below
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 
-# The coarsest clock of common local file systems; network drives and memory cards may be coarser.
+# The coarsest resolution of times on common local file systems; that of network drives and memory cards may be coarser.
 TICK_NANOSECONDS = 20_000_000
 
 
 class FileState(NamedTuple):
-    """What identifies one content of a path. The size alone is not enough, times can be set back, and two writes in one clock tick share a time.
+    """The properties of a file that show whether its content was changed.
+
+    None of them suffices: a new content may have the same size, programs can set the modification time, and two writes may have the same time.
 
     Parameters
     ----------
     size
-        Length in bytes.
+        The size in bytes.
     modified
-        When its content was changed last, in nanoseconds.
+        The time of the last change of the content, in nanoseconds.
     inode
-        Number of the file, whatever its name.
+        The inode number, which does not depend on the name.
     changed
-        Time of the last change of content, links or permissions, in nanoseconds; programs cannot set it.
+        The time of the last change of content, links or permissions, in nanoseconds, which programs cannot set.
     """
 
     size: int
@@ -45,12 +47,20 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> FileState:
-        """Return the state in a system status."""
+        """Return the state of a file from the result of ``os.stat``."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
 
 
 def state_of(location: str, size: int | None, may_be_link: bool) -> FileState:
-    """Return the state of a dataset's file. A remote file is never changed in place, so its state is its recorded size, checked when it is read."""
+    """Return the state of a file of a dataset.
+
+    Remote files of datasets are never changed, so that the state of a remote file is only its recorded size, which is checked when it is read.
+
+    Raises
+    ------
+    StorageError
+        If a remote file has no recorded size, or a local one is a link, unless that is allowed, or not a regular file.
+    """
     if not is_remote_location(location):
         return file_state(location, may_be_link)
     if size is None:
@@ -59,7 +69,7 @@ def state_of(location: str, size: int | None, may_be_link: bool) -> FileState:
 
 
 def file_state(location: str, may_be_link: bool) -> FileState:
-    """Return the state of a local file without opening it; links and special files are refused."""
+    """Return the state of a local file without opening it; raise if it is a link, unless that is allowed, or not a regular file."""
     status = os.stat(location) if may_be_link else os.lstat(location)
     if stat.S_ISLNK(status.st_mode):
         raise StorageError(f"{location} is a link: only files inside a saved frame are read; restore it from a copy")
@@ -69,12 +79,12 @@ def file_state(location: str, may_be_link: bool) -> FileState:
 
 
 def unchanged(location: str, before: FileState | None) -> FileState:
-    """Return the state of an external file, which must be the same as before.
+    """Return the state of an external file after comparing it with an earlier state, if one is given.
 
     Raises
     ------
     StorageError
-        If it was changed meanwhile, or is no longer there.
+        If the file was changed since, or does not exist.
     """
     with translate_os_errors("read", location):
         state = file_state(location, may_be_link=True)
@@ -84,26 +94,26 @@ def unchanged(location: str, before: FileState | None) -> FileState:
 
 
 def is_same(state: FileState, before: FileState) -> bool:
-    """Return whether an external file still has the same content: size, time and inode agree; permissions and links may have changed."""
+    """Return whether an external file has the same size, modification time and inode as before; permissions and links may have changed."""
     return state[:3] == before[:3]
 
 
 def changed_meanwhile(location: str, host: str = "") -> StorageError:
-    """Return the error of a file that was changed while it was read, or that another machine sees differently."""
+    """Return an error that says that a file was changed while it was read; or, with a host name, that it may be another file on that host."""
     other = f", or is another file on {host}" if host else ""
     return StorageError(f"{location} was changed while it was read{other}: read it again when nobody writes it, or read a copy")
 
 
 @attrs.frozen
 class Seen:
-    """The state of an external file (one without our checksums) when its statistics were taken.
+    """The state of an external file, which has no recorded checksums, when its statistics were computed.
 
     Parameters
     ----------
     state
-        What the file system said of it.
+        The state of the file.
     tail
-        Length of the end of the file from the footer on, and its checksum; None when it was not read.
+        The number of bytes from the footer to the end of the file, and their checksum; None if they were not read.
     """
 
     state: FileState
@@ -111,30 +121,30 @@ class Seen:
 
 
 def wait_for_tick(locations: Iterable[str]) -> None:
-    """Wait until a later change of files just written would get another modification time; links are followed."""
+    """Wait, if some files were just written, until a later change would give them another modification time; links are followed."""
     newest = max((os.stat(location).st_mtime_ns for location in locations), default=0)
     left = newest + TICK_NANOSECONDS - time.time_ns()
-    # Clocks of other machines may be ahead.
+    # If the time is in the future, it is of the clock of another machine, and waiting is of no use.
     if 0 < left <= TICK_NANOSECONDS:
         time.sleep(left / 1e9)
 
 
-# Listings of directories; links are listed as links and not followed.
+# Listings of directories; symbolic links are listed, but not followed.
 
-# Limits of :func:`some_below`: entries in all, entries of one directory, and levels.
+# Limits of :func:`some_below`: the number of entries in all, the number of entries of one directory, and the depth.
 MAX_SEEN, MAX_SEEN_IN_EACH, DEEPEST_SEEN = 1000, 200, 4
 
 
 def files_below(directory: str) -> list[str]:
-    """Return the files below a directory, relative to it and sorted by name; empty when there is no such directory."""
+    """Return the paths of all files below a directory, relative to it and sorted; an empty list if the directory does not exist."""
     with translate_os_errors("list", directory):
         return sorted(name for name, _ in entries_below(directory))
 
 
 def some_below(directory: str) -> dict[str, list[str]]:
-    """Return a directory and the nearest ones below it, each with some of its file names: a bounded sample for error messages.
+    """Return, for a directory and directories below it, the names of some of their files; a limited sample for error messages.
 
-    Subdirectories that cannot be listed are left out.
+    Subdirectories that cannot be listed have no files in the result.
     """
     seen: dict[str, list[str]] = {}
     waiting, left = deque([(directory, 0)]), MAX_SEEN
@@ -152,7 +162,7 @@ def some_below(directory: str) -> dict[str, list[str]]:
 
 
 def names_in(directory: str) -> list[str]:
-    """Return what is in a directory, directories with a slash at their end, sorted by name; nothing when there is no directory."""
+    """Return the sorted names in a directory, those of directories with a slash at the end; an empty list if the directory does not exist."""
     with translate_os_errors("list", directory):
         try:
             scan = os.scandir(directory)
@@ -163,21 +173,21 @@ def names_in(directory: str) -> list[str]:
 
 
 def sizes_below(directory: str) -> dict[str, int]:
-    """Return the size of every regular file below a directory, by its relative name."""
+    """Return the sizes of all regular files below a directory, by their relative paths."""
     with translate_os_errors("list", directory):
         statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
         return {name: status.st_size for name, status in statuses if stat.S_ISREG(status.st_mode)}
 
 
 def states_below(directory: str) -> dict[str, FileState]:
-    """Return the state of every regular file below a directory, by its relative name."""
+    """Return the states of all regular files below a directory, by their relative paths."""
     with translate_os_errors("list", directory):
         statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
         return {name: FileState.of(status) for name, status in statuses if stat.S_ISREG(status.st_mode)}
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a file name is hidden: metadata or unfinished files of its writer, not data.
+    """Return whether a file name is hidden: it begins with a dot, or with an underscore if it is not a partition, and the file is not data.
 
     Examples
     --------
@@ -188,12 +198,12 @@ def is_hidden(name: str) -> bool:
 
 
 def require_file(path: str) -> None:
-    """Make sure that a path is a regular file, or a link to one.
+    """Raise unless a path is a regular file, or a link to one.
 
     Raises
     ------
     StorageError
-        If it is not.
+        If the path is a broken link, a directory, a pipe, a socket or a device.
     """
     if os.path.isfile(path):
         return
@@ -204,23 +214,23 @@ def require_file(path: str) -> None:
     raise StorageError(f"{path} is a pipe, a socket or a device, which cannot be read twice: copy what it gives into a file, or leave it out")
 
 
-# Regular files: checked through the open descriptor, so that no one can swap the file between check and read.
+# Opening regular files: the check is made with the open descriptor, so that the file cannot be replaced between the check and reading.
 
-# Opening a named pipe would otherwise wait for someone to write into it.
+# Without O_NONBLOCK, opening a named pipe would wait for a program that writes to it.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _FOLLOWS_NONE = getattr(os, "O_NOFOLLOW", 0)
 _FOLLOWS = not hasattr(os, "O_NOFOLLOW")
 
 
 def open_regular(location: str, may_be_link: bool = False) -> tuple[int, os.stat_result]:
-    """Open a regular file (and links only if allowed); return the descriptor, which the caller closes, and its status.
+    """Open a regular file, or a link to one if that is allowed; return the descriptor, which the caller must close, and the status.
 
     Raises
     ------
     StorageError
-        If it is a link, or no regular file.
+        If the path is a link that is not allowed, or not a regular file.
     OSError
-        As the system says, where there is none or it cannot be opened.
+        If the file does not exist, or cannot be opened.
     """
     if _FOLLOWS and not may_be_link:
         file_state(location, may_be_link=False)
@@ -238,7 +248,7 @@ def open_regular(location: str, may_be_link: bool = False) -> tuple[int, os.stat
 
 
 def read_regular(location: str, max_bytes: int) -> tuple[bytes, FileState]:
-    """Return at most ``max_bytes + 1`` bytes of a regular file, so that a longer file shows, and its state.
+    """Return the content of a regular file, up to ``max_bytes + 1`` bytes, and its state. One more byte shows that the file is longer.
 
     Examples
     --------
@@ -253,7 +263,7 @@ def read_regular(location: str, max_bytes: int) -> tuple[bytes, FileState]:
     descriptor, status = open_regular(location)
     try:
         content = os.read(descriptor, max_bytes + 1)
-        # A system may give less than there is, as network file systems do.
+        # A read may return fewer bytes than there are, for example on network file systems.
         while len(content) <= max_bytes and (more := os.read(descriptor, max_bytes + 1 - len(content))):
             content += more
     finally:

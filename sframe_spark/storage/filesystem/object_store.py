@@ -1,4 +1,7 @@
-"""Operations on remote file systems through fsspec: whole objects and byte ranges, nothing changed in place; errors are one line without secrets."""
+"""Operations on remote file systems through fsspec: reading byte ranges, and writing, listing, copying and removing whole files.
+
+Errors of file systems are translated into messages of one line without secrets.
+"""
 
 from __future__ import annotations
 
@@ -28,25 +31,25 @@ from sframe_spark.storage.filesystem.io_errors import why_missing
 # Opening file systems, and translating their errors.
 
 INSTALL = "pip install 'sframe_spark[remote]'"
-# The package that each scheme needs besides fsspec.
+# For each scheme, the package that is needed in addition to fsspec.
 PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfss": "adlfs", "az": "adlfs", "hdfs": "pyarrow", "sftp": "paramiko", "oss": "ossfs"}
 REMEMBERED = 64
 MAX_MESSAGE = 300
 OPTIONS = "config.storage_options"
 NOT_THERE = "it does not exist"
-# Files that we write below a location that a user named: parts of a saved frame, temporary data, staged and exported parts.
+# The ends of paths that this package adds to a location of the user: files of a saved frame, temporary data, and parts of exports.
 _WRITTEN_BY_US = re.compile(rf"/(?:_manifests|data/[0-9a-f]{{32}}|\.?{PREFIX}[a-z0-9]{{8}}-[^/]*)(?:/.*)?$|/part-[0-9]{{5,}}-[0-9a-f]{{32}}\.[a-z]+$")
-# Modules of fsspec's wrapping file systems.
+# Modules of fsspec with the classes of file systems that wrap one of pyarrow, that wrap a directory, and that are in memory.
 ARROW, DIRECTORY, MEMORY = "fsspec.implementations.arrow", "fsspec.implementations.dirfs", "fsspec.implementations.memory"
 
 
 def file_system(uri: str) -> tuple[Any, str]:
-    """Return the file system of a place, and its path there.
+    """Return the fsspec file system of a URI, and the path of the URI in this file system.
 
     Raises
     ------
     StorageError
-        If there is no such file system, a package is not installed, or the options are not its own.
+        If the scheme is unknown, a package is not installed, or the file system does not accept the options.
 
     Examples
     --------
@@ -71,17 +74,17 @@ def _options() -> StorageOptions:
 
 
 def _path_in(files: Any, scheme: str, rest: str) -> str:
-    """The path of a place in a file system that a user gave for it, whatever scheme it goes by there."""
+    """Return the path of a location in a file system object of the user, whose own scheme may be another one."""
     protocols = (files.protocol,) if isinstance(files.protocol, str) else files.protocol
     if is_made_of_another(files, ARROW):
-        # What is before the path is a host for these alone.
+        # For these schemes, the first part is a host; for others, it is a bucket, which is a part of the path.
         return f"/{rest.partition('/')[2]}" if scheme in ("hdfs", "viewfs") else rest
     path: str = files._strip_protocol(f"{scheme}://{rest}" if scheme in protocols else rest)
     return path
 
 
 def writing_class(files: Any) -> Any:
-    """Return the class that writes files: for a file system that wraps a directory of another one, the class of the wrapped one."""
+    """Return the class of a file system; for one that wraps a directory of another file system, the class of the wrapped one."""
     while is_made_of_another(files, DIRECTORY):
         files = files.fs
     return type(files)
@@ -93,12 +96,12 @@ def is_made_of_another(files: Any, module: str) -> bool:
 
 
 def has_user_file_system(uri: str) -> bool:
-    """Return whether the user supplied the file system of a location as an object; Spark may then see another one there."""
+    """Return whether the file system of a location is an object of the user; Spark, which does not use it, may then read other files."""
     return _options().file_system_for(uri) is not None
 
 
 def is_shared(uri: str) -> bool:
-    """Return whether other processes can reach a location: not one in this process's memory, nor a file system object that cannot be pickled."""
+    """Return whether other processes can read a location: it is not in memory, and a file system object of the user can be pickled."""
     chosen = _options().file_system_for(uri)
     if chosen is None:
         return not is_private(uri)
@@ -111,13 +114,13 @@ def is_shared(uri: str) -> bool:
 
 
 def identity_of(uri: str) -> str:
-    """Return what identifies the file system of a location among others of its scheme."""
+    """Return a string that identifies the file system of a location among those of its scheme: its options, or the token of the user's object."""
     chosen = _options().file_system_for(uri)
     return json.dumps(options_of(uri), sort_keys=True) if chosen is None else chosen.token
 
 
 def options_of(uri: str) -> dict[str, Any]:
-    """Return the options for a location; for a file system that the user supplied, those that it was made with."""
+    """Return the configured options for a location; for a file system object of the user, the options with which it was created."""
     chosen = _options().file_system_for(uri)
     if chosen is None:
         return _options().of_place(uri)
@@ -127,7 +130,7 @@ def options_of(uri: str) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=REMEMBERED)
 def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
-    """Return a file system; the process id is a key because a fork does not inherit its threads."""
+    """Return a file system, cached for each process, since forked processes do not have its threads."""
     address = f"{scheme}://{authority}"
     try:
         import fsspec
@@ -143,12 +146,12 @@ def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
             raise StorageError(f"{address} cannot be read or written: {_installing(scheme)}") from None
         raise StorageError(f"{address} cannot be read or written: {unknown_scheme(scheme)}") from None
     with translate_remote_errors("open", address, options):
-        # What a URI says of it, such as the host, unless the options do.
+        # The URI may contain options, such as the host; the configured options take precedence.
         return kind(**{**kind._get_kwargs_from_urls(address), **json.loads(options)})
 
 
 def unknown_scheme(scheme: str) -> str:
-    """Return the message that the file system of a scheme is unknown."""
+    """Return the message for a scheme without a known file system."""
     known = "s3://, gs://, abfss://, hdfs:// and whatever else fsspec.available_protocols() tells"
     return f"there is no file system {visible(scheme)!r}: known are {known}"
 
@@ -159,7 +162,7 @@ def _installing(scheme: str) -> str:
 
 @contextlib.contextmanager
 def translate_remote_errors(action: str, uri: str, options: str | None = None) -> Iterator[None]:
-    """Turn whatever a remote file system reports inside the block into a :class:`StorageError`.
+    """Turn errors of a remote file system in the ``with`` block into a :class:`StorageError`; FileExistsError is not changed.
 
     Examples
     --------
@@ -182,7 +185,7 @@ def translate_remote_errors(action: str, uri: str, options: str | None = None) -
 
 
 def _as_named(uri: str) -> str:
-    """The location that the user named, given a file that we write below it under an internal name.
+    """Return the location that the user gave, from the path of a file that this package writes below it.
 
     Examples
     --------
@@ -193,21 +196,21 @@ def _as_named(uri: str) -> str:
 
 
 def explanation(error: Exception, uri: str, options: str | None = None) -> str:
-    """Explain why a file system failed and what helps, in one line without secrets.
+    """Return a line that says why a file system raised an error, and what to do, without secrets.
 
     Parameters
     ----------
     error
-        What it reported.
+        The error.
     uri
-        The place.
+        The location of the file.
     options
-        Its options as JSON; None: those in force.
+        The options of the file system as JSON; None for the configured ones.
     """
     options = json.dumps(options_of(uri), default=_readable_option) if options is None else options
     named = "/".join(uri.split("/")[:3])
     bucket = without_secrets(named)
-    # Libraries show the name of a user with that of the bucket.
+    # The error may show a user name before the bucket, which is removed.
     text = visible(_without_secrets(error, options)).replace(named.partition("://")[2] or named, bucket.partition("://")[2] or bucket)
     kinds = {kind.__name__ for kind in type(error).__mro__} | {kind.__name__ for kind in type(error.__cause__).__mro__}
     if isinstance(error, FileNotFoundError) or "ResourceNotFoundError" in kinds:
@@ -240,7 +243,7 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Return whether a file system says that a user may not do something.
+    """Return whether an error of a file system says that the user does not have permission.
 
     Examples
     --------
@@ -253,28 +256,28 @@ def is_refusal(error: Exception) -> bool:
 
 
 def _readable_option(value: Any) -> Any:
-    """A JSON value for an option that is itself a file system."""
+    """Return a JSON value for an option that is an object, such as a file system: its own options, or its string."""
     return getattr(value, "storage_options", None) or str(value)
 
 
 def _without_secrets(error: Exception, options: str) -> str:
-    """The first line of what an error says, without any text that is among the options."""
-    # The system's words without the file name, which may be an internal one.
+    """Return the first line of the message of an error, with ``***`` in place of secret strings in the options."""
+    # For errors of the system, the message without the file name, which the user may not know.
     said = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
     lines = said.strip().splitlines()
-    # A line that ends in a colon means nothing without the next one.
+    # If the first line ends with a colon, the second line is needed, too.
     text = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
     for secret in sorted(secret_texts(json.loads(options)), key=len, reverse=True):
         text = text.replace(secret, "***")
     return text[:MAX_MESSAGE]
 
 
-# Serialises creation in this process, for file systems that check for existence first and create then.
+# Held while a file is created, since some file systems first check whether it exists, and then create it.
 _CREATING = threading.Lock()
 keep_whole_at_fork(_CREATING, "object store")
-# Server-side concatenation: the minimal size of each part but the last, the maximal size, and the number of parts.
+# File systems that concatenate files on the server: the smallest size of all files but the last, the largest size, and the number of files.
 _MERGED = {"s3fs.core": (5 << 20, 5 << 30, 10_000), "gcsfs.core": (0, 1 << 60, 32)}
-# These file systems create exclusively by an option of another name.
+# Modules of file systems that can create a file exclusively, but whose functions have no parameter `mode`.
 _CREATING_BY_OPTION = ("adlfs.spec",)
 _TIMES_OF_CHANGE = ("LastModified", "last_modified", "mtime", "modified", "updated")
 _TIMES = (*_TIMES_OF_CHANGE, "created")
@@ -282,7 +285,7 @@ _TIMES = (*_TIMES_OF_CHANGE, "created")
 
 @attrs.frozen
 class ListedFile:
-    """A file in a listing: its URI, its length, and when it was written; None where the file system does not say."""
+    """A file in a listing: its URI, its size in bytes, and the time at which it was written (None if the file system has no times)."""
 
     uri: str
     size: int
@@ -290,14 +293,14 @@ class ListedFile:
 
 
 def read_range(uri: str, start: int, stop: int) -> bytes:
-    """Return some bytes of a file by one request; fewer where it is shorter.
+    """Return a range of bytes of a file with one request; fewer bytes if the file is shorter.
 
     Raises
     ------
     StorageError
-        If it cannot be read.
+        If the file cannot be read.
     """
-    # No request asks for no bytes; some file systems would send all of the file.
+    # For an empty range, some file systems would return the whole file.
     if stop <= start:
         return b""
     files, path = file_system(uri)
@@ -306,7 +309,7 @@ def read_range(uri: str, start: int, stop: int) -> bytes:
 
 
 def read_ranges(uri: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """Return several byte ranges of a file, one request each, in parallel where the file system does so."""
+    """Return several ranges of bytes of a file, with one request for each; asynchronous file systems make them in parallel."""
     if len(ranges) < 2:
         return [read_range(uri, *place) for place in ranges]
     files, path = file_system(uri)
@@ -316,21 +319,21 @@ def read_ranges(uri: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
 
 
 def _seeking(files: Any) -> dict[str, bool]:
-    """Arguments that make pyarrow's file systems stop reading at the end of the range."""
+    """Return the arguments with which file systems of pyarrow do not read beyond the end of the range."""
     return {"seekable": True} if is_made_of_another(files, ARROW) else {}
 
 
 def listed(uri: str, below: bool = False) -> list[ListedFile]:
-    """Return the current files in a directory, or at any depth below it, sorted by name; empty where there is no such directory."""
+    """Return the files in a directory, or with ``below`` at any depth, sorted by name; an empty list if the directory does not exist."""
     files, path = file_system(uri)
     root = path.rstrip("/") + "/"
     with translate_remote_errors("list", uri):
-        # Some file systems cache listings.
+        # Some file systems cache listings, which may be out of date.
         files.invalidate_cache(path)
         try:
             found = list(files.find(path, detail=True).values()) if below else files.ls(path, detail=True)
         except (FileNotFoundError, NotADirectoryError):
-            # Where there is no bucket either, the next request says so.
+            # If the bucket does not exist either, a later request raises an error.
             return []
     return sorted(
         (_listed_file(uri, root, item) for item in found if item["type"] == "file" and item["name"].startswith(root)), key=lambda item: item.uri
@@ -338,12 +341,12 @@ def listed(uri: str, below: bool = False) -> list[ListedFile]:
 
 
 def written_at(item: Mapping[str, Any]) -> datetime.datetime | None:
-    """Return when a file was written; None where its file system does not say."""
+    """Return the time at which a file was written, or else created; None if its file system has no times."""
     return _time_of(item, _TIMES)
 
 
 def changed_at(item: Mapping[str, Any]) -> datetime.datetime | None:
-    """Return the modification time of a file; None where there is none (its creation time may survive a rewrite)."""
+    """Return the modification time of a file; None if there is none. The creation time is not used, as rewriting may not change it."""
     return _time_of(item, _TIMES_OF_CHANGE)
 
 
@@ -364,25 +367,25 @@ def _listed_file(uri: str, root: str, item: dict[str, Any]) -> ListedFile:
 
 
 def require_bucket(uri: str) -> None:
-    """Make sure that the bucket of a URI exists, as far as this user may know.
+    """Raise if the bucket or container of a URI does not exist; if the user has no permission to ask, it counts as existing.
 
     Raises
     ------
     StorageError
-        If there is no such bucket or container.
+        If the bucket or container does not exist.
     """
     if uri.partition(":")[0] not in BUCKETS:
         return
     files, path = file_system(uri)
     bucket = path.strip("/").partition("/")[0]
     with translate_remote_errors("read", uri):
-        # A directory of a bucket that goes by its scheme has no bucket in its paths.
+        # The paths of a file system that wraps a directory do not begin with a bucket.
         if bucket and type(files) is writing_class(files) and _is_missing(files, bucket):
             raise FileNotFoundError("bucket")
 
 
 def _is_missing(files: Any, bucket: str) -> bool:
-    """Return whether a bucket is missing; for a user who may not ask, such as one who sees a prefix alone, it is taken to exist."""
+    """Return whether a bucket does not exist; False if the user has no permission to ask, for example one who may only read a prefix."""
     if files.exists(bucket):
         return False
     try:
@@ -396,12 +399,12 @@ def _is_missing(files: Any, bucket: str) -> bool:
 
 
 def create(uri: str, content: bytes) -> bool:
-    """Create a file atomically; return False where a file of this name exists.
+    """Create a file atomically; return True if it was created, and False if a file of this name exists.
 
     Raises
     ------
     StorageError
-        If it is unknown whether it was written; it may have been.
+        If the file system raises an error; the file may have been created all the same.
     """
     files, path = file_system(uri)
     with translate_remote_errors("write", uri), _CREATING:
@@ -410,7 +413,7 @@ def create(uri: str, content: bytes) -> bool:
         except FileExistsError:
             return False
         except OSError as error:
-            # Concurrent conditional writes may be refused with a conflict.
+            # Another process creates the file at the same time.
             if "ConditionalRequestConflict" in str(error):
                 return False
             raise
@@ -418,7 +421,7 @@ def create(uri: str, content: bytes) -> bool:
 
 
 def put_bytes(uri: str, content: bytes) -> None:
-    """Write a file atomically, replacing any earlier one."""
+    """Write a file, replacing an existing one; atomically on object stores."""
     files, path = file_system(uri)
     with translate_remote_errors("write", uri):
         if not _is_object_store(uri):
@@ -427,7 +430,7 @@ def put_bytes(uri: str, content: bytes) -> None:
 
 
 def creates_exclusively(uri: str) -> bool:
-    """Return whether a file system can create a file exclusively by itself."""
+    """Return whether the file system of a location can itself create a file only if it does not exist."""
     files, _ = file_system(uri)
     kind = writing_class(files)
     # The generic implementation checks for existence first, so another writer may come between.
@@ -437,32 +440,32 @@ def creates_exclusively(uri: str) -> bool:
 
 
 def upload(local: str, uri: str, named: str | None = None) -> None:
-    """Upload a local file to a new name, in one request or in parts if it is large.
+    """Upload a local file, in one request, or in parts if it is large.
 
     Parameters
     ----------
     local, uri
-        The file, and the place.
+        The path of the local file, and the URI to upload it to.
     named
-        What the user named, for messages, where the place is one on the way there.
+        The location that error messages name instead, if ``uri`` is a temporary name that the user does not know; None for ``uri``.
     """
     files, path = file_system(uri)
     with translate_remote_errors("write", named or uri):
-        # Object stores have no directories, and would be requested each.
+        # Object stores have no directories; creating them would be a request for each.
         if not _is_object_store(uri):
             files.makedirs(files._parent(path), exist_ok=True)
         files.put_file(local, path)
 
 
 def download(uri: str, local: str) -> None:
-    """Copy a file to a new local one."""
+    """Download a remote file to a new local file."""
     files, path = file_system(uri)
     with translate_remote_errors("read", uri):
         files.get_file(path, local)
 
 
 def copy_within(origin: str, target: str) -> bool:
-    """Copy a file inside one file system; return False where the two are on different ones."""
+    """Copy a file within its file system, and return True; return False, without copying, if the target is on another file system."""
     files, path = file_system(origin)
     target_files, place = file_system(target)
     if files is not target_files:
@@ -473,11 +476,11 @@ def copy_within(origin: str, target: str) -> bool:
 
 
 def put_whole(local: str, uri: str) -> None:
-    """Upload a local file, replacing an earlier one atomically."""
+    """Upload a local file so that other programs never see an unfinished one; an existing file is replaced."""
     if _is_object_store(uri):
         upload(local, uri)
         return
-    # On other file systems an unfinished file is visible, so it is uploaded under a hidden name first.
+    # On other file systems an unfinished file is visible. So the file is uploaded under a hidden name, and then renamed.
     staged = f"{uri.rpartition('/')[0]}/{HIDDEN}{new_name()}"
     try:
         upload(local, staged, uri)
@@ -489,7 +492,7 @@ def put_whole(local: str, uri: str) -> None:
 
 
 def place_within(origin: str, target: str) -> None:
-    """Rename a file inside its file system atomically; on an object store it is copied and the origin stays."""
+    """Rename a file within its file system, replacing an existing file; on object stores, it is copied, and the original is not removed."""
     files, path = file_system(origin)
     _, place = file_system(target)
     with translate_remote_errors("write", target):
@@ -503,14 +506,14 @@ def place_within(origin: str, target: str) -> None:
 
 
 def _is_object_store(uri: str) -> bool:
-    """Return whether a file becomes visible only when it is complete, as on object stores."""
-    # fsspec's object stores define how whole files are put; its directory-like file systems write into open files.
+    """Return whether a location is on an object store, where a file becomes visible only when it is complete."""
+    # The classes of fsspec for object stores have this method to upload whole files. Others write to open files.
     files, _ = file_system(uri)
     return hasattr(writing_class(files), "_put_file")
 
 
 def merged_within(origins: Sequence[ListedFile], target: str) -> bool:
-    """Concatenate files on the server side; return False where it cannot, and nothing was written."""
+    """Concatenate files on the server, and return True; return False, without writing, if the file system cannot do that with these files."""
     files, place = file_system(target)
     sizes = [origin.size for origin in origins]
     min_size, largest, max_count = _MERGED.get(type(files).__module__, (0, 0, 0))
@@ -522,7 +525,7 @@ def merged_within(origins: Sequence[ListedFile], target: str) -> bool:
 
 
 def is_file(uri: str) -> bool:
-    """Return whether there is a file of this name."""
+    """Return whether a URI is an existing file."""
     files, path = file_system(uri)
     with translate_remote_errors("read", uri):
         files.invalidate_cache()
@@ -531,14 +534,14 @@ def is_file(uri: str) -> bool:
 
 @attrs.frozen
 class RemoteEntry:
-    """What exists under a remote name: on object stores it may be a file and a directory at once."""
+    """Whether a URI is a file, and the names of the entries below it; on object stores, a URI may be both a file and a directory."""
 
     is_file: bool
     names: tuple[str, ...]
 
 
 def remote_entry(uri: str) -> RemoteEntry:
-    """Return whether a remote name is a file, and the names of the entries directly below it."""
+    """Return whether a URI is a file, and the names of the entries directly below it, which are empty if nothing is there."""
     files, path = file_system(uri)
     path = path.rstrip("/")
     with translate_remote_errors("list", uri):
@@ -551,7 +554,7 @@ def remote_entry(uri: str) -> RemoteEntry:
 
 
 def size_of(uri: str) -> int | None:
-    """Return how long a file is; None where its file system does not say."""
+    """Return the size of a file in bytes; None if its file system does not report it."""
     files, path = file_system(uri)
     with translate_remote_errors("read", uri):
         files.invalidate_cache()
@@ -560,19 +563,19 @@ def size_of(uri: str) -> int | None:
 
 
 def remove(uri: str) -> None:
-    """Remove a file; one that is not there is no error."""
+    """Remove a file, if it exists."""
     files, path = file_system(uri)
     with translate_remote_errors("remove", uri), contextlib.suppress(FileNotFoundError):
         files.rm_file(path)
 
 
 def require_size(uri: str, found: int, said: int) -> None:
-    """Make sure that as many bytes came as should.
+    """Raise if the number of bytes that were read from a file is not the expected one.
 
     Raises
     ------
     StorageError
-        If there are fewer, or more.
+        If there are fewer or more bytes.
     """
     if found != said:
         longer = "more" if found > said else "fewer"

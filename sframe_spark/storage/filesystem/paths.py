@@ -1,4 +1,4 @@
-"""Paths of files inside a dataset, and how they are passed to Spark without being read as patterns."""
+"""Joins paths and URIs, and escapes them for Spark, which would otherwise interpret some characters as patterns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMED = re.compile(r"\\([\\*?\[\]{}])")
 
 
 def join(location: str, *parts: str) -> str:
-    """Return a location below another one.
+    """Return the path or URI of a file below a location.
 
     Examples
     --------
@@ -23,9 +23,9 @@ def join(location: str, *parts: str) -> str:
 
 
 def spark_path(location: str) -> str:
-    """Return the URI by which Spark reads and writes exactly this local path, whatever its default file system is.
+    """Return the URI of a local path for Spark, whose default file system may be another one.
 
-    Spark takes what follows ``file://`` literally; paths for its readers are escaped by :func:`as_named`.
+    Spark does not decode escapes in the path of the URI. Paths for Spark's readers must be escaped with :func:`as_named`, too.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def spark_path(location: str) -> str:
 
 
 def as_named(path: str) -> str:
-    """Escape a path or URI so that a Spark reader takes every character literally.
+    """Return a path or URI with escapes, so that Spark's readers do not interpret its characters as patterns.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def as_named(path: str) -> str:
 
 
 def of_named(path: str) -> str:
-    """Undo :func:`as_named`.
+    """Return a path or URI without the escapes of :func:`as_named`.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Temporary datasets, local and remote: deleted with the last reference, with the process, or as orphans by a later process.
+"""Temporary datasets, local and remote. They are deleted when the last reference to them is gone, when the process ends, or by a later process.
 
-Remotely, where nothing can be locked, names say whose they are:
-``<root>/sframe_spark-PLACE-PROCESS-START-RANDOM/dataset-000001/segment-....parquet``, with a file ``owner`` that is rewritten as
-long as the process lives. See ``docs/decisions/002-leases.md``.
+On remote file systems, which have no locks, the name of a directory identifies the process that owns it:
+``<root>/sframe_spark-PLACE-PROCESS-START-RANDOM/dataset-000001/segment-....parquet``. A file ``owner`` in it is rewritten regularly as long as the
+process runs. See ``docs/decisions/002-leases.md``.
 """
 
 from __future__ import annotations
@@ -47,35 +47,36 @@ from sframe_spark.storage.filesystem.paths import join
 
 
 class TemporaryHandle:
-    """Keeps a temporary dataset alive: its directory is given up with the last reference to the handle.
+    """Keeps a temporary dataset: when the last reference to the handle is gone, ``give_up`` is called to delete the directory.
 
     Parameters
     ----------
     directory
-        Where the dataset is.
+        The directory of the dataset.
     give_up
-        Called then with the directory, ``arguments`` and the id of this process: forked workers inherit handles and must not delete.
+        Called with the directory, ``arguments``, and the id of the process that created the handle: forked processes, which inherit handles, must
+        not delete the directory.
     """
 
     __slots__ = ("__weakref__", "_finalizer", "directory", "lineage")
 
     def __init__(self, directory: str, give_up: Callable[..., None], *arguments: object) -> None:
         self.directory = directory
-        # How the rows were computed, so that lost ones can be computed again (engine.execution.recovery).
+        # How the rows were computed, so that lost rows can be computed again (see engine.execution.recovery).
         self.lineage: object = None
         self._finalizer = weakref.finalize(self, give_up, directory, *arguments, os.getpid())
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """Pickled for tasks without the lineage, which only this process can use."""
+        """Return the state for pickling, without the lineage, which only this process can use."""
         return None, {"directory": self.directory, "_finalizer": self._finalizer, "lineage": None}
 
     def discard(self) -> None:
-        """Release the directory now: a pending exception would keep references to it, and the disk may be full."""
+        """Delete the directory now, although there are references to the handle: a pending exception may keep some, and the disk may be full."""
         self._finalizer()
 
     @property
     def is_there(self) -> bool:
-        """Whether the directory has not been released yet."""
+        """Whether the directory was not deleted yet by this handle."""
         return self._finalizer.alive
 
     def __repr__(self) -> str:
@@ -86,22 +87,22 @@ class TemporaryHandle:
 
 
 class QuotaUsage:
-    """How many bytes the live datasets of a store take."""
+    """The sizes of the datasets of a store that are in use, compared with ``config.temporary_quota``."""
 
     def __init__(self) -> None:
         self._sizes: weakref.WeakKeyDictionary[TemporaryHandle, int] = weakref.WeakKeyDictionary()
 
     def count(self, handle: TemporaryHandle, size: int) -> None:
-        """Record the current total size of a dataset; raises instead if the quota would be exceeded.
+        """Record the current size of a dataset in bytes.
 
         Raises
         ------
         StorageError
-            If it takes what is there above ``config.temporary_quota``.
+            If the datasets of the store would exceed ``config.temporary_quota``; the size is not recorded then.
         """
         quota = config.temporary_quota
         if quota is not None and self._used_by_others(handle) + size > quota:
-            # Frames in reference cycles live until they are collected.
+            # Frames in reference cycles keep their datasets until the garbage collector runs.
             gc.collect()
             used = self._used_by_others(handle)
             if used + size > quota:
@@ -112,30 +113,30 @@ class QuotaUsage:
         self._sizes[handle] = size
 
     def _used_by_others(self, one: TemporaryHandle) -> int:
-        """The bytes of all other live datasets."""
+        """Return the bytes of all other datasets that are in use."""
         return sum(size for handle, size in list(self._sizes.items()) if handle is not one and handle.is_there)
 
 
 OWNER = "owner"
-# Files that our writers create below a process's directory; anything else is somebody's.
+# Names of the files that this package creates in the directory of a process. Files with other names are not removed.
 _OUR_FILES = re.compile(rf"{OWNER}|(?:dataset-[0-9]{{6,}}/)?segment-[0-9]{{8,}}-[0-9a-f]{{32}}\.parquet|\.?part-[0-9a-f]{{32}}(?:\.(?:parquet|orc))?")
 
 
 class RemoteHandle(TemporaryHandle):
-    """Keeps a remote temporary dataset alive; its files are removed in the background after the last reference is gone.
+    """Keeps a remote temporary dataset; when the last reference is gone, a background thread removes its files.
 
     Parameters
     ----------
     directory
-        The URI that its files are below.
+        The URI of the directory of the dataset.
     removals
-        Queue of URIs to remove.
+        The queue of directories that the background thread removes.
     """
 
     __slots__ = ()
 
     def __init__(self, directory: str, removals: queue.SimpleQueue[str | None]) -> None:
-        # The garbage collector may run in any thread, even inside a file system call, so this only puts into a queue.
+        # The finalizer may run in any thread, even within a call of the file system, so it only adds the directory to a queue.
         super().__init__(directory, _give_up, removals)
         self._finalizer.atexit = False
 
@@ -146,14 +147,14 @@ def _give_up(directory: str, removals: queue.SimpleQueue[str | None], owner: int
 
 
 class RemoteStore:
-    """The remote temporary data of a process, one directory per dataset; all of it is removed when the process ends.
+    """The remote temporary directory of a process, with one directory per dataset. It is removed when the process ends.
 
-    Starting a store also removes what processes that died have left there.
+    Creating a store also removes the directories of processes that ended without removing them.
 
     Parameters
     ----------
     root
-        URI of the directory in which that of the process is.
+        The URI of the directory in which the directory of the process is created.
     """
 
     def __init__(self, root: str) -> None:
@@ -163,7 +164,7 @@ class RemoteStore:
         self.usage = QuotaUsage()
         self._removals: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.directory = join(root, new_name())
-        # A missing or read-only bucket is reported before any work.
+        # Writing a file first shows whether the bucket exists and can be written.
         try:
             self._show_in_use()
             remove_orphaned_remote_directories(root, self._now())
@@ -171,7 +172,7 @@ class RemoteStore:
             self._show_no_use()
             other = "config.temporary_directory (SFRAME_SPARK_TMP) names another place"
             raise StorageError(f"temporary data cannot be kept in {root}: {error}; {other}") from error
-        # Settings that are in force for a while, such as file system options, apply in the thread too.
+        # The thread gets the options of the current `using` block, such as file system options.
         context = copy_context()
         threading.Thread(target=context.run, args=(self._work,), name="sframe_spark removals", daemon=True).start()
         at_end_of_process(self.close)
@@ -181,11 +182,11 @@ class RemoteStore:
         return RemoteHandle(join(self.directory, f"dataset-{next(self._numbers):06d}"), self._removals)
 
     def keep(self, holder: object) -> None:
-        """Keep the datasets that something refers to until the process ends."""
+        """Keep an object, and the datasets that it refers to, until the process ends."""
         self._kept_alive.append(holder)
 
     def close(self) -> None:
-        """Remove everything of this process."""
+        """Remove all files of this process; does nothing in a forked process."""
         if os.getpid() == self._process:
             self._removals.put(None)
             remove_below(self.directory)
@@ -199,11 +200,11 @@ class RemoteStore:
             remove(join(self.directory, OWNER))
 
     def _now(self) -> datetime.datetime | None:
-        """The clock of the remote file system; None where it does not say when files were written."""
+        """Return the current time of the remote file system, from the file just written; None if it has no times of files."""
         return max((file.written for file in listed(self.directory) if file.written is not None), default=None)
 
     def _work(self) -> None:
-        """Remove released datasets, and rewrite the ownership file as a heartbeat."""
+        """Remove the directories in the queue, and regularly rewrite the ownership file, until None is in the queue."""
         beat = time.monotonic()
         while True:
             directory = None
@@ -211,7 +212,7 @@ class RemoteStore:
                 directory = self._removals.get(timeout=max(0.0, beat + SECONDS_BETWEEN_HEARTBEATS - time.monotonic()))
                 if directory is None:
                     return
-            # What cannot be removed goes when the process ends, or with the next one.
+            # Files that cannot be removed are removed when this process ends, or by a later process.
             with contextlib.suppress(StorageError):
                 if directory is not None:
                     remove_below(directory)
@@ -221,18 +222,18 @@ class RemoteStore:
 
 
 def remove_below(directory: str) -> None:
-    """Remove our files below a remote directory as far as possible."""
+    """Remove the files that this package has written below a remote directory; errors are ignored."""
     with contextlib.suppress(StorageError):
         remove_all_below(directory)
 
 
 def remove_all_below(directory: str) -> None:
-    """Remove what our writers have written below a remote directory.
+    """Remove the files that this package has written below a remote directory.
 
     Raises
     ------
     StorageError
-        If something stays.
+        If a file cannot be removed.
     """
     start = join(directory, "")
     our_files = [file.uri for file in listed(directory, below=True) if _OUR_FILES.fullmatch(file.uri.removeprefix(start))]
@@ -240,9 +241,10 @@ def remove_all_below(directory: str) -> None:
 
 
 def remote_orphans(root: str, now: datetime.datetime | None) -> list[str]:
-    """Return the directories of ended processes in a location; ``now`` is the clock there, None if unknown.
+    """Return the URIs of the directories of ended processes at a location.
 
-    The directory of a process on another machine is orphaned if it had no heartbeat for a day.
+    ``now`` is the current time of the remote file system, None if unknown. Whether a process on another machine runs is unknown: its directory is
+    returned if none of its files was written within ``SECONDS_WITHOUT_HEARTBEAT``.
     """
     found = []
     for name in remote_entry(root).names:
@@ -260,7 +262,7 @@ def _is_abandoned(directory: str, now: datetime.datetime) -> bool:
 
 
 def remove_orphaned_remote_directories(root: str, now: datetime.datetime | None) -> list[str]:
-    """Remove the directories of ended processes and return their URIs."""
+    """Remove the directories of ended processes (see :func:`remote_orphans`), and return their URIs."""
     found = remote_orphans(root, now)
     for directory in found:
         remove_below(directory)
@@ -270,9 +272,9 @@ def remove_orphaned_remote_directories(root: str, now: datetime.datetime | None)
 def at_end_of_process(work: Callable[[], None]) -> None:
     """Register a function to be called at the end of the process, while threads can still be started.
 
-    ``atexit`` runs too late: file system libraries resolve host names in threads.
+    Functions registered with ``atexit`` are called too late, since file system libraries start threads to resolve host names.
     """
-    # The process is ending already: the next one on this machine removes what is left.
+    # If the process is already ending, a later process on this machine removes the files.
     with contextlib.suppress(RuntimeError):
         threading._register_atexit(work)  # type: ignore[attr-defined]
 
@@ -281,12 +283,12 @@ def at_end_of_process(work: Callable[[], None]) -> None:
 
 
 class DatasetHandle(TemporaryHandle):
-    """Keeps a temporary dataset alive; its directory is deleted with the last reference to the handle.
+    """Keeps a local temporary dataset; when the last reference to the handle is gone, its directory is deleted.
 
     Parameters
     ----------
     directory
-        The directory to delete.
+        The directory of the dataset.
     """
 
     __slots__ = ()
@@ -297,14 +299,14 @@ class DatasetHandle(TemporaryHandle):
 
 
 class TemporaryStore:
-    """The local temporary directory of this process, with one directory per dataset; removed when the process ends.
+    """The local temporary directory of this process, with one directory per dataset. It is removed when the process ends.
 
-    Starting a store also removes what processes that died on this machine have left.
+    Creating a store also removes the directories of processes on this machine that ended without removing them.
 
     Parameters
     ----------
     root
-        Directory that all executors reach, in which the directory of the process is made.
+        The directory in which the directory of the process is created. For datasets that Spark tasks read, all executors must be able to read it.
     """
 
     def __init__(self, root: str) -> None:
@@ -333,9 +335,9 @@ class TemporaryStore:
 
 
 def remove_directory(directory: str, owner: int) -> None:
-    """Delete a directory, but only in the process that created it: forked workers inherit the finalizers.
+    """Delete a directory if this process is its owner; forked processes, which inherit finalizers, do nothing.
 
-    A failure is not reported; the start of the next store tries again.
+    Errors are ignored: the next store that is created tries again.
     """
     if os.getpid() == owner:
         delete(directory)
@@ -347,24 +349,24 @@ keep_whole_at_fork(_STORES_LOCK, "temporary data")
 
 
 def temporary_root() -> str:
-    """Return the root of temporary data: the configured one, local or remote, or the system's temporary directory."""
+    """Return the location for temporary data: ``config.temporary_directory``, local or remote, or else the temporary directory of the system."""
     return config.temporary_directory or directory_of_system()
 
 
 def scratch_root() -> str:
-    """Return the directory of this machine for files that no one else reads."""
+    """Return the local directory for temporary files that no other process reads."""
     root = temporary_root()
     return directory_of_system() if is_remote_location(root) else root
 
 
 def temporary_store() -> TemporaryStore | RemoteStore:
-    """Return this process's store in the configured root, for datasets that Spark's tasks read and write; started on first use."""
+    """Return the store of this process for datasets that Spark tasks read and write, local or remote; it is created at the first call."""
     root = temporary_root()
     return _store(root)
 
 
 def scratch_store() -> TemporaryStore:
-    """Return this process's local store, for files that no other process reads; started on first use."""
+    """Return the local store of this process for files that no other process reads; it is created at the first call."""
     found = _store(scratch_root())
     assert isinstance(found, TemporaryStore)
     return found
@@ -376,7 +378,7 @@ def _store(root: str) -> TemporaryStore | RemoteStore:
         store = _STORES.get(key)
         if store is None and is_remote_location(root):
             store = _STORES[key] = RemoteStore(root)
-        # Someone may have emptied the temporary directory under a process that runs for weeks.
+        # If the directory of a local store was deleted, for example by a clean-up of the temporary directory, a new store is created.
         elif store is None or (isinstance(store, TemporaryStore) and not os.path.isdir(store.directory)):
             store = _STORES[key] = TemporaryStore(root)
         return store
@@ -384,7 +386,7 @@ def _store(root: str) -> TemporaryStore | RemoteStore:
 
 @contextlib.contextmanager
 def local_file(location: str) -> Iterator[str]:
-    """Yield a local path of a file; a remote file is downloaded for the duration of the block."""
+    """Yield the path of a local file, or of a downloaded copy of a remote file, which is deleted after the ``with`` block."""
     if not is_remote_location(location):
         yield location
         return
@@ -399,7 +401,7 @@ def local_file(location: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def local_directory_for(directory: str) -> Iterator[str]:
-    """Yield a local directory whose files are uploaded to the given directory when the block ends without an error; a local one is used itself."""
+    """Yield a directory if it is local; otherwise a local one, whose files are uploaded to the remote one if the ``with`` block does not raise."""
     if not is_remote_location(directory):
         yield directory
         return
