@@ -47,11 +47,11 @@ class CodeNames:
     read, assigned
         ``read``: global or built-in variables that the code reads. ``assigned``: global variables that the code assigns or deletes.
     assigned_around
-        Variables of enclosing functions that it assigns or deletes.
+        Variables of enclosing functions that the code assigns or deletes.
     assigned_attributes
         Attributes that the code assigns. If the object is a module, the attribute is a variable of that module.
     imported
-        Modules that it imports.
+        Names of the modules that the code imports.
     passed_on
         Global variables whose value the code uses other than by reading an attribute of the value.
     reads_any, reads_own

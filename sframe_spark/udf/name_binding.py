@@ -265,9 +265,9 @@ class _Copies:
     """Copies of the functions of a family whose variables keep the values recorded in the family.
 
     Parameters
-    The functions to copy.
+    ----------
     family
-        The functions.
+        The functions to copy.
     """
 
     def __init__(self, family: Family) -> None:

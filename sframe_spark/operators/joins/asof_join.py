@@ -153,13 +153,13 @@ class AsofJoin(Operator):
     on
         Position of the key in the second input.
     by
-        Positions of the group columns in the second input, in the order of those of the first.
-    Positions of the group columns in the second input, in the order of the group columns of the first.
-        Positions of the columns required from the second input.
-    Positions of the columns to take from the second input.
-        ``backward``: the last row whose key is not larger. ``forward``: the first row whose key is not smaller. ``nearest``: the nearer of both,
+        Positions of the group columns in the second input, in the order of the group columns of the first.
+    values
+        Positions of the columns to take from the second input.
+    direction
         ``backward``: the last row whose key is not larger. ``forward``: the first row whose key is not smaller. ``nearest``: the nearer of both; if
         they are equally near, the one before.
+    tolerance
         Greatest distance between the keys, in the unit of the key (microseconds for date-times); None: any.
     allow_exact
         Whether a row with an equal key is a match.

@@ -98,10 +98,10 @@ class SearchedKeys:
 
     Parameters
     ----------
-    The binary search.
-        The search.
-    A sieve of all keys; None if there are too many keys.
-        A sieve of all keys; None if there are too many for one.
+    search
+        The binary search.
+    sieve
+        A sieve of all keys; None if there are too many keys.
     """
 
     search: KeySearch

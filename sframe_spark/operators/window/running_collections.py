@@ -179,8 +179,8 @@ class ListAggregate:
 
     Parameters
     ----------
-    ``concat`` of one column (lists) or of a column of keys and one of values (dicts), or ``distinct``.
-        ``concat`` of one column, or of a column of keys and one of values, or ``distinct``.
+    function
+        ``concat`` of one column (lists) or of a column of keys and one of values (dicts), or ``distinct``.
     types
         Types of the argument columns.
     result

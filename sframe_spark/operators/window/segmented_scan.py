@@ -33,12 +33,12 @@ class RowGroups:
 
     Parameters
     ----------
-    One hashable value per group, which is the same in all batches for equal keys (date-times are compared by instant).
-        One hashable value per group, equal in all batches for equal keys (date-times by instant).
-    The rows, group by group, in row order within each group.
-        Rows by group, in row order within each.
-    Start of each group in ``order``.
-        Where each group starts in ``order``.
+    tokens
+        One hashable value per group, which is the same in all batches for equal keys (date-times are compared by instant).
+    order
+        The rows, group by group, in row order within each group.
+    starts
+        Start of each group in ``order``.
     """
 
     tokens: list[Hashable]
