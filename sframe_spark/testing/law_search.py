@@ -1,10 +1,11 @@
-"""Searches for missing laws: plans for which the engine's own operators offer a cheaper plan with the same rows.
+"""Searches for missing laws: plans that cost more after optimization than another plan, of the engine's own operators, with the same rows.
 
 All plans of at most two *moves* (an operator with some parameters) over a table are computed on several tables: with ties, missing values, no rows,
 one row. Plans that give the same rows, in the same order and of the same types, on all of them are considered equal. The optimizer should rewrite
 each class of equal plans to one plan, or to plans of equal cost; :func:`search` reports the exceptions together with the cheapest plan.
 
-A report is a hint, not a proof: a law needs a reason why it holds for all tables. ``python -m sframe_spark.testing.law_search`` prints all.
+A report is a hint, not a proof: a law needs a reason why it holds for all tables. ``python -m sframe_spark.testing.law_search`` prints all
+reports.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle
 from sframe_spark.types import FLOAT, INT, STR
 
-# A key with ties, a float and a string.
+# The column types of the tables: a key with ties, a float and a string.
 SCHEMA = (INT, FLOAT, STR)
 
 
 @attrs.frozen(eq=False)
 class Move:
-    """One step of a plan: a name, and a function that applies an operator to a node with the columns of the tables."""
+    """A step of a plan: its name, and a function that applies an operator to a node with the columns of :data:`SCHEMA`."""
 
     name: str
     build: Callable[[PlannerNode], PlannerNode]
@@ -65,7 +66,7 @@ class CostlyPlan:
 
 
 def tables() -> list[PlannerNode]:
-    """Tables that distinguish plans: keys with ties and missing values, one row, no row, sorted rows, equal rows."""
+    """Return the tables on which plans are compared: keys with ties and missing values, one row, no rows, sorted rows, and equal rows."""
     keys = [2, 3, 1, None, 2, 1, 3, 7, None, 5, 2, 2, 9, 1]
     values = [3.5, 0.5, 2.0, 1.5, None, 2.0, -1.0, 4.0, 1.5, 0.0, 3.0, 3.0, 2.5, None]
     texts = ["c", "a", "b", None, "c", "b", "d", "e", "a", "f", "c", "c", "g", "c"]
@@ -75,12 +76,12 @@ def tables() -> list[PlannerNode]:
 
 
 def compared(node: PlannerNode, function: str, literal: Literal, column: int = 0) -> PlannerNode:
-    """Filter rows by comparing a column with a constant."""
+    """Return the rows for which a comparison of a column with a constant is true."""
     return filter_by_mask(node, apply_function(function, project(node, [column]), literal))
 
 
 def added(node: PlannerNode) -> PlannerNode:
-    """Add one to the first column."""
+    """Return the rows with one added to the first column."""
     return apply_program(node, Program(3, (Step("add", (Register(0), Literal(1, INT))),), (Register(3), Register(1), Register(2))))
 
 
@@ -109,7 +110,7 @@ MOVES: tuple[Move, ...] = (
     Move("running max", lambda x: zip_columns(cumulative(project(x, [0]), "max"), project(x, [1, 2]))),
     Move("sum so far by c0", lambda x: zip_columns(project(x, [0]), running(x, [0], [Aggregation("sum", (1,))]), project(x, [2]))),
 )
-# Moves with other columns, which can only be the last.
+# Moves whose result has other columns, so that no move can follow them.
 LAST_MOVES = (
     Move("count", lambda x: reduce_columns(x, [Aggregation("count")])),
     Move("sum c0", lambda x: reduce_columns(x, [Aggregation("sum", (0,))])),
@@ -122,26 +123,26 @@ LAST_MOVES = (
 
 
 def plans(first: Sequence[Move], last: Sequence[Move]) -> Iterator[tuple[Move, ...]]:
-    """All plans of at most two moves."""
+    """Yield all plans of at most two moves; moves of ``last`` occur only at the end."""
     yield ()
     yield from ((move,) for move in (*first, *last))
     yield from ((one, other) for one in first for other in (*first, *last))
 
 
 def named(moves: Iterable[Move]) -> str:
-    """A plan as text, first move first."""
+    """Return a plan in readable form: the names of its moves, the first move first."""
     return " | ".join(move.name for move in moves) or "nothing"
 
 
 def built(moves: Iterable[Move], source: PlannerNode) -> PlannerNode:
-    """Apply a plan to a table."""
+    """Return the node that results from applying the moves to a table."""
     for move in moves:
         source = move.build(source)
     return source
 
 
 def rows_of(node: PlannerNode, inputs: Sequence[float]) -> float:
-    """Estimated number of rows of a node, given those of its inputs: a filter keeps half of them."""
+    """Return the estimated number of rows of a node, given those of its inputs; a filter keeps half of them."""
     operator, known = node.operator, node.length.at_most
     made = sum(inputs) if operator.unites_rows else max(inputs, default=math.inf)
     made = made / 2 if operator.filters else made
@@ -149,7 +150,10 @@ def rows_of(node: PlannerNode, inputs: Sequence[float]) -> float:
 
 
 def cost(root: PlannerNode) -> float:
-    """Estimated cost of a plan: the rows that each operator reads, with a factor of ten for expensive operators."""
+    """Return the estimated cost of a plan, from the rows that each operator reads.
+
+    Operators that gather all rows, or have no kernel, cost more: like a sort, ``n * log(n)``.
+    """
     total = 0.0
     rows: dict[int, float] = {}
     for node in postorder([root]):
@@ -164,7 +168,7 @@ def cost(root: PlannerNode) -> float:
 
 
 def search(first: Sequence[Move] = MOVES, last: Sequence[Move] = LAST_MOVES) -> list[CostlyPlan]:
-    """Plans of at most two moves that cost more, after all laws, than an equal plan; the most expensive first.
+    """Return the plans of at most two moves that cost more after optimization than an equal plan, the most expensive ones first.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The law kit: golden pairs of plans as text, for every law a case where it applies and one where it must not.
+"""The law kit: tests laws with input and output plans in fixture files; each law needs a case where it applies and one where it must not.
 
 A fixture file holds declarations (see :mod:`sframe_spark.testing.plan_parser`), then cases. A case begins with the law's equation after ``##`` and a
 title after ``--``; the input plan follows, then ``=>`` and the output plan, or ``unchanged``::
@@ -14,7 +14,8 @@ title after ``--``; the input plan follows, then ``=>`` and the output plan, or 
     r0 := segment_source[a, columns [0, 1], rows 0..10]()  # (int, str) x 10
     r1 := slice[3:5](r0)  # (int, str) x 2
 
-``python -m sframe_spark.testing.laws DIRECTORY`` lists files that differ from what the laws give now, ``--update`` rewrites them.
+``python -m sframe_spark.testing.laws DIRECTORY`` lists files whose output plans are not those that the laws give now; ``--update``
+rewrites these files.
 """
 
 from __future__ import annotations
@@ -40,18 +41,18 @@ LAW, TITLE, ARROW, UNCHANGED = "## ", "-- ", "=>", "unchanged"
 
 @attrs.frozen
 class LawCase:
-    """A golden pair.
+    """A test case of a law: an input plan and the output plan that the law gives.
 
     Parameters
     ----------
     equation
-        Name of the law that is applied, alone.
+        Name (equation) of the law; only this law is applied.
     title
         What the case demonstrates.
     input_text
-        Text of the input plan.
+        The input plan in serialised form.
     output_text
-        Text of the output plan; None if the law must not apply.
+        The output plan in serialised form; None if the law must not apply.
     declared
         Tables and functions to which the plans refer.
     """
@@ -66,7 +67,7 @@ class LawCase:
         return f"{self.equation} -- {self.title}"
 
     def input_plan(self) -> PlannerNode:
-        """The input as a plan."""
+        """Return the input plan."""
         return read_plan(self.input_text, self.declared)
 
 
@@ -112,27 +113,27 @@ def _read_case(equation: str, body: str, declared: Declared) -> LawCase:
 
 
 def write_case(case: LawCase) -> str:
-    """Return a case as the lines that :func:`read_cases` reads, without its law."""
+    """Return a case in the form that :func:`read_cases` reads, without the line that names its law."""
     outcome = [UNCHANGED] if case.output_text is None else [ARROW, case.output_text]
     return "\n".join([TITLE + case.title, case.input_text, *outcome])
 
 
 def apply_law(rule: Law, root: PlannerNode, stages: Sequence[Stage]) -> PlannerNode:
-    """Return the plan after one law on its own, applied to a fixed point in each stage in which it takes part."""
+    """Return the plan after a single law has been applied, in each of its stages, until it changes nothing more."""
     return Optimizer(stages, [rule]).optimize(root)
 
 
 def run_case(case: LawCase, laws: Iterable[Law], stages: Sequence[Stage]) -> str | None:
     """Return what is wrong with a case, or None if it holds.
 
-    The input must be written as plans are printed; the law must give the output, or return the same nodes if nothing is to change.
+    The input must be written exactly as plans are printed. The law must give the output plan, or, if the case has none, return the same node.
 
     Parameters
     ----------
     case
-        The case.
+        The case to run.
     laws
-        Laws among which the case's law is.
+        All laws; the case's law is found by its name.
     stages
         Stages of the optimizer.
     """
@@ -151,19 +152,22 @@ def run_case(case: LawCase, laws: Iterable[Law], stages: Sequence[Stage]) -> str
 
 
 def laws_without_cases(laws: Iterable[Law], cases: Iterable[LawCase]) -> list[str]:
-    """Return laws that lack a case where they apply, or one where they must not, each with what it lacks."""
+    """Return a message for each law without a case in which it applies, and for each law without a case in which it must not apply."""
     present = {(case.equation, case.output_text is None) for case in cases}
     lacking = [(rule.equation, unchanged) for rule in laws for unchanged in (False, True) if (rule.equation, unchanged) not in present]
     return [f"{equation}: no case where it {'must not fire' if unchanged else 'fires'}" for equation, unchanged in lacking]
 
 
 def read_case_files(directory: Path) -> dict[str, list[LawCase]]:
-    """Return the cases of all fixture files of a directory, by file name without its suffix."""
+    """Return the cases of all fixture files (``*.txt``) in a directory, by file name without suffix."""
     return {path.stem: read_cases(path.read_text(encoding="utf-8")) for path in sorted(directory.glob("*.txt"))}
 
 
 def rewritten(text: str, laws: Sequence[Law], stages: Sequence[Stage]) -> str:
-    """Return a fixture file with inputs as they are printed and outputs as the laws give them now; to be reviewed before it is kept."""
+    """Return the content of a fixture file with inputs as plans are printed and outputs as the laws give them now.
+
+    A person should review the changes before they are kept.
+    """
     head = ("\n" + text).split("\n" + LAW)[0].strip()
     by_name = {rule.equation: rule for rule in laws}
     sections: dict[str, list[str]] = {}
@@ -177,14 +181,14 @@ def rewritten(text: str, laws: Sequence[Law], stages: Sequence[Stage]) -> str:
 
 
 def stale_files(directory: Path, laws: Sequence[Law], stages: Sequence[Stage]) -> dict[Path, str]:
-    """Return the outdated fixture files of a directory, with their new contents."""
+    """Return the fixture files in a directory whose content is outdated, with their new content."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(directory.glob("*.txt"))}
     written = {path: rewritten(text, laws, stages) for path, text in texts.items()}
     return {path: text for path, text in written.items() if text != texts[path]}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare fixture files with the laws, or rewrite them; return how many differ (zero after a rewrite)."""
+    """Run the command line program: list or rewrite outdated fixture files; return how many are outdated (zero after a rewrite)."""
     parser = argparse.ArgumentParser(prog="python -m sframe_spark.testing.laws", description="Golden pairs of plans.")
     parser.add_argument("directory", type=Path, nargs="?", default=Path("tests/golden/laws"), help="where the fixture files are")
     parser.add_argument("--update", action="store_true", help="rewrite files that differ: read what changed before you keep it")

@@ -1,6 +1,6 @@
-"""Reads plans from the text in which they are printed, so that a test case is text and nothing else.
+"""Parses plans from the form in which they are printed, so that test cases can be plain text files.
 
-It parses operators (the inverse of ``Operator.describe``), recorded statistics of datasets that are never opened, and whole plans.
+It parses operators (the inverse of ``Operator.describe``), declared tables with their statistics (no data is read), and whole plans.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ OPERAND_NAME = re.compile(r"v\d+|nan|inf")
 
 @attrs.frozen
 class Declared:
-    """Tables and functions to which plan texts refer."""
+    """The declared tables and functions to which printed plans refer."""
 
     tables: dict[str, Manifest] = attrs.Factory(dict)
     functions: dict[str, PythonFunction] = attrs.Factory(dict)
 
     def over(self, other: Declared | None) -> Declared:
-        """Merge two declarations; these take precedence."""
+        """Return the declarations of both; for the same name, this one takes precedence."""
         return self if other is None else Declared({**other.tables, **self.tables}, {**other.functions, **self.functions})
 
 
 @attrs.frozen
 class OperatorText:
-    """The text of an operator's parameters and its context: types of the inputs, and of the output if they are stated."""
+    """A printed operator: its name, its parameters, the types of its inputs, and the types of its output if they are stated."""
 
     name: str
     text: str
@@ -82,16 +82,16 @@ class OperatorText:
 
     @property
     def width(self) -> int:
-        """Number of columns of all inputs."""
+        """The number of columns of all inputs together."""
         return sum(map(len, self.inputs))
 
     def stated_types(self) -> Schema:
-        """The output types, which the text must state.
+        """Return the stated output types.
 
         Raises
         ------
         InvalidArgumentError
-            If it does not.
+            If none are stated.
         """
         if self.types is None:
             raise InvalidArgumentError(f"a {self.name} is read with its types: write them after '#', as in '# (int, str) x ?'")
@@ -99,7 +99,7 @@ class OperatorText:
 
 
 def split_outside(text: str, separator: str) -> list[str]:
-    """Split a text at a separator that is neither quoted nor in brackets.
+    """Split a string at each separator that is neither in quotes nor in brackets.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def read_types(text: str) -> Schema:
 
 
 def read_operator(described: OperatorText, declared: Declared) -> Operator:
-    """Return the operator that a text describes.
+    """Parse a printed operator.
 
     Operators without a notation of their own are read as ``parameter=value, ...``, which is how they are printed by default.
 
@@ -330,7 +330,7 @@ def _step(text: str, declared: Declared) -> Step:
 
 
 def _split_arguments(arguments: list[ast.expr]) -> tuple[list[ast.expr], tuple[Any, ...]]:
-    """Operands, then static parameters, which begin with a column type, as in ``cast(v0, int, False)``."""
+    """Split arguments into operands and static parameters, which begin at the first column type, as in ``cast(v0, int, False)``."""
     words = [place for place, item in enumerate(arguments) if isinstance(item, ast.Name) and not OPERAND_NAME.fullmatch(item.id)]
     first = words[0] if words else len(arguments)
     return arguments[:first], tuple(_parameter(item) for item in arguments[first:])
@@ -341,7 +341,7 @@ def _parameter(expression: ast.expr) -> Any:
 
 
 def read_program(text: str, width: int, declared: Declared) -> Program:
-    """Return the program that a text describes, over ``width`` columns.
+    """Parse a printed program over ``width`` columns.
 
     Examples
     --------
@@ -419,7 +419,7 @@ SEGMENTS = 3
 
 
 def read_segments(rows: int, types: Schema, text: str | None) -> tuple[SegmentEntry, ...]:
-    """Return the segments of a dataset: one without statistics, or three of equal size with the statistics that a text states.
+    """Return the segments of a dataset: one without statistics, or three of equal size with the statistics that a declaration states.
 
     Parameters
     ----------
@@ -522,7 +522,9 @@ def read_declarations(lines: Iterable[str]) -> Declared:
 
 
 def named_function(name: str, kind: str) -> Callable[[Any], Any]:
-    """Return a deterministic callable with a name that plans print; it returns different values of the given type for different arguments."""
+    """Return a deterministic function for tests, with the name that plans print;
+    its results have the given kind, and mostly differ for different arguments.
+    """
 
     def call(self: object, value: Any) -> Any:
         number = zlib.crc32(repr(value).encode())
@@ -533,7 +535,7 @@ def named_function(name: str, kind: str) -> Callable[[Any], Any]:
 
 
 def read_plan(text: str, declared: Declared | None = None) -> PlannerNode:
-    """Return the root of the plan that a text describes: the node of its last line.
+    """Parse a printed plan; return its root, which is the node of the last line.
 
     Parameters
     ----------
@@ -602,7 +604,7 @@ def _check_facts(line: str, node: PlannerNode, types: Schema | None, length: str
 
 
 def canonical_text(text: str, declared: Declared | None = None) -> str:
-    """Return a plan's text as it is printed: registers numbered in order, types and lengths added.
+    """Return a plan exactly as it is printed: with registers numbered in order, and with types and lengths.
 
     Examples
     --------
@@ -613,7 +615,7 @@ def canonical_text(text: str, declared: Declared | None = None) -> str:
 
 
 def same_text(first: PlannerNode, second: PlannerNode) -> bool:
-    """Return whether two plans print the same."""
+    """Return whether two plans are printed in the same way."""
     return plan_text(first) == plan_text(second)
 
 

@@ -49,7 +49,7 @@ Elementwise = Callable[[Any, Any], Any]
 
 
 def combine_arrays(left: Argument, right: Argument, types: tuple[ColumnType, ColumnType], operation: Elementwise, rows: int) -> pa.Array:
-    """Apply a NumPy operation element by element; a number is combined with every element, and different lengths give missing."""
+    """Apply a NumPy operation to the elements of arrays; a number is combined with every element, and arrays of different lengths give missing."""
     lengths = _common_lengths(left, right, types, rows)
     first = _elements(array_of(left, rows), lengths, types[0])
     second = _elements(array_of(right, rows), lengths, types[1])
@@ -59,14 +59,14 @@ def combine_arrays(left: Argument, right: Argument, types: tuple[ColumnType, Col
 
 
 def map_array(values: pa.Array, operation: Callable[[Any], Any]) -> pa.Array:
-    """Apply a NumPy operation to every element."""
+    """Apply a NumPy operation to every element of arrays."""
     lengths = pc.list_value_length(values)
     numbers = operation(_elements(values, lengths, ARRAY))
     return list_from_lengths(lengths, pa.array(np.asarray(numbers, dtype=np.float64)), ARRAY.physical)
 
 
 def _common_lengths(left: Argument, right: Argument, types: tuple[ColumnType, ColumnType], rows: int) -> pa.Array:
-    """Length of each result cell: null where a side is missing or the lengths differ."""
+    """Return the length of each resulting array: null where a side is missing or the lengths differ."""
     lengths = [
         pc.list_value_length(array_of(argument, rows)) if column_type.kind == ARRAY_KIND else None
         for argument, column_type in zip((left, right), types, strict=True)
@@ -80,7 +80,7 @@ def _common_lengths(left: Argument, right: Argument, types: tuple[ColumnType, Co
 
 
 def _elements(values: pa.Array, lengths: pa.Array, column_type: ColumnType) -> np.ndarray:
-    """Return the elements of the cells that have a result, concatenated; a number is repeated along its cell."""
+    """Return the concatenated elements of the rows that have a result; a number is repeated to the length of the result."""
     has_result = lengths.is_valid()
     if column_type.kind == ARRAY_KIND:
         cells = values if not lengths.null_count else values.filter(has_result)
@@ -204,9 +204,9 @@ def _build_binary(name: str) -> Callable[..., Column | None]:
 
 
 def _monotone_binary(name: str) -> MonotonyOf:
-    """Order facts of a column combined with a literal.
+    """Return the ``monotone`` of a binary operation on a column and a literal.
 
-    Ints wrap around, so adding to one promises nothing. A decreasing result would keep NaN behind the numbers,
+    Ints wrap around, so addition to an int promises nothing. A decreasing result would keep NaN behind the numbers,
     which no descending order does, so nothing is promised there either.
     """
 
@@ -304,14 +304,14 @@ define_function(
 
 
 def _bounds(parameters: tuple[Any, ...]) -> tuple[int | float | None, int | float | None]:
-    """Both bounds, None where there is no limit (None or NaN was given).
+    """Return the lower and the upper bound; a bound is None if the parameter is None or NaN.
 
     Raises
     ------
     UnsupportedOperationError
-        If one is not a number, or the lower is above the upper.
+        If a bound is not a number, or the lower bound is above the upper bound.
     BeyondRangeError
-        If one is an int beyond the largest float.
+        If a bound is an int beyond the largest float.
     """
     lower, upper = (_bound(value) for value in parameters)
     if lower is not None and upper is not None and lower > upper:
@@ -330,12 +330,12 @@ def _bound(value: Any) -> int | float | None:
 
 
 def _int_bounds(parameters: tuple[Any, ...]) -> tuple[int | None, int | None]:
-    """Both bounds for an int column; None for a bound that every int satisfies.
+    """Return both bounds for an int column; None for a bound that every int satisfies.
 
     Raises
     ------
     UnsupportedOperationError
-        If no int satisfies one.
+        If no int satisfies a bound.
     """
     lower, upper = _bounds(parameters)
     if (lower is not None and lower >= 2**63) or (upper is not None and upper < -(2**63)):
@@ -346,13 +346,13 @@ def _int_bounds(parameters: tuple[Any, ...]) -> tuple[int | None, int | None]:
 
 
 def _float_bounds(parameters: tuple[Any, ...]) -> tuple[float | None, float | None]:
-    """Both bounds for a float column."""
+    """Return both bounds for a float column."""
     lower, upper = _bounds(parameters)
     return None if lower is None else float(lower), None if upper is None else float(upper)
 
 
 def _infer_clip(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Int stays int unless a limit is a float, NaN included."""
+    """Return the type of the result: an int column stays int unless a bound is a float (or NaN)."""
     _bounds(parameters)
     if types[0].kind == ARRAY_KIND:
         return types[0]

@@ -1,4 +1,4 @@
-"""Casts between kinds, changes of encoding, constants."""
+"""The scalar functions for casts between kinds, changes of encoding, and constants."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _infer_cast(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """The target's kind in the encoding that the cast yields."""
+    """Return the type that the cast yields, of the target's kind; parameter: the target type."""
     return cast_type(types[0], parameters[0]).of_values
 
 
@@ -32,7 +32,7 @@ def _compute_cast(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _build_cast(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    """Casts that cannot fail; the others need the kernel's errors."""
+    """Return the Spark column of a cast that cannot fail; None for other casts, which need the kernel's errors."""
     source, column = types[0], columns[0]
     result = cast_type(source, parameters[0])
     if source.kind == FLOAT_KIND:
@@ -51,7 +51,7 @@ def _build_cast(columns: Sequence[Column], types: Sequence[ColumnType], paramete
 
 
 def _cast_float(column: Column, result: ColumnType) -> Column | None:
-    """NaN becomes missing; a float beyond 64 bits becomes the smallest int (Spark would take the nearest)."""
+    """Return the Spark column of a cast of floats: NaN becomes missing, a float beyond 64 bits the smallest int (Spark would take the nearest)."""
     from pyspark.sql import functions as F
 
     if result == FLOAT:
@@ -64,9 +64,9 @@ def _cast_float(column: Column, result: ColumnType) -> Column | None:
 
 
 def _monotone_cast(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
-    """The target type is a parameter, which is not passed here; only casts of date-times are monotone whatever it is.
+    """Return the ``monotone`` of a cast: increasing for datetimes without an offset, as both seconds and ISO strings sort like them.
 
-    They become seconds or ISO text, both of which are in the order of the instants as long as there are no offsets.
+    The target type is a parameter, which is not passed here; casts of other kinds are not monotone for every target.
     """
     return INCREASING if types[0].kind == DATETIME_KIND and not types[0].is_zoned else None
 

@@ -25,7 +25,7 @@ from sframe_spark.values.datetimes import MINUTE, MONTHS, SECOND, WEEKDAYS, dire
 from sframe_spark.values.from_arrow import zoned_array
 
 ISO = "%Y%m%dT%H%M%S%F%q"
-# The year of a text without one; the reference parses no earlier one.
+# The year of a string without a year; the reference implementation parses no earlier years.
 FIRST_YEAR = 1400
 _FIRST = np.datetime64("1400-01-01", "us")
 _AFTER_LAST = np.datetime64("10000-01-01", "us")
@@ -61,12 +61,12 @@ _READS: dict[str, tuple[str, bool]] = {
     "P": (r"(?i:[AP]M)", True),
     "ZP": (r"\S*", True),
 }
-# The reference ignores offsets of these forms.
+# Directives for offsets, which the reference implementation ignores.
 _READ_AS_NOTHING = ("%q", "%Q", "%z", "%Z")
 _NUMBERS = frozenset("YymdejHkIlMSs")
 _ZONE = re.compile(r"(?P<name>[A-Za-z]*)(?P<sign>[+-]?)(?:(?P<hours>\d{1,2})(?::-?(?P<minutes>\d{1,2}))?)?")
 _NAMES_OF_UTC = ("", "Z", "UTC", "GMT")
-# The regular expression nests one level per part.
+# The regular expression is nested one level deeper for each part of the format.
 MAX_PARTS = 200
 _EARLIEST, _LATEST = -12 * 60, 14 * 60
 
@@ -78,7 +78,7 @@ class TimeFormat:
     Parameters
     ----------
     pattern
-        Regular expression (RE2) with a group per directive that captures something; a text may end before any directive.
+        Regular expression (RE2) with a group for each directive that captures something; a string may end before any directive.
     groups
         The directive of each group, in the order of the format.
     """
@@ -88,12 +88,12 @@ class TimeFormat:
 
     @classmethod
     def of(cls, form: str) -> TimeFormat:
-        """Read a format.
+        """Parse a format.
 
         Raises
         ------
         TimeFormatError
-            If it has an unsupported directive, or none at all.
+            If the format has an unsupported directive, or no directive.
         """
         parts = [part for part in directives(ISO if form == "ISO" else form) if part not in _READ_AS_NOTHING]
         groups: list[str] = []
@@ -125,7 +125,7 @@ class TimeFormat:
 
 
 def _nested(pieces: Sequence[tuple[str, str]]) -> str:
-    """Nest the parts of the pattern: each one and all after it, or the end of the text."""
+    """Return the nested pattern, in which each part is followed by the next part or by the end of the string."""
     pattern = ""
     for before, group in reversed(pieces):
         pattern = f"(?:{before}{group}{pattern})"
@@ -134,7 +134,7 @@ def _nested(pieces: Sequence[tuple[str, str]]) -> str:
 
 @attrs.define
 class _Fields:
-    """The fields parsed from each text, with defaults for those that a text lacks."""
+    """The fields parsed from each string, such as the year, with defaults for fields that a string lacks."""
 
     year: Any = FIRST_YEAR
     month: Any = 1
@@ -149,7 +149,7 @@ class _Fields:
     zone: Any = None
 
     def take(self, name: str, texts: pa.Array) -> None:
-        """Set the field of a directive from the texts that it captured; an empty text leaves the field as it is."""
+        """Set the field of a directive from the strings that it captured; an empty string leaves the field unchanged."""
         if name == "ZP":
             self.zone = texts
         elif name in "bhB":
@@ -183,12 +183,12 @@ class _Fields:
         setattr(self, field, _chosen(numbers, texts, getattr(self, field)))
 
     def hours(self) -> Any:
-        """Return hours since midnight, from the 12-hour clock where such an hour was parsed."""
+        """Return hours since midnight; if an hour of the 12-hour clock was parsed, from that."""
         of_clock = np.where(self.clock_hour == 12, 0, self.clock_hour) + 12 * np.asarray(self.is_afternoon, dtype=np.int64)
         return np.where(self.clock_hour >= 0, of_clock, self.hour)
 
     def instants(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the wall-clock times, and which rows have a valid date."""
+        """Return the local times, and which rows have a valid date and time."""
         year, month, day = (np.broadcast_to(np.asarray(part, dtype=np.int64), (rows,)) for part in (self.year, self.month, self.day))
         sound = (year >= FIRST_YEAR) & (month >= 1) & (month <= 12) & (np.asarray(self.clock_hour) <= 12) & (np.asarray(self.clock_hour) != 0)
         months = ((year - 1970) * 12 + np.where(sound, month, 1) - 1).astype("datetime64[M]")
@@ -199,7 +199,7 @@ class _Fields:
         from_year = (year - 1970).astype("datetime64[Y]").astype("datetime64[D]") + (counted - 1).astype("timedelta64[D]")
         sound &= (counted != 0) & (counted <= 366)
         days = np.where(counted > 0, from_year, first + (day - 1).astype("timedelta64[D]")).astype("datetime64[us]")
-        # As in the reference an hour of 24 or more must be a full hour.
+        # As in the reference implementation, an hour of 24 or more is only valid with zero minutes.
         sound &= (np.asarray(self.hours()) < 24) | (np.asarray(self.minute) == 0)
         time = (self.hours() * 60 + self.minute) * MINUTE + self.second * SECOND + self.microsecond
         wall = days + np.broadcast_to(np.asarray(time, dtype=np.int64), (rows,)).astype("timedelta64[us]")
@@ -220,17 +220,17 @@ def _place(texts: pa.Array, letters: int, names: Sequence[str]) -> np.ndarray:
 
 
 def _fractions(texts: pa.Array) -> np.ndarray:
-    """Return the microseconds of a dot and digits; digits after the sixth are dropped."""
+    """Return the microseconds of strings of a dot and digits; digits after the sixth are dropped."""
     return _numbers(pc.utf8_rpad(pc.utf8_slice_codeunits(texts, 1, 7), 6, "0"))
 
 
 def zone_minutes(text: str) -> int | None:
-    """Minutes east of UTC of an offset such as ``GMT+05:30``, ``-3`` or ``Z``.
+    """Return the minutes east of UTC of an offset such as ``GMT+05:30``, ``-3`` or ``Z``; None for an empty string.
 
     Raises
     ------
     ValueError
-        If it is not an offset: a zone name without a number is one only for UTC.
+        If the string is not an offset. The name of a zone without a number is an offset only for UTC.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def zone_minutes(text: str) -> int | None:
 
 
 def _offsets(zones: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """Return minutes east of UTC, missing for an empty text, and which texts are valid; each distinct text is parsed once."""
+    """Return minutes east of UTC, missing for an empty string, and which strings are valid; each distinct string is parsed once."""
     coded = zones.dictionary_encode()
     minutes: list[int | None] = []
     sound = []
@@ -270,7 +270,7 @@ _COMMON_FORMATS = ("%Y-%m-%dT%H:%M:%S%F", "%Y-%m-%d %H:%M:%S%F", "%Y%m%dT%H%M%S%
 
 
 def _infer_parsed(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameter: the format."""
+    """Return the type of the result; parameter: the format."""
     if types[0].kind != STR_KIND:
         raise SchemaError(f"str_to_datetime() takes texts, and these are values of {types[0].kind}")
     return ZONED_DATETIME if "ZP" in TimeFormat.of(parameters[0]).groups else DATETIME
@@ -287,7 +287,7 @@ def _compute_parsed(arguments: Sequence[Argument], types: Sequence[ColumnType], 
 
 
 def _read(texts: pa.Array, form: str, advises: bool = True) -> pa.Array:
-    """Parse texts, none missing or empty; with ``advises`` an error suggests a format that would parse its text, if one is known."""
+    """Parse strings, none of which may be missing or empty; with ``advises`` an error suggests a format that fits the string, if one is known."""
     time_format, rows = TimeFormat.of(form), len(texts)
     result = pc.extract_regex(texts, time_format.pattern)
     _require(result.is_valid().to_numpy(zero_copy_only=False), texts, form, advises)
@@ -331,7 +331,7 @@ define_function("moment_of_text", _infer_parsed, _compute_parsed, may_fail=True)
 
 
 def _infer_formatted(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameter: the format."""
+    """Return the type of the result; parameter: the format."""
     if types[0].kind != DATETIME_KIND:
         raise SchemaError(f"datetime_to_str() takes date-times, and these are values of {types[0].kind}: astype(str) makes texts of them")
     return STR

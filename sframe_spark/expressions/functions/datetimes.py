@@ -1,4 +1,4 @@
-"""Date-time arithmetic, times of a uniform clock, and parts such as the year; arithmetic moves the instant and keeps the offset from UTC."""
+"""Datetime arithmetic, times of a uniform clock, and parts such as the year; arithmetic changes the instant and keeps the offset from UTC."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BEYOND_BITS = "seconds move a date-time beyond the 292,000 years before and afte
 
 
 def shift(datetimes: Argument, seconds: Argument, column_type: ColumnType, sign: int, rows: int) -> pa.Array:
-    """Move date-times by seconds, truncated to microseconds."""
+    """Add seconds, truncated to microseconds, to datetimes; subtract them if ``sign`` is negative."""
     datetimes, seconds = array_of(datetimes, rows), array_of(seconds, rows)
     floats = seconds.cast(pa.float64(), safe=False)
     within = pc.less(pc.abs(floats), _MAX_SECONDS)
@@ -51,7 +51,7 @@ def shift(datetimes: Argument, seconds: Argument, column_type: ColumnType, sign:
 
 
 def with_offsets_of(datetimes: pa.Array, instants: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return date-times at these instants with the offsets from UTC of the given ones, if their type has any."""
+    """Return datetimes at the given instants, with the offsets from UTC of ``datetimes`` if their type has offsets."""
     if not column_type.is_zoned:
         return instants
     offsets = pc.struct_field(datetimes, "offset")
@@ -80,7 +80,7 @@ def microseconds_column(column: Column, column_type: ColumnType) -> Column:
 
 
 def datetime_column(microseconds: Column, column: Column, column_type: ColumnType) -> Column:
-    """Return a Spark column of date-times at these microseconds, with the offsets of ``column`` if its type has any."""
+    """Return a Spark column of datetimes from microseconds in UTC, with the offsets of ``column`` if its type has offsets."""
     from pyspark.sql import functions as F
 
     instant = F.timestamp_micros(microseconds).cast("timestamp_ntz")
@@ -91,7 +91,7 @@ def datetime_column(microseconds: Column, column: Column, column_type: ColumnTyp
 
 
 def shift_column(datetimes: Column, seconds: Column, column_type: ColumnType, sign: int) -> Column:
-    """Return the Spark column of :func:`shift`."""
+    """Return a Spark column that does the same as :func:`shift`."""
     from pyspark.sql import functions as F
 
     floats = seconds.cast("double")
@@ -100,13 +100,13 @@ def shift_column(datetimes: Column, seconds: Column, column_type: ColumnType, si
     moved = F.when(F.abs(floats) < _MAX_SECONDS, whole * SECOND + fraction).when(floats.isNotNull(), F.lit(0))
     start = microseconds_column(datetimes, column_type)
     total = start + moved * sign
-    # 64 bits wrap around: then the sum lies on the wrong side of the date-time.
+    # If the sum wraps around in 64 bits, it lies on the wrong side of the datetime.
     wrapped = (total < start) != (moved * sign < 0)
     return datetime_column(F.when(wrapped, raised(ExecutionError(BEYOND_BITS))).otherwise(total), datetimes, column_type)
 
 
 def difference_column(left: Column, right: Column, types: tuple[ColumnType, ColumnType]) -> Column:
-    """Return the Spark column of :func:`difference`."""
+    """Return a Spark column that does the same as :func:`difference`."""
     microseconds = microseconds_column(left, types[0]) - microseconds_column(right, types[1])
     return microseconds.cast("double") / float(SECOND)
 
@@ -118,7 +118,7 @@ BEYOND_INTS = "a duration moves an int beyond 64 bits: choose a shorter one, or 
 
 
 def _infer_duration(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """The key's type; int keys become floats with a float duration."""
+    """Return the type of the result: the type of the key, except that an int key plus a float duration is a float."""
     key, duration = types
     if key.kind == DATETIME_KIND and duration == INT:
         return key
@@ -164,13 +164,13 @@ def _build_duration(columns: Sequence[Column], types: Sequence[ColumnType], para
     if _infer_duration(types, parameters) == FLOAT:
         return key.cast("double") + duration.cast("double")
     total = key + duration
-    # 64 bits wrap around: then the sum lies on the wrong side of the key.
+    # If the sum wraps around in 64 bits, it lies on the wrong side of the key.
     wrapped = (total < key) != (duration < 0)
     return F.when(wrapped, raised(ExecutionError(BEYOND_INTS))).otherwise(total)
 
 
 def _monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
-    """Overflow raises, so only the rounding of floats can make two keys equal."""
+    """Return the ``monotone`` of the sum: strictly increasing unless floats are rounded, as overflow raises an error."""
     if not is_finite(literals[1]):
         return None
     return INCREASING if FLOAT in types else STRICTLY_INCREASING
@@ -185,7 +185,10 @@ TIME_TYPES = {"int": INT, "float": FLOAT, "datetime": DATETIME, "zoned datetime"
 
 
 def _infer_tick(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: name of the time's type, time of tick zero, time between ticks (microseconds for date-times), offset in minutes."""
+    """Return the type of the time.
+
+    Parameters: name of that type, time of tick zero, time between ticks (microseconds for date-times), offset in minutes.
+    """
     return TIME_TYPES[parameters[0]]
 
 
@@ -242,13 +245,13 @@ PARTS = (*_CALENDAR, TIMEZONE)
 
 
 def wall_clock(datetimes: Argument, column_type: ColumnType, rows: int) -> pa.Array:
-    """Return the wall-clock time, without the offset from UTC."""
+    """Return the local times, without the offset from UTC."""
     values = array_of(datetimes, rows)
     return wall_microseconds(microseconds_of(values, column_type), values, column_type).cast(DATETIME.physical)
 
 
 def offsets_of(datetimes: Argument, column_type: ColumnType, rows: int) -> pa.Array:
-    """Return minutes east of UTC; missing where a date-time has no offset."""
+    """Return the offsets of datetimes in minutes east of UTC; missing for a datetime without an offset."""
     values = array_of(datetimes, rows)
     if not column_type.is_zoned:
         return pa.nulls(rows, pa.int32())
@@ -256,7 +259,7 @@ def offsets_of(datetimes: Argument, column_type: ColumnType, rows: int) -> pa.Ar
 
 
 def _infer_part(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameter: the name of the part."""
+    """Return the type of the part; parameter: the name of the part."""
     if types[0].kind != DATETIME_KIND:
         raise SchemaError(f"values of {types[0].kind} are no date-times: convert them with str_to_datetime() or astype(datetime.datetime) first")
     return FLOAT if parameters[0] == TIMEZONE else INT

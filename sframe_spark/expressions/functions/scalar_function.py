@@ -1,4 +1,4 @@
-"""The contract and the table of scalar functions, and helpers that every family of functions uses."""
+"""What a scalar function must provide, the table of all scalar functions, and helpers that all modules of functions use."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
-# Tables of named functions. Plans refer to functions by name; functions of plug-ins are pickled with the table to reach workers.
+# Tables of named functions. Plans refer to functions by name. Functions of plug-ins are pickled with the table, so that workers have them.
 
 
 class Named(Protocol):
-    """An entry of a function table; where ``infer`` is defined identifies the entry when it is defined again."""
+    """An entry of a function table; two entries defined at the same place in the source, judged by ``infer``, are versions of the same one."""
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The name by which plans refer to the entry."""
 
     @property
     def infer(self) -> Callable[..., Any]:
@@ -59,7 +59,7 @@ class FunctionTable(dict[str, Entry]):
     Parameters
     ----------
     kind
-        What messages call an entry, such as ``scalar function``.
+        The word for an entry in messages, such as ``scalar function``.
     receive
         Module-level function that adds pickled functions to the table of the process in which it is called.
     """
@@ -72,7 +72,7 @@ class FunctionTable(dict[str, Entry]):
         self._packing = threading.local()
 
     def add(self, entry: Entry) -> Entry:
-        """Add an entry; an entry defined at the same place in the source before is replaced, as when a notebook cell runs again.
+        """Add an entry; it replaces one that was defined at the same place in the source, as when a notebook cell runs again.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class FunctionTable(dict[str, Entry]):
         return entry
 
     def close(self) -> None:
-        """Mark the entries so far as built in: every process has them."""
+        """Mark the present entries as built in, which means that every process has them."""
         self._built_in = frozenset(self)
 
     def added(self) -> list[Entry]:
@@ -96,14 +96,14 @@ class FunctionTable(dict[str, Entry]):
         return [entry for name, entry in self.items() if name not in self._built_in]
 
     def named(self, name: str) -> Entry:
-        """Return the entry of a name, loading plug-ins of installed packages if it is unknown.
+        """Return the entry with a name; if it is unknown, plug-ins of installed packages are loaded first.
 
         Raises
         ------
         InvalidArgumentError
-            If there is none.
+            If there is no such entry.
         ExecutionError
-            If it did not reach this worker.
+            If the entry was sent to this worker, but could not be loaded.
         """
         if not isinstance(name, str):
             raise InvalidArgumentError(f"a {self.kind} goes by its name, a text, not by {name!r:.80}")
@@ -125,7 +125,7 @@ class FunctionTable(dict[str, Entry]):
         Raises
         ------
         SchemaError
-            If it does not take this many arguments, or does not return a type.
+            If the function does not take this number of arguments, or does not infer a column type.
         """
         try:
             result = self.named(name).infer(types, parameters)
@@ -147,7 +147,7 @@ class FunctionTable(dict[str, Entry]):
         return self[name]
 
     def received(self, packed_functions: PackedFunctions) -> FunctionTable[Entry]:
-        """Add functions that another process has sent; entries defined in this process stay."""
+        """Add functions that another process has sent, and return the table; entries defined in this process are kept."""
         for name, packed in packed_functions.items():
             if name in self._unloaded and packed != self._unloaded[name]:
                 self.pop(name, None)
@@ -156,7 +156,7 @@ class FunctionTable(dict[str, Entry]):
         return self
 
     def __reduce__(self) -> Any:
-        # A function of the table that refers to the table itself gets the table of the receiving process.
+        # If a function refers to the table itself, the table is pickled by reference: the function gets the table of the receiving process.
         if getattr(self._packing, "is_active", False):
             return self._receive, ({},)
         self._packing.is_active = True
@@ -173,11 +173,11 @@ class FunctionTable(dict[str, Entry]):
 
 
 def location_of(code: Callable[..., Any]) -> str:
-    """Return where a function is defined, which identifies its next version."""
+    """Return the module and qualified name of a function, which are the same for a later version of it."""
     return f"{getattr(code, '__module__', None)}.{getattr(code, '__qualname__', type(code).__qualname__)}"
 
 
-# Scalar functions: one row in, one value out.
+# Scalar functions, which compute one value from one row.
 
 # ``pa.Array | pa.Scalar``: pyarrow has no type stubs, so the union would tell a type checker nothing.
 Argument = Any
@@ -206,16 +206,16 @@ class ScalarFunction:
         Spark implementation over columns holding the same physical types, under ANSI off, UTC, case-sensitive settings.
         None: the kernel runs inside an Arrow UDF.
     monotone
-        ``"increasing"``/``"decreasing"`` with optional prefix ``"strictly "`` in its only column argument (parameters
+        ``"increasing"`` or ``"decreasing"``, optionally after ``"strictly "``, in its only column argument (parameters
         and literals fixed), as a function of types and literal arguments (position by position, None for the column);
-        None promises nothing. The order meant has missing values first, then numbers, then NaN,
+        None promises nothing. In this order missing values come first, then numbers, then NaN,
         and the result is missing exactly where the argument is.
     may_fail
         True when some values make the function raise: no law may then evaluate it on rows that a filter below it has removed.
     expression
         Like ``column``, but None for types of which only the kernel computes it.
     by_arrow
-        Returns whether the kernel works without making a Python object per value; only called where there are lists or dicts.
+        Returns whether the kernel creates no Python object for each value; only called if an argument or the result has lists or dicts.
     """
 
     name: str
@@ -228,7 +228,7 @@ class ScalarFunction:
     by_arrow: ByArrow | None = None
 
     def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyToCall:
-        """Bind the kernel to types and parameters; the result takes arguments and a number of rows, and is reused for many batches."""
+        """Return the kernel bound to types and parameters: a function of arguments and a number of rows, which is reused for many batches."""
         made = getattr(self.kernel, "ready", None)
         return made(types, parameters) if made else lambda arguments, rows: self.kernel(arguments, types, parameters, rows)
 
@@ -296,11 +296,12 @@ def define_function(
     monotone
         Takes the types and, position by position, the literal arguments, with None for the column.
     may_fail
-        Some values make the function raise: no law evaluates it on rows that a filter below it has removed.
+        Whether the function raises for some values. No law then evaluates it on rows that a filter below it has removed.
     by_arrow
         As in :class:`~sframe_spark.expressions.functions.scalar_function.ScalarFunction`.
     prepare
-        Computes, from types and parameters, what ``compute`` gets in place of the parameters: once for many batches, possibly in several threads.
+        Computes, from types and parameters, an object that ``compute`` gets instead of the parameters. It is called once for many batches, possibly
+        in several threads.
 
     Raises
     ------
@@ -326,9 +327,9 @@ def define_function(
 
 @attrs.frozen
 class FinishedKernel:
-    """A kernel made of ``compute``, which casts its result to the inferred type.
+    """A kernel that calls ``compute`` and casts its result to the inferred type.
 
-    A class rather than a closure: pickling a closure would send all names that it refers to.
+    It is a class, not a closure, because pickling a closure would include all objects to which it refers.
     """
 
     name: str
@@ -347,7 +348,7 @@ class FinishedKernel:
 
 @attrs.frozen(eq=False)
 class ReadyKernel:
-    """A kernel bound to types and parameters, so that these are examined once for many batches."""
+    """A kernel bound to types and parameters, which are then processed only once for many batches."""
 
     name: str
     compute: Compute
@@ -381,7 +382,7 @@ def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> 
 
 @attrs.frozen
 class WithKernel:
-    """Builds the Spark column of a function: its expression, or its kernel as a UDF for types that the expression does not support."""
+    """Builds the Spark column of a function: its Spark expression or, for types that this does not support, its kernel as a UDF."""
 
     name: str
     build: ColumnExpression
@@ -396,7 +397,7 @@ class WithKernel:
         return kernel_column(function, columns, types, parameters, function.infer(types, parameters))
 
     def _of_its_type(self, expression: Any, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
-        """Return a plug-in's column with a check that fails the query if its type is not the inferred one, for which the plan was made."""
+        """Return a plug-in's column with a check that makes the query fail if the column does not have the inferred type."""
         column, kind = require_column(self.name, expression), FUNCTIONS.inferred(self.name, types, parameters)
         if kind not in SPARK_TYPES:
             return column
@@ -404,17 +405,17 @@ class WithKernel:
 
         spark_type = SPARK_TYPES[kind]
         message = f"the Spark expression of the scalar function {self.name!r} is not of Spark's type {spark_type}, though it infers {kind}"
-        # Spark folds the check while it plans: for the right type only the column is left.
+        # Spark evaluates the check when it plans the query: if the type is right, only the column is left.
         return F.when(F.typeof(column) == spark_type, column).otherwise(F.raise_error(message))
 
 
 def require_column(name: str, expression: Any) -> Column:
-    """Return what a function's builder returned.
+    """Return the result of a function's builder of Spark columns unchanged.
 
     Raises
     ------
     SchemaError
-        If it is not a Spark column.
+        If the result is not a Spark column.
     """
     if type(expression).__name__ != "Column":
         raise SchemaError(f"the Spark expression of the scalar function {name!r} is a {type(expression).__name__}: it is a column, or None")
@@ -422,7 +423,7 @@ def require_column(name: str, expression: Any) -> Column:
 
 
 def always_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
-    """Return True: the kernel never makes a Python object per list or dict, however these are stored."""
+    """Return True, for kernels that never create a Python object for each list or dict, however these are stored."""
     return True
 
 
@@ -433,7 +434,7 @@ def unsupported(operation: str, types: Sequence[ColumnType]) -> UnsupportedOpera
 
 
 def _instead(kinds: frozenset[str]) -> str:
-    """Return the advice for operands of such kinds."""
+    """Return the advice for operands of some kinds that an operation does not support."""
     if kinds <= {INT_KIND, FLOAT_KIND, STR_KIND}:
         return "convert with astype first"
     if kinds == {DATETIME_KIND, STR_KIND}:
@@ -452,7 +453,7 @@ def float_of(argument: Argument) -> Argument:
 
 
 def integers(argument: Argument) -> tuple[Any, Any]:
-    """Split an int argument into numpy numbers (0 for missing) and a mask of the missing, both broadcastable."""
+    """Split an int argument into numpy ints, 0 for missing values, and a mask of missing values; both can be broadcast."""
     if isinstance(argument, pa.Scalar):
         return np.int64(argument.as_py() if argument.is_valid else 0), np.bool_(not argument.is_valid)
     numbers = argument.fill_null(0).to_numpy(zero_copy_only=False)
@@ -460,7 +461,7 @@ def integers(argument: Argument) -> tuple[Any, Any]:
 
 
 def masked(numbers: Any, mask: Any, rows: int) -> pa.Array:
-    """Assemble an array from numpy numbers and a mask of the missing, broadcasting both."""
+    """Return an array from numpy numbers and a mask of missing values, both broadcast to ``rows`` entries."""
     numbers = np.broadcast_to(numbers, (rows,))
     return pa.array(numbers, mask=np.broadcast_to(mask, (rows,)) if np.any(mask) else None)
 

@@ -1,6 +1,7 @@
-"""Stored lists and dicts (tagged JSON, see :mod:`sframe_spark.values.tagged_json`) split into items, and items joined into them again.
+"""Splits stored lists and dicts (tagged JSON, see :mod:`sframe_spark.values.tagged_json`) into items, and joins items to lists and dicts.
 
-Items that are nested, or of several types, stay JSON. Values nested too deep for the patterns are left to the caller, which goes value by value.
+Items that are nested, or of several types, stay JSON. Values that are nested too deep for the patterns here have to be parsed one by one by the
+caller.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _BY_FIRST = np.array([{NULL: MISSING, text_spans.QUOTE: TEXTS, text_spans.OPENIN
 
 
 def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
-    """Return JSON items as a column if, missing ones aside, they are all ints, all floats or all strings; else None.
+    """Return JSON items as a column if all items that are not null are ints, or all floats, or all strings; otherwise None.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:
 
 
 def as_floats(texts: pa.Array) -> pa.Array | None:
-    """Return JSON numbers as floats; None if there is anything else."""
+    """Return JSON numbers as floats; None if an item is neither a number nor null."""
     first = first_bytes(texts)
     special = first == text_spans.BRACE
     numbers = without(texts, (first == NULL) | special)
@@ -88,7 +89,7 @@ def as_floats(texts: pa.Array) -> pa.Array | None:
 
 
 def without_quotes(texts: pa.Array) -> pa.Array:
-    """Return the strings of JSON strings; missing ones stay.
+    """Return the strings that JSON strings represent; missing strings stay missing.
 
     Examples
     --------
@@ -104,7 +105,7 @@ def without_quotes(texts: pa.Array) -> pa.Array:
 
 
 def kinds_of(texts: pa.Array) -> np.ndarray:
-    """Return for each value, none of which is missing, its position in :data:`KINDS`.
+    """Return the index in :data:`KINDS` of the kind of each JSON value; no value may be missing.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def kinds_of(texts: pa.Array) -> np.ndarray:
 
 
 def _have_points(numbers: pa.Array) -> np.ndarray:
-    """Return which numbers have a point or an exponent, and so are floats."""
+    """Return which numbers are floats, as they have a point or an exponent."""
     data, bounds = text_spans.bytes_of(numbers)
     # Upper and lower case differ in one bit. A pattern takes four times as long.
     found = (data == POINT) | (data | LOWER_CASE == EXPONENT)
@@ -131,13 +132,13 @@ def _have_points(numbers: pa.Array) -> np.ndarray:
 
 
 def first_bytes(texts: pa.Array) -> np.ndarray:
-    """Return the first byte of each value, none of which is missing."""
+    """Return the first byte of each value; no value may be missing."""
     data, bounds = text_spans.bytes_of(texts)
     return data[bounds[:-1]]
 
 
 def without(texts: pa.Array, absent: np.ndarray) -> pa.Array:
-    """Return the strings with the absent ones missing."""
+    """Return the strings with those in ``absent`` rows replaced by missing values."""
     return pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), texts) if absent.any() else texts
 
 
@@ -193,7 +194,7 @@ class FlatItems:
         return pa.MapArray.from_arrays(self.offsets, self.keys, self.items, type=column_type.physical), column_type
 
     def stored(self) -> pa.Array:
-        """Return the stored texts; the items are JSON."""
+        """Return the lists or dicts as tagged JSON; the items must be JSON."""
         entries = self.items
         if self.keys is not None:
             entries = pc.binary_join_element_wise("[", texts_of_items(self.keys), ",", self.items, "]", "")
@@ -218,7 +219,7 @@ def _offsets(counts: np.ndarray, missing: np.ndarray | None) -> pa.Array:
 
 
 def stored_by_keys(values: pa.Array) -> pa.Array:
-    """Return stored texts of dicts, given as maps from their keys to their values as JSON."""
+    """Return dicts as tagged JSON, given as maps from their keys to their values as JSON."""
     found = items_of(values)
     assert found is not None
     return found.stored()
@@ -237,7 +238,7 @@ def flat_items(texts: pa.Array, kind: str) -> FlatItems | None:
 
 
 def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
-    """Return the items of many stored lists or dicts, nested ones too; None if they are nested deep, or nested and few.
+    """Return the items of stored lists or dicts, which may be nested; None if they are nested too deep, or nested and too few rows.
 
     Examples
     --------
@@ -337,7 +338,7 @@ def texts_of_items(items: pa.Array) -> pa.Array:
 
 
 def stored_floats(numbers: pa.Array) -> pa.Array:
-    """Return stored texts of floats; missing ones stay.
+    """Return floats as tagged JSON; missing floats stay missing.
 
     Examples
     --------
@@ -354,14 +355,14 @@ def stored_floats(numbers: pa.Array) -> pa.Array:
 
 
 def json_strings(texts: pa.Array, write: Callable[[str], str] = json.encoder.encode_basestring) -> pa.Array:
-    """Return strings as JSON; missing ones stay.
+    """Return strings as JSON; missing strings stay missing.
 
     Parameters
     ----------
     texts
         Any strings.
     write
-        Writes one that needs escapes.
+        Writes a string that needs escapes.
 
     Examples
     --------
@@ -376,7 +377,7 @@ def json_strings(texts: pa.Array, write: Callable[[str], str] = json.encoder.enc
 
 
 def items_of(values: pa.Array) -> FlatItems | None:
-    """Return the items of an Arrow array of lists or maps; None if a missing row has some."""
+    """Return the items of an Arrow array of lists or maps; None if a missing row has items."""
     if not len(values):
         empty = pa.nulls(0, pa.string())
         return FlatItems(np.empty(0, np.int64), np.empty(0, bool), empty, empty if pa.types.is_map(values.type) else None)
@@ -390,7 +391,7 @@ def items_of(values: pa.Array) -> FlatItems | None:
 
 
 def stored_lists(values: pa.Array) -> pa.Array | None:
-    """Return stored texts of an Arrow array of lists or maps; None if a missing row has items.
+    """Return an Arrow array of lists or maps as tagged JSON; None if a missing row has items.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Python's lists and dicts as stored texts and back, for a whole batch: level by level instead of value by value."""
+"""Converts Python lists and dicts of a whole batch to tagged JSON and back, one level of nesting at a time instead of one value at a time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Writer = Callable[[list[Any]], pa.Array | None]
 
 
 def stored_cells(cells: Sequence[Any], kind: str, are_plain: bool = True) -> pa.Array | None:
-    """Return stored texts of Python lists or dicts; None if they contain anything that needs to be handled value by value.
+    """Return Python lists or dicts as tagged JSON; None if they contain anything that has to be converted one by one.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _codes_of(values: list[Any], are_plain: bool) -> np.ndarray | None:
 
 
 def _json(values: list[Any], codes: np.ndarray, levels: int, are_plain: bool) -> pa.Array | None:
-    """Return each value as JSON, with at most so many nested levels; None if that is not possible."""
+    """Return each value as JSON; None if values are nested deeper than ``levels``, or cannot be written here."""
     if not len(values):
         return pa.array([], pa.string())
     if not levels and (codes >= _LIST).any():
@@ -219,7 +219,9 @@ _PLAIN, _LIST_TEXT, _DICT_TEXT, _ARRAY_TEXT, _DATETIME_TEXT, _OTHER = range(6)
 
 
 def python_values(texts: pa.Array, read: Callable[[str], Any]) -> list[Any]:
-    """Return the values of stored texts, none missing, all known to be as this package writes them; rare forms are read one by one.
+    """Return the Python values of tagged JSON strings, which must be as this package writes them and not missing.
+
+    Rare forms are parsed one by one with ``read``.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Floats and datetimes as text, for a whole batch."""
+"""Formats floats and datetimes of a whole batch as strings, and parses stored datetimes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def display_floats(values: pa.Array) -> pa.Array:
 
 
 def compared_floats(values: pa.Array) -> pa.Array:
-    """Write floats so that equal numbers have equal texts: whole ones as ints.
+    """Write floats so that equal numbers give equal strings: a float without a fraction is written as an int.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def _texts(values: pa.Array, limit: float, write: Writer, keeps_sign: bool) -> p
 
 
 def _distinct(values: pa.Array, write: Writer) -> pa.Array:
-    """Write floats, repeated ones once only."""
+    """Write floats; if many are repeated, each distinct float is written once."""
     encoded = values.dictionary_encode()
     if 2 * len(encoded.dictionary) <= len(values):
         return pa.array(write(encoded.dictionary.to_pylist()), pa.string()).take(encoded.indices)
@@ -200,7 +200,7 @@ def format_stored_datetimes(texts: pa.Array, form: str, offset_form: str) -> pa.
 
 
 def stored_datetimes(values: Sequence[datetime.datetime]) -> pa.Array:
-    """Return stored texts of datetimes.
+    """Return datetimes as tagged JSON.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def stored_datetimes(values: Sequence[datetime.datetime]) -> pa.Array:
 
 
 def _wall(instants: pa.Array, offsets: pa.Array) -> pa.Array:
-    """Return the wall clock time."""
+    """Return the local times of instants with offsets."""
     return pc.add(instants, pc.multiply(offsets.fill_null(0).cast(pa.int64()), MINUTE)).cast(pa.timestamp("us"))
 
 

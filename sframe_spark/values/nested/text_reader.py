@@ -1,4 +1,4 @@
-"""Lists, dicts and arrays read from text, for a whole batch: stored items as a column of a given type, and users' strings."""
+"""Parses strings of a whole batch: stored items to a column of a given type, and users' strings to lists, dicts and arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sframe_spark.values.nested.text_writer import display_strings
 
 
 def column_of(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
-    """Return stored values, none missing, as a column of a type; None if one of them needs a conversion.
+    """Return JSON values, none of which may be missing, as a column of a type; None if a value would have to be converted.
 
     Examples
     --------
@@ -78,7 +78,7 @@ _READERS: dict[str, Callable[[pa.Array, ColumnType], pa.Array | None]] = {
 }
 
 
-# Lists, dicts and arrays in users' strings, in their common spellings.
+# Lists, dicts and arrays in users' strings, in their common forms.
 
 TEXT = r'"[^"\\\x00-\x1f]*"'
 # Numbers of JSON that are in range. The first alternative that matches is replaced, so floats come before ints.
@@ -92,7 +92,9 @@ ARRAYS = rf"^\[(?:{_DECIMAL}(?:(?: |[,;] ?){_DECIMAL})*)?\]$"
 
 
 def read_stored(texts: pa.Array, kind: str) -> tuple[pa.Array, pa.Array]:
-    """Return the stored texts of lists or dicts in strings, and which strings were read; the others are missing, but may be valid.
+    """Parse lists or dicts in users' strings to tagged JSON; also return which strings were parsed.
+
+    All other strings are missing in the result. They may be valid, but have a form that is not parsed here.
 
     Examples
     --------
@@ -122,7 +124,7 @@ def are_distinct(found: FlatItems) -> bool:
 
 
 def read_arrays(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return the arrays in strings, and which strings were read.
+    """Parse arrays in users' strings; also return which strings were parsed. All other strings are missing in the result.
 
     Examples
     --------

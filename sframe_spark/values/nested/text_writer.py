@@ -1,4 +1,4 @@
-"""Lists, arrays and dicts as text in several forms (display, canonical, CSV, JSON), for a whole batch."""
+"""Writes lists, arrays and dicts of a whole batch as strings, in one of several forms: display, canonical, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ class TextForm:
     floats, texts
         Write numbers and strings.
     datetimes
-        Writes stored datetimes; returns None if one is out of Python's range.
+        Writes stored datetimes; returns None if one is outside the years of Python's ``datetime``.
     missing
-        The text of a missing item.
+        What is written for a missing item.
     array, list, dict
-        The text before, between and after items.
+        The strings before, between and after items.
     array_within
-        The same for arrays inside lists and dicts.
+        The strings before, between and after items of arrays inside lists and dicts.
     rewritten
-        Stored strings that contain this are written anew by ``texts``; the others stay as they are stored.
+        Stored strings that contain this are written again by ``texts``; all other strings stay as they are stored.
     is_sorted
         Whether entries of dicts are sorted by their texts.
     quotes_keys
         Whether keys that are numbers are quoted, too.
     floats_of_arrays
-        Writes numbers of arrays that are cells; None for the same as other numbers.
+        Writes the numbers of arrays that are not inside lists or dicts; None if they are written like other numbers.
     """
 
     floats: Callable[[pa.Array], pa.Array]
@@ -145,7 +145,7 @@ IN_JSON = TextForm(
 
 
 def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Array | None:
-    """Write each value; None if one of them has to be written value by value.
+    """Write each value in a form; None if some value has to be written on its own.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
 
 
 def _written(texts: pa.Array, form: TextForm) -> pa.Array | None:
-    """Write stored JSON values of any kind, nested ones too."""
+    """Write stored JSON values of any kind, including nested values."""
     if not len(texts):
         return texts
     kinds = json_items.kinds_of(texts)
@@ -273,7 +273,7 @@ def _entries(counts: np.ndarray, keys: pa.Array, items: pa.Array, form: TextForm
 
 
 def _sorted_within(entries: pa.Array, counts: np.ndarray) -> pa.Array:
-    """Sort the entries of each row by their texts."""
+    """Return the entries with those of each row sorted."""
     rows = np.repeat(np.arange(len(counts)), counts)
     if len(entries) < 2:
         return entries
