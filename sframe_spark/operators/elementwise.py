@@ -115,7 +115,7 @@ class RowWise(Operator):
         return GeneralizedTransform(attrs.evolve(moved, outputs=(Register(0), *moved.outputs)))
 
     def requires(self, slot: int) -> Need:
-        """Return the need for aligned rows if there are several inputs."""
+        """Return ``ALIGNED`` if there are several inputs, otherwise ``INHERITED``."""
         return Need.INHERITED if self.arity == 1 else Need.ALIGNED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:

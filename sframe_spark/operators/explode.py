@@ -115,7 +115,7 @@ class Explode(Operator):
         return attrs.evolve(self, position=places_of(kept[0])[self.position]), [*left, *made]
 
     def requires(self, slot: int) -> Need:
-        """Return the need for row order if the order of the output is observed."""
+        """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""
         return Need.INHERITED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:

@@ -65,7 +65,7 @@ class Project(Operator):
         return Project((0, *(position + 1 for position in self.positions)))
 
     def requires(self, slot: int) -> Need:
-        """Return the need for row order if the order of the output is observed."""
+        """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:

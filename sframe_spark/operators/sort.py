@@ -97,7 +97,7 @@ class Sort(Reordering):
 
     @property
     def takes_all_rows(self) -> bool:
-        """True: rows are sorted in memory if all of them fit there."""
+        """True: rows are sorted in memory if memory allows."""
         return True
 
     @property
@@ -116,7 +116,7 @@ class Sort(Reordering):
         return SuffixSort(self.by, 0)
 
     def requires(self, slot: int) -> Need:
-        """Return the need for the input's row order, which decides between ties, if the order of the output is observed."""
+        """Return ``INHERITED``: the order of the input, which decides between ties, matters only if the order of the output is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -477,7 +477,7 @@ class AssumeOrder(Operator):
         return [(0, [position for position, _ in self.by])]
 
     def requires(self, slot: int) -> Need:
-        """Return the need for row order if the order of the output is observed."""
+        """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:

@@ -554,7 +554,7 @@ class SequentialOperator(Operator):
         return None
 
     def requires(self, slot: int) -> Need:
-        """Return the need for one pass in row order."""
+        """Return ``SEQUENTIAL``: one pass in row order."""
         return Need.SEQUENTIAL
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:

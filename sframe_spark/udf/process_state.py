@@ -98,7 +98,7 @@ def _read_locale() -> Any:
     numbers = [locale.LC_NUMERIC, locale.LC_TIME, locale.LC_COLLATE, locale.LC_MONETARY]
     found = {number: locale.setlocale(number) for number in numbers}
     if all(name in ("C", "POSIX") for name in found.values()):
-        # Only if another category has been set: the character encoding comes from the environment, which differs between machines.
+        # LC_CTYPE is left out unless another category has been set: it comes from the environment, which differs between machines.
         return found
     return {locale.LC_CTYPE: locale.setlocale(locale.LC_CTYPE), **found}
 

@@ -128,7 +128,7 @@ class GroupBy(DecomposableOperator):
         return GroupBy(tuple(places[key] for key in self.keys), aggregations), [*range(width), *(o for o in outputs if o >= width)]
 
     def requires(self, slot: int) -> Need:
-        """Return the need for row order, if an aggregate depends on it."""
+        """Return ``ORDERED`` if an aggregate depends on the row order, otherwise ``ANY``."""
         return Need.ORDERED if self.order_sensitive else Need.ANY
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -233,7 +233,7 @@ class Reduce(DecomposableOperator):
         return Reduce(moved(used_aggregations(self.aggregations, 0, outputs), kept[0])), outputs
 
     def requires(self, slot: int) -> Need:
-        """Return the need for row order, if an aggregate depends on it."""
+        """Return ``ORDERED`` if an aggregate depends on the row order, otherwise ``ANY``."""
         return Need.ORDERED if self.order_sensitive else Need.ANY
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:

@@ -89,7 +89,7 @@ class AssignIntervals(Operator):
         return FLOAT if key.is_numeric and is_float else key
 
     def as_read(self) -> AssignIntervals:
-        """Check that intervals have a length (above 0 and below 2**63) or a clock."""
+        """Check that intervals have a length (above 0 and below 2**63), or a clock."""
         if self.grid.every is None and self.clock is None:
             raise InvalidArgumentError("the plan's text has intervals neither of a length nor of a clock")
         if self.grid.every is not None and not 0 < self.grid.every < 2**63:
@@ -125,7 +125,7 @@ class AssignIntervals(Operator):
         return [[(0, position)] for position in range(inputs[0].width)]
 
     def requires(self, slot: int) -> Need:
-        """Return the need for row order if the order of the output is observed."""
+        """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""
         return Need.INHERITED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:

@@ -233,7 +233,7 @@ class AsofJoin(Operator):
         return attrs.evolve(self, on=right[self.on], by=tuple(right[p] for p in self.by), values=values, kept=left), outputs
 
     def requires(self, slot: int) -> Need:
-        """Return the need to look up rows of the second input by key."""
+        """Return ``LOOKUP`` for the second input, whose rows are searched by key, and ``INHERITED`` for the first."""
         return Need.LOOKUP if slot else Need.INHERITED
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:

@@ -63,7 +63,7 @@ class HashJoin(Join):
         return super().infer_length(inputs) if self.pairs is None else Length.exactly(self.pairs.rows)
 
     def requires(self, slot: int) -> Need:
-        """Return the need to look up rows by index; all keys of both inputs are read."""
+        """Return ``LOOKUP``: all keys of both inputs are read, and rows by index."""
         return Need.LOOKUP
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:

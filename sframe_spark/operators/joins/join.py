@@ -196,7 +196,7 @@ class Join(Operator):
         return attrs.evolve(self, left_keys=left_keys, right_keys=right_keys), yielded
 
     def requires(self, slot: int) -> Need:
-        """Return the need for row order of both inputs, if the order of the output is observed."""
+        """Return ``INHERITED``: the order of the inputs matters only if the order of the output is observed."""
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:

@@ -99,7 +99,7 @@ class MergeSorted(Operator):
         return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
 
     def requires(self, slot: int) -> Need:
-        """Return the need to look up rows of both inputs by index."""
+        """Return ``LOOKUP``: rows of both inputs are read by index."""
         return Need.LOOKUP
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:

@@ -201,7 +201,7 @@ class SortedJoin(Operator):
         return SortedJoin(joined.left_keys[0], joined.right_keys[0], self.how), columns
 
     def requires(self, slot: int) -> Need:
-        """Return the need to look up rows of the second input by key."""
+        """Return ``LOOKUP`` for the second input, whose rows are searched by key, and ``INHERITED`` for the first."""
         return Need.LOOKUP if slot else Need.INHERITED
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:

@@ -155,7 +155,7 @@ def alike(parts: Sequence[pa.Array]) -> Sequence[pa.Array]:
 
 
 def follows(before: tuple[int, int], first: int, last: int) -> bool:
-    """Return whether one range continues another: it starts at or before the other's end, or after a gap no longer than itself.
+    """Return whether a range continues the one before: it starts within that or after a gap no longer than itself, and ends no earlier.
 
     Examples
     --------

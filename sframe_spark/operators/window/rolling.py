@@ -297,7 +297,7 @@ class Rolling(Operator):
         return self.after - self.before + 1
 
     def requires(self, slot: int) -> Need:
-        """Return the need to address rows by index, to read rows around each row."""
+        """Return ``DENSE``: rows around each row are read by index."""
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:

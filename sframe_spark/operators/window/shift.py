@@ -76,7 +76,7 @@ class Shift(Operator):
         return RelationProperties(OrderingProperties(orderings=known))
 
     def requires(self, slot: int) -> Need:
-        """Return the need to address rows by index, to read beyond the edge of a range."""
+        """Return ``DENSE``: rows beyond the edge of a range are read by index."""
         return Need.DENSE
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:

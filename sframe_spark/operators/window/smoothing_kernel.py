@@ -303,7 +303,7 @@ class CellSums:
         return (self if not same.any() else self.at(np.flatnonzero(~same))).joined(other)
 
     def only(self, other: CellSums) -> CellSums:
-        """For one cell per owner: return the cells of ``other``, and those of owners that only this has."""
+        """Return the cells of ``other``, and those of owners that only this has; both must have at most one cell per owner."""
         places, known = self.places_of(other.owners)
         mine = places[known]
         pairs = ((self.begins, other.begins), (self.sums, other.sums), (self.before, other.before))
