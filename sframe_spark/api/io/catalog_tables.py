@@ -1,4 +1,4 @@
-"""Reads and writes tables of the catalogs of the user's Spark session, with a column that keeps the order of rows.
+"""Reads and writes tables in the catalogs of the user's Spark session; an additional column keeps the order of rows.
 
 See docs/decisions/022-catalog-tables.md.
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 
-# The directory of a table must be shared: tasks write files there, and the driver publishes them.
+# Shared directories of tables: tasks write files there, and the driver publishes them.
 
 SHARED_WAREHOUSE = (
     "set spark.sql.warehouse.dir before Spark starts to a directory that this machine and all of Spark's share, or write into a database "
@@ -58,46 +58,46 @@ _OWN_CATALOG = "spark_catalog"
 
 
 def require_shared_place(user: SparkSession, table: str, database: str, is_there: bool) -> None:
-    """Check that a cluster's executors share the directory of a table with this process; rows written to any other place would be lost.
+    """Raise an error if the executors of a cluster and this process do not share the directory of a table, because written rows would be lost.
 
     Parameters
     ----------
     user
         The session whose catalogs are used.
     table
-        The name of the table, in quotes.
+        The quoted name of the table.
     database
-        The part before its own name; empty for the current database.
+        The part of the name before that of the table; empty for the current database.
     is_there
-        Whether the table exists; it may have its files outside of its database.
+        Whether the table exists; then its own location is checked, which may be outside of its database.
 
     Raises
     ------
     NotSharedError
-        If they do not, with a machine, the directory and the setting.
+        If the directory is not shared; the message names a machine, the directory and the setting to change.
     """
-    # A Spark Connect server publishes tables itself, so this process need not see them.
+    # A Spark Connect server publishes tables itself, so this process need not have access.
     if is_remote(user) or is_one_process(user):
         return
     place = _place_of_table(user, table) if is_there else _place_of_database(user, database)
     if not place.startswith("file:"):
         return
     directory = "/" + place.removeprefix("file:").strip("/")
-    # Spark creates the directory of its default database with the first table.
+    # Spark creates the directory of its default database only with the first table.
     with translate_os_errors("create", directory):
         os.makedirs(directory, exist_ok=True)
     require_writable(join(directory, "table"), SHARED_WAREHOUSE)
 
 
 def _place_of_table(user: SparkSession, table: str) -> str:
-    """Return the parent directory of a managed table, in which its siblings are; for an external table its own directory."""
+    """Return the directory that contains a managed table and its siblings; for an external table, its own directory."""
     said = {row[0]: row[1] for row in user.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
     own = (said.get(_LOCATION) or "").rstrip("/")
     return own if said.get(_TYPE) == "EXTERNAL" else os.path.dirname(own)
 
 
 def _place_of_database(user: SparkSession, database: str) -> str:
-    """Return the directory of a database; Spark's own catalog gives it as a URI, unlike the path of a table."""
+    """Return the directory of a database. Spark's own catalog returns it as a quoted URI."""
     described = user.catalog.getDatabase(database or user.catalog.currentDatabase())
     place = described.locationUri or ""
     return unquote(place) if described.catalog == _OWN_CATALOG else place
@@ -105,7 +105,7 @@ def _place_of_database(user: SparkSession, database: str) -> str:
 
 ORDER_COLUMN = "_sframe_row"
 FORMATS = ("delta", "iceberg", "parquet")
-# Formats whose writers replace the rows of a table atomically.
+# Formats in which Spark replaces all rows of a table atomically.
 _ATOMIC = ("delta", "iceberg")
 _PART = re.compile(r"`((?:[^`]|``)+)`|([^`.\s\0]+)")
 _NO_SOURCE = re.compile(r"Failed to find the data source: (?:\w+\.)*(\w+)")
@@ -117,14 +117,14 @@ _PACKAGES = {
 
 @attrs.frozen
 class OrderedTable:
-    """The rows of a table, and the column that keeps their order.
+    """The rows of a table, and the position of the column that keeps their order.
 
     Parameters
     ----------
     node, names
-        The rows, in no order, and the names of their columns.
+        The rows, whose order is not defined, and the column names.
     place
-        Index of the column that keeps the order of rows; None if there is none.
+        Index of the column that keeps the order; None if the table has none.
     """
 
     node: PlannerNode
@@ -133,16 +133,16 @@ class OrderedTable:
 
 
 def read_table(name: Any, version: Any, ordered: bool) -> OrderedTable:
-    """Return the rows of a table or view; its order column is verified first, unless the user requests another order.
+    """Return the rows of a table or view. Its order column is verified first, unless the user requests another order (``ordered``).
 
     Raises
     ------
     SchemaError, InvalidArgumentError
         If the name or the version is invalid.
     ExecutionError, UnsupportedOperationError
-        If Spark knows no such table or version, or lacks what reads it.
+        If Spark does not find the table or version, or a package for its format is missing.
     StorageError
-        If rows have no numbers, or share them.
+        If rows have no number, or several have the same one.
     """
     table, options = ".".join(map(_quoted, parts_of(name))), _options_of(version)
     with errors_of_catalog(name):
@@ -157,16 +157,16 @@ def read_table(name: Any, version: Any, ordered: bool) -> OrderedTable:
 
 
 def write_table(node: PlannerNode, names: Sequence[str], name: Any, format: Any, mode: Any, keep_order: bool) -> None:
-    """Write all rows, and a column that numbers them; they are computed before anything is changed, and counted afterwards.
+    """Write all rows and a column that numbers them. They are computed before anything is changed, and counted in the table afterwards.
 
     Raises
     ------
     SchemaError, InvalidArgumentError, TakenNameError
-        If an argument is invalid, or a table cannot have the name of a column.
+        If an argument is invalid, or a column has the name of the order column.
     ExecutionError, UnsupportedOperationError
-        If Spark refuses to write, or lacks what writes the format.
+        If Spark cannot write, or a package for the format is missing.
     StorageError
-        If the table has an unexpected number of rows afterwards.
+        If the table has another number of rows than expected afterwards.
     """
     parts = parts_of(name)
     require_choice("format", format, FORMATS)
@@ -191,7 +191,7 @@ def write_table(node: PlannerNode, names: Sequence[str], name: Any, format: Any,
 
 @attrs.frozen
 class _Writing:
-    """Writes rows into a table.
+    """Writes rows into one table.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class _Writing:
     keep_order: bool
 
     def write(self, node: PlannerNode, names: list[str], mode: str) -> None:
-        """Write rows in one of Spark's modes."""
+        """Write rows in one of Spark's save modes."""
         if mode == "overwrite" and self.format not in _ATOMIC:
             self._replace(node, names)
             return
@@ -219,7 +219,7 @@ class _Writing:
         self._save(node, names, mode, self.parts, start)
 
     def _next_number(self, names: list[str]) -> int:
-        """Return the number of the first row to append."""
+        """Return the number for the first row to append: one more than the largest in the table, or zero if rows are not numbered."""
         from pyspark.sql import functions as F
 
         name = ".".join(self.parts)
@@ -237,7 +237,7 @@ class _Writing:
         return 0 if largest is None else int(largest) + 1
 
     def _save(self, node: PlannerNode, names: list[str], mode: str, parts: Sequence[str], start: int) -> None:
-        """Write all rows into a table, numbered from ``start``, and verify their number."""
+        """Write all rows into a table, numbered from ``start``, and verify how many rows the table has."""
         from pyspark.sql import functions as F
 
         name = ".".join(parts)
@@ -254,14 +254,14 @@ class _Writing:
             if self.keep_order:
                 written = written.where(F.col(ORDER_COLUMN).between(start, start + rows - 1))
             elif mode == "append":
-                # The rows of this call cannot be distinguished from others.
+                # Without numbers, the rows of this call cannot be distinguished from others, so they are not counted.
                 return
             written_rows = run_spark(written.count, f"counting the rows of table {name}")
         if written_rows != rows:
             raise StorageError(_other_count(name, written_rows, rows))
 
     def _replace(self, node: PlannerNode, names: list[str]) -> None:
-        """Write the rows into a new table, and rename it once they are counted: Spark would delete the old rows first."""
+        """Write the rows into a new table, count them, and then rename it. Spark's own overwrite would delete the old rows first."""
         name, above = ".".join(self.parts), self.parts[:-1]
         with errors_of_catalog(name):
             kind = self.user.catalog.getTable(_joined(self.parts)).tableType
@@ -300,14 +300,14 @@ class _Writing:
 
 
 def parts_of(name: Any) -> tuple[str, ...]:
-    """Return the parts of a table's name, as Spark splits it.
+    """Return the parts of a table's name, split as by Spark.
 
     Raises
     ------
     SchemaError
-        If it is no text.
+        If the name is not a string.
     InvalidArgumentError
-        If it is no valid name of a table.
+        If it is not a valid name of a table.
 
     Examples
     --------
@@ -338,7 +338,7 @@ def _quoted(part: str) -> str:
 
 
 def _options_of(version: Any) -> dict[str, str]:
-    """Return the options of Spark's reader for a version: a number, the name of a branch or tag, or a time."""
+    """Return the options of Spark's reader for a version: a version number, the name of a branch or tag, or a time."""
     if version is None:
         return {}
     if isinstance(version, datetime.datetime):
@@ -351,7 +351,7 @@ def _options_of(version: Any) -> dict[str, str]:
 
 
 def _require_same_columns(name: str, there: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse rows with other columns than the table; Spark's message would only give their number."""
+    """Raise an error if the frame and the table have different columns; Spark's message would give only their numbers."""
     missing, more = [column for column in there if column not in names], [column for column in names if column not in there]
     if missing or more:
         differences = [f"the frame has no {visible(repr(column))}" for column in missing]
@@ -366,7 +366,7 @@ def _verified_length(df: DataFrame, name: str) -> Length:
     Raises
     ------
     StorageError
-        If some share a number, or have none.
+        If rows have no number, or several have the same one.
     """
     from pyspark.sql import functions as F
 
@@ -380,11 +380,11 @@ def _verified_length(df: DataFrame, name: str) -> Length:
     if not rows:
         return Length.exactly(0)
     if last - first + 1 == rows:
-        # As many rows as possible numbers, and equal XORs of hashes: each number occurs an odd number of times, so once.
+        # There are as many rows as numbers in the range, and the XORs of hashes agree, so each number occurs an odd number of times: exactly once.
         ids = df.sparkSession.range(first, last + 1).agg(F.bit_xor(F.xxhash64(F.col("id"))))
         distinct = run_spark(ids.collect, f"looking at the order of table {name}")[0][0] == mixed
     else:
-        # Some rows were deleted or are duplicates.
+        # The numbers have gaps: rows were deleted, or some numbers occur twice.
         distinct = run_spark(df.select(ORDER_COLUMN).distinct().count, f"looking at the order of table {name}") == rows
     if not distinct:
         raise StorageError(
@@ -404,14 +404,14 @@ def _other_count(name: str, written: int, rows: int) -> str:
 
 @contextlib.contextmanager
 def errors_of_catalog(name: str) -> Iterator[None]:
-    """Translate Spark's errors about a table to one line, and name a missing package.
+    """Turn Spark's errors about a table into errors whose message is one line, and which name a missing package.
 
     Raises
     ------
     UnsupportedOperationError
-        Where it lacks one, or the table has no versions.
+        If a package is missing, or the table keeps no versions.
     ExecutionError
-        Where it refuses for another reason.
+        If Spark raises another error.
     """
     try:
         yield

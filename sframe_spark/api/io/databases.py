@@ -1,4 +1,4 @@
-"""Reads and writes databases: over JDBC with Spark, and over connections of any library that follows Python's DB-API."""
+"""Reads and writes databases: over JDBC with Spark, and over connections of libraries that follow Python's DB-API."""
 
 from __future__ import annotations
 
@@ -46,29 +46,30 @@ from sframe_spark.values.value_errors import RoundedNumbers, column_named, may_b
 # JDBC, which Spark reads and writes in parallel
 
 MODES = ("error", "append", "overwrite", "ignore")
-# Options that have parameters of their own.
+# Options that may not be given in ``properties``, because they are parameters.
 _RESERVED = ("url", "dbtable", "query")
 _RESERVED_FOR_READING = (*_RESERVED, "partitioncolumn", "lowerbound", "upperbound", "numpartitions")
-# Without a fetch size, drivers may fetch all rows at once; times without an offset must not be taken in the session's time zone.
+# Without a fetch size, drivers may fetch all rows at once. The second option makes times without an offset TIMESTAMP_NTZ, so that Spark does not
+# interpret them in the session's time zone.
 _DEFAULTS = {"fetchsize": "10000", "preferTimestampNTZ": "true"}
 _NO_DRIVER = ("No suitable driver", "ClassNotFoundException", "ClassNotFound")
 _HIDDEN = "..."
-# Spark quotes column names with these, without escaping.
+# Spark puts column names between such characters without escaping them.
 _QUOTES = '"`[]'
 
 
 @attrs.frozen
 class JdbcRequest:
-    """A request to read over JDBC, with PySpark's parameter names.
+    """A request to read over JDBC; parameters are named as in PySpark.
 
     Parameters
     ----------
     url, table, query
-        The database, and a table or a query.
+        The database, and either a table or a query.
     column, lowerBound, upperBound, numPartitions
-        How the rows are read by several tasks: by values of a column.
+        For reading with several tasks: each reads a part of the range of this column.
     predicates
-        Or by conditions, one for each task.
+        For reading with several tasks: conditions, one for each task.
     properties
         Options of the driver and of Spark.
     """
@@ -85,14 +86,14 @@ class JdbcRequest:
 
 
 def read_jdbc(request: JdbcRequest) -> tuple[PlannerNode, list[str]]:
-    """Return the rows of a table, in no order, and its column names.
+    """Return the rows of a table as a node, whose order is not defined, and its column names.
 
     Raises
     ------
     SchemaError, InvalidArgumentError
         If the request is invalid.
     ExecutionError
-        If the database, or Spark, refuses it.
+        If the database or Spark raises an error.
     """
     options = options_of(request.url, request.properties, _RESERVED_FOR_READING)
     source = _source(request)
@@ -109,14 +110,14 @@ def read_jdbc(request: JdbcRequest) -> tuple[PlannerNode, list[str]]:
 
 
 def write_jdbc(node: PlannerNode, names: Sequence[str], url: Any, table: Any, mode: Any, properties: Any) -> None:
-    """Write all rows into a table, with several parallel tasks, each in its own transaction.
+    """Write all rows into a table, with several parallel tasks, each in a transaction of its own.
 
     Raises
     ------
     SchemaError, InvalidArgumentError
-        If a column, its name, the table or the mode is none that a database takes.
+        If databases cannot store a column or its name, or the table or the mode is invalid.
     ExecutionError
-        If the database, or Spark, refuses it.
+        If the database or Spark raises an error.
     """
     options = options_of(url, properties)
     _require_text("table", table)
@@ -132,12 +133,12 @@ def write_jdbc(node: PlannerNode, names: Sequence[str], url: Any, table: Any, mo
 
 
 def require_choice(name: str, choice: Any, allowed: Sequence[str]) -> None:
-    """Refuse an argument that is none of the allowed words.
+    """Raise an error if the argument ``name`` is not one of the allowed strings.
 
     Raises
     ------
     InvalidArgumentError
-        If it is none of them.
+        If ``choice`` is not in ``allowed``.
     """
     if not isinstance(choice, str) or choice not in allowed:
         raise InvalidArgumentError(f"{name} is one of {', '.join(map(repr, allowed))}, not {choice!r:.60}")
@@ -150,14 +151,14 @@ def _require_flat_columns(names: Sequence[str], node: PlannerNode) -> None:
 
 
 def options_of(url: Any, properties: Any, reserved: Sequence[str] = _RESERVED) -> dict[str, str]:
-    """Return the user's options as Spark takes them.
+    """Return the user's options as strings, as Spark expects them.
 
     Raises
     ------
     SchemaError
-        If they are no texts or numbers.
+        If ``properties`` is not a dict from names to strings or numbers, or the URL is not a string.
     InvalidArgumentError
-        If the address is none of JDBC, or an option has a parameter of its own.
+        If the URL does not begin with ``jdbc:``, or an option must be given as a parameter instead.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def options_of(url: Any, properties: Any, reserved: Sequence[str] = _RESERVED) -
 
 
 def _source(request: JdbcRequest) -> str:
-    """Return the table or subquery after FROM."""
+    """Return what Spark puts after FROM: the table, or the query in parentheses with a name."""
     named = {name: value for name, value in (("table", request.table), ("query", request.query)) if value is not None}
     if len(named) != 1:
         raise InvalidArgumentError("give the name of a table, or query=: one of them")
@@ -221,12 +222,12 @@ def _require_text(name: str, value: Any) -> None:
 
 @contextlib.contextmanager
 def errors_of_database(url: str, options: Mapping[str, str]) -> Iterator[None]:
-    """Translate errors of Spark or a driver to one line, without passwords.
+    """Turn errors of Spark or a driver into errors whose message is one line without passwords.
 
     Raises
     ------
     ExecutionError
-        If one of them refuses the request.
+        If Spark or the driver raises an error in the ``with`` block.
     """
     try:
         yield
@@ -243,21 +244,21 @@ def errors_of_database(url: str, options: Mapping[str, str]) -> Iterator[None]:
         raise ExecutionError(f"the database cannot be used: {message}{advice if any(word in text for word in _NO_DRIVER) else ''}") from None
 
 
-# Connections of the DB-API, their modules and cursors
+# Connections of the DB-API, and their modules and cursors
 
-# Placeholders of values in statements, by the parameter styles of the standard.
+# Placeholders of values in statements, by the DB-API's parameter styles.
 MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}", "named": ":p{}"}
-# Attributes in which wrappers, such as SQLAlchemy's, hold the connection of the library.
+# Attributes in which wrappers, such as SQLAlchemy's, hold the DB-API connection.
 _WRAPPED = ("driver_connection", "dbapi_connection")
 
 
 def require_connection(conn: Any) -> None:
-    """Refuse what is no connection, with advice on what to pass instead.
+    """Raise an error if ``conn`` is not a connection; the message says what to pass instead.
 
     Raises
     ------
     NoAttributeError
-        If it is none.
+        If it is not a connection, or is an asynchronous one.
     """
     if not hasattr(conn, "cursor") or not hasattr(conn, "commit"):
         raise NoAttributeError(
@@ -272,12 +273,12 @@ def _asynchronous(conn: Any) -> NoAttributeError:
 
 
 def bare_connection(conn: Any) -> Any:
-    """Return the connection of the library, which pools and other wrappers hold.
+    """Return the DB-API connection inside a wrapper such as SQLAlchemy's, or ``conn`` itself if it is not a wrapper.
 
     Raises
     ------
     NoAttributeError
-        If it is none.
+        If it is not a connection.
     """
     require_connection(conn)
     for name in _WRAPPED:
@@ -300,7 +301,7 @@ def _instead_of(conn: Any) -> str:
 
 @contextlib.contextmanager
 def opened_cursor(conn: Any) -> Iterator[Any]:
-    """Open a cursor until the block ends; give the connection itself if its cursors would not see its transaction.
+    """Return a context with an open cursor, or with the connection itself if its cursors have transactions of their own.
 
     Raises
     ------
@@ -310,7 +311,7 @@ def opened_cursor(conn: Any) -> Iterator[Any]:
     cursor = conn.cursor()
     require_answer(conn, cursor)
     if type(cursor) is type(conn):
-        # DuckDB's: each has its own transactions and temporary tables.
+        # In DuckDB, a cursor is another connection, with its own transactions and temporary tables.
         cursor.close()
         yield conn
         return
@@ -321,12 +322,12 @@ def opened_cursor(conn: Any) -> Iterator[Any]:
 
 
 def require_answer(conn: Any, answer: Any) -> None:
-    """Refuse an asynchronous connection.
+    """Raise an error if a method of the connection returned an awaitable, because asynchronous connections are not supported.
 
     Raises
     ------
     NoAttributeError
-        If its answer has to be awaited.
+        If ``answer`` is awaitable.
     """
     if inspect.isawaitable(answer):
         if inspect.iscoroutine(answer):
@@ -335,12 +336,12 @@ def require_answer(conn: Any, answer: Any) -> None:
 
 
 def module_of(conn: Any, module: Any) -> ModuleType:
-    """Return the DB-API module of a connection.
+    """Return the DB-API module of a connection: ``module`` if given, else that of its class.
 
     Raises
     ------
     NoAttributeError
-        If its module has no parameter style.
+        If no such module has a known ``paramstyle``.
     """
     candidates: list[ModuleType | None] = [module] if module is not None else _modules_of(conn)
     for candidate in candidates:
@@ -350,9 +351,9 @@ def module_of(conn: Any, module: Any) -> ModuleType:
 
 
 def _modules_of(conn: Any) -> list[ModuleType | None]:
-    """Return the modules of a connection's class and base classes, as it may be a user's subclass, and the packages that contain them."""
+    """Return the modules and packages that define the connection's class and its base classes (the class may be a user's subclass)."""
     names = [kind.__module__.split(".") for kind in type(conn).__mro__]
-    # An extension module begins with an underscore where its package does not.
+    # The name of an extension module may begin with an underscore that the name of its package does not have.
     candidates = [".".join(parts[:count]) for parts in names for count in range(1, len(parts) + 1)]
     return [sys.modules.get(name) for candidate in candidates for name in (candidate, candidate.lstrip("_"))]
 
@@ -366,19 +367,19 @@ _POSTGRES_OPEN = (1, 2, 3)
 
 @contextlib.contextmanager
 def one_transaction(conn: Any, cursor: Any) -> Iterator[None]:
-    """Commit what is done inside the block, or undo all of it if anything fails.
+    """Commit the statements in the ``with`` block, or roll back all of them if an error occurs.
 
     Parameters
     ----------
     conn
-        The connection of the library.
+        The DB-API connection.
     cursor
-        A cursor of it, or the connection itself for libraries whose cursors are connections.
+        A cursor of it, or the connection itself if its cursors are other connections.
 
     Raises
     ------
     UnsupportedOperationError
-        If each statement is committed at once, and there is no known way to begin a transaction.
+        If each statement is committed immediately, and no way to begin a transaction is known.
     """
     transaction = _transaction_of(conn, cursor)
     try:
@@ -386,7 +387,7 @@ def one_transaction(conn: Any, cursor: Any) -> Iterator[None]:
         yield
         transaction.commit()
     except BaseException as error:
-        # The original error is raised, even if undoing fails.
+        # Raise the original error even if rolling back fails.
         try:
             transaction.undo()
             transaction.end()
@@ -403,7 +404,7 @@ def _transaction_of(conn: Any, cursor: Any) -> _Transaction:
     is_autocommit, is_open = _is_autocommit(conn, cursor), _is_open(conn, cursor)
     has_savepoints = not _is_duckdb(conn)
     if is_autocommit:
-        # A transaction that the user has begun is ended by the user.
+        # The user has begun a transaction, and will end it.
         return _NestedTransaction(conn, cursor, has_savepoints) if is_open else _explicit_transaction(conn, cursor)
     return _SavepointTransaction(conn, cursor, bool(is_open) and has_savepoints)
 
@@ -417,14 +418,14 @@ def _is_sqlite(conn: Any) -> bool:
 
 
 def _is_autocommit(conn: Any, cursor: Any) -> bool | None:
-    """Return whether each statement is committed at once; None if this is unknown."""
+    """Return whether each statement is committed immediately; None if this is unknown."""
     if _is_duckdb(conn):
         return True
     said = getattr(conn, "autocommit", None)
     if isinstance(said, bool):
         return said
     if _is_sqlite(conn):
-        # In the legacy mode, no isolation level means autocommit.
+        # In sqlite3's legacy mode, an isolation level of None means autocommit.
         return conn.isolation_level is None
     get_autocommit = getattr(conn, "get_autocommit", None)
     return bool(get_autocommit()) if callable(get_autocommit) else None
@@ -433,7 +434,7 @@ def _is_autocommit(conn: Any, cursor: Any) -> bool | None:
 def _is_open(conn: Any, cursor: Any) -> bool | None:
     """Return whether a transaction is open; None if this is unknown."""
     if _is_duckdb(conn):
-        # Two statements have the same transaction id only in one transaction. Beginning another would end an open one.
+        # Two statements have the same transaction ID only if a transaction is open. Beginning one to find out would end an open one.
         first, second = (cursor.execute("SELECT txid_current()").fetchall() for _ in range(2))
         return bool(first == second)
     said = getattr(conn, "in_transaction", None)
@@ -447,12 +448,12 @@ def _is_open(conn: Any, cursor: Any) -> bool | None:
 
 
 def _explicit_transaction(conn: Any, cursor: Any) -> _Transaction:
-    """Return a transaction on an autocommit connection: by its autocommit attribute, a method, or a statement.
+    """Return a transaction for an autocommit connection: begun by its ``autocommit`` attribute, a method, or a statement.
 
     Raises
     ------
     UnsupportedOperationError
-        If there is no way.
+        If none of these is known to work.
     """
     if isinstance(getattr(conn, "autocommit", None), bool):
         return _AutocommitTransaction(conn, cursor)
@@ -467,12 +468,12 @@ def _explicit_transaction(conn: Any, cursor: Any) -> _Transaction:
 
 
 class _Transaction:
-    """A transaction that the library begins implicitly, committed or rolled back as a whole.
+    """A transaction that the library has begun implicitly; it is committed or rolled back as a whole.
 
     Parameters
     ----------
     conn, cursor
-        As for :func:`one_transaction`.
+        As in :func:`one_transaction`.
     """
 
     rolls_back_more = False
@@ -481,31 +482,31 @@ class _Transaction:
         self._conn, self._cursor, self._is_started = conn, cursor, False
 
     def begin(self) -> None:
-        """Begin it."""
+        """Record that the transaction has begun."""
         self._is_started = True
 
     def commit(self) -> None:
-        """Commit."""
+        """Commit the transaction."""
         self._conn.commit()
 
     def undo(self) -> None:
-        """Roll back what was done since it began."""
+        """Roll back the statements since the transaction began."""
         if self._is_started:
             self._conn.rollback()
 
     def end(self) -> None:
-        """Restore the connection, on which no statement is pending any more."""
+        """Restore the state of the connection after the commit or rollback; nothing to do here."""
 
 
 class _SavepointTransaction(_Transaction):
-    """A transaction after pending statements of the user, which a savepoint keeps from being rolled back.
+    """A transaction that may contain earlier statements of the user; a savepoint protects these from being rolled back.
 
     Parameters
     ----------
     conn, cursor
-        As for :func:`one_transaction`.
+        As in :func:`one_transaction`.
     has_earlier
-        Whether there are known to be pending statements, and the database has savepoints.
+        Whether a transaction is known to be open, and the database has savepoints.
     """
 
     def __init__(self, conn: Any, cursor: Any, has_earlier: bool) -> None:
@@ -513,13 +514,13 @@ class _SavepointTransaction(_Transaction):
         self._has_earlier = has_earlier
 
     def begin(self) -> None:
-        """Set a savepoint."""
+        """Set a savepoint, if there may be earlier statements."""
         if self._has_earlier:
             self._cursor.execute(f"SAVEPOINT {_SAVEPOINT}")
         super().begin()
 
     def undo(self) -> None:
-        """Roll back to the savepoint."""
+        """Roll back to the savepoint; without one, roll back the whole transaction."""
         if self._has_earlier and self._is_started:
             self._cursor.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
         else:
@@ -527,28 +528,28 @@ class _SavepointTransaction(_Transaction):
 
 
 class _NestedTransaction(_SavepointTransaction):
-    """Statements within a transaction that the user has begun and will end."""
+    """Statements inside a transaction that the user has begun and will end."""
 
     @property
     def rolls_back_more(self) -> bool:  # type: ignore[override]
-        """Whether earlier statements of the user are rolled back as well."""
+        """Whether a rollback would also undo earlier statements of the user."""
         return self._is_started and not self._has_earlier
 
     def commit(self) -> None:
-        """Leave the commit to the user."""
+        """Release the savepoint; the user commits the transaction."""
         if self._has_earlier:
             self._cursor.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
 
 
 class _ExplicitTransaction(_Transaction):
-    """A transaction on an autocommit connection that can begin one explicitly.
+    """A transaction on an autocommit connection, begun by a call.
 
     Parameters
     ----------
     conn, cursor
-        As for :func:`one_transaction`.
+        As in :func:`one_transaction`.
     begin
-        Begins the transaction.
+        Function that begins the transaction.
     """
 
     def __init__(self, conn: Any, cursor: Any, begin: Callable[[], Any]) -> None:
@@ -556,13 +557,13 @@ class _ExplicitTransaction(_Transaction):
         self._begin = begin
 
     def begin(self) -> None:
-        """Begin it."""
+        """Begin the transaction."""
         self._begin()
         super().begin()
 
 
 class _AutocommitTransaction(_Transaction):
-    """A transaction on a connection whose autocommit attribute is switched off meanwhile."""
+    """A transaction on a connection whose ``autocommit`` attribute is set to False until it ends."""
 
     def begin(self) -> None:
         """Switch autocommit off."""
@@ -570,7 +571,7 @@ class _AutocommitTransaction(_Transaction):
         super().begin()
 
     def end(self) -> None:
-        """Switch autocommit on again, which would commit pending statements."""
+        """Switch autocommit on again; this would commit statements that are still pending."""
         self._conn.autocommit = True
 
 
@@ -585,16 +586,16 @@ _BACKTICKS = ("mysql", "maria")
 def read_sql(
     conn: Any, statement: Any, params: Any, inference_rows: Any, module: Any, hints: Any, rows_at_once: Any
 ) -> tuple[PlannerNode, list[str]]:
-    """Return the rows of a query as a source, fetched in batches, and its column names.
+    """Return the rows of a query as a source, and its column names; rows are fetched in batches.
 
     Raises
     ------
     NoAttributeError
-        If ``conn`` is no connection.
+        If ``conn`` is not a connection.
     InvalidArgumentError
-        If the statement gives no rows.
+        If the statement returns no rows.
     SchemaError
-        If a value does not go into its column.
+        If a value does not fit the type of its column.
     """
     conn = bare_connection(conn)
     for name, value in (("type_inference_rows", inference_rows), ("cursor_arraysize", rows_at_once)):
@@ -621,16 +622,16 @@ def read_sql(
 
 
 def _all_rows(cursor: Any, size: int, names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    # Some cursors have no arraysize, others do not let it be set.
+    # Some cursors have no arraysize, and others do not allow setting it; then the size is passed in each call.
     fetch = cursor.fetchmany if getattr(cursor, "arraysize", None) == size else partial(cursor.fetchmany, size)
     while batch := fetch():
         for row in batch:
-            # Some libraries can give rows as dicts, which iterate over names.
+            # Some libraries can return rows as dicts; iterating over these would give the column names.
             yield [row[name] for name in names] if isinstance(row, Mapping) else row
 
 
 def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers) -> Iterator[list[pa.Array]]:
-    """Yield batches of rows as columns; rounded numbers are recorded."""
+    """Yield batches of rows as lists of columns; numbers that are rounded are recorded in ``rounded``."""
     numbered = enumerate(rows)
     while some := list(islice(numbered, node_values.ROWS_PER_BATCH)):
         first, batch = some[0][0], [row for _, row in some]
@@ -646,7 +647,7 @@ def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequenc
 
 
 def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any) -> list[ColumnType]:
-    """Return the requested types, else those of the first present values; text for columns without any."""
+    """Return the column types: the requested ones, else those of the first values; string for columns without a value in the first rows."""
     hinted = dict(_hinted_types(hints, names))
     types = []
     for place, name in enumerate(names):
@@ -686,14 +687,14 @@ def _fitting(value: Any, kind: ColumnType, name: str, number: int, rounded: Roun
 
 
 def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, table: Any, module: Any, specifiers: bool, exact_names: bool) -> None:
-    """Insert all rows into a table, in one transaction, whether or not the connection commits each statement.
+    """Insert all rows into a table in one transaction, even if the connection is in autocommit mode.
 
     Raises
     ------
     NoAttributeError
-        If ``conn`` is no connection.
+        If ``conn`` is not a connection.
     SchemaError
-        If a column holds lists, arrays or dicts, or the table's name is no text.
+        If a column holds lists, arrays or dicts, or the name of the table is not a string.
     """
     conn = bare_connection(conn)
     library = module_of(conn, module)
@@ -713,7 +714,7 @@ def _named(row: Sequence[Any]) -> dict[str, Any]:
 
 
 def _insert(library: ModuleType, names: Sequence[str], types: Sequence[ColumnType], table: str, specifiers: bool, exact_names: bool) -> str:
-    """Return the INSERT statement, with a placeholder for each value and quoted names."""
+    """Return the INSERT statement, with quoted names and a placeholder for each value."""
     style = library.paramstyle
     marks = [MARKS[style].format(place) for place in range(1, len(names) + 1)]
     if specifiers and style in ("format", "pyformat"):
@@ -725,12 +726,12 @@ def _insert(library: ModuleType, names: Sequence[str], types: Sequence[ColumnTyp
 
 
 def quoted(name: str, quote: str = '"', style: str = "qmark") -> str:
-    """Return a name quoted for a statement.
+    """Return a name quoted for a statement in a parameter style.
 
     Raises
     ------
     InvalidArgumentError
-        If it has a NUL, which ends statements for some databases.
+        If the name contains a NUL character, which ends statements in some databases.
 
     Examples
     --------
@@ -740,5 +741,5 @@ def quoted(name: str, quote: str = '"', style: str = "qmark") -> str:
     if "\0" in name:
         raise InvalidArgumentError(f"the name {visible(repr(name))} has a NUL, which no database takes: rename it first")
     text = name.replace(quote, quote * 2)
-    # In these styles a percent sign starts a placeholder.
+    # In these parameter styles, a percent sign starts a placeholder.
     return f"{quote}{text.replace('%', '%%') if style in ('format', 'pyformat') else text}{quote}"

@@ -1,4 +1,4 @@
-"""Sketch: many statistics of a column in one pass, printed as tables."""
+"""The class Sketch: many statistics of a column, most of them computed in one pass, and printed as tables."""
 
 from __future__ import annotations
 
@@ -40,25 +40,26 @@ if TYPE_CHECKING:
 
 @with_call_hints
 class Sketch(NeverPickled):
-    """What a column holds: its size, missing values, mean and variance, quantiles, distinct and frequent values.
+    """Statistics of a column: size, missing values, mean and variance, quantiles, distinct and frequent values.
 
-    Everything is exact but :meth:`num_unique` of more than 65,536 different values, whose standard error is 0.8%. One pass computes most
-    of it; quantiles and frequent values of columns with more different values take another one, when they are requested. NaN counts as a row and
-    for nothing else. Values of lists, arrays and dicts are summed up as texts; their items have sketches of their own.
+    All are exact, except :meth:`num_unique` if there are more than 65,536 distinct values; then its standard error is 0.8%. Most are computed in one
+    pass. For
+    columns with more distinct values, quantiles and frequent values need further passes when they are requested. NaN counts as a row, but in no other
+    statistic. Lists, arrays and dicts are counted as strings; there are separate sketches of their items.
 
     Parameters
     ----------
     array
         The column.
     background
-        Whether nothing is computed before it is requested.
+        Whether to compute the statistics only when one is requested; otherwise they are computed now.
     sub_sketch_keys
-        Keys of dicts, or places in arrays, to be summed up by :meth:`element_sub_sketch`.
+        Keys of dicts, or indices in arrays, for which :meth:`element_sub_sketch` returns sketches.
 
     Raises
     ------
     TypeError
-        If ``array`` is no SArray.
+        If ``array`` is not an SArray.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class Sketch(NeverPickled):
         return self._statistics
 
     def size(self) -> int:
-        """Number of rows.
+        """Return the number of rows.
 
         Examples
         --------
@@ -104,7 +105,7 @@ class Sketch(NeverPickled):
         return int(self._statistics["rows"])
 
     def num_elements_processed(self) -> int:
-        """Number of rows that were processed: all, or none yet.
+        """Return the number of rows that were processed: all of them, or zero if the statistics have not been computed yet.
 
         Examples
         --------
@@ -116,7 +117,7 @@ class Sketch(NeverPickled):
         return self.size() if self.sketch_ready() else 0
 
     def sketch_ready(self) -> bool:
-        """Whether the rows have been processed.
+        """Return whether the statistics have been computed.
 
         Examples
         --------
@@ -128,7 +129,7 @@ class Sketch(NeverPickled):
         return "_statistics" in vars(self)
 
     def cancel(self) -> None:
-        """Do nothing: what is not requested is not computed.
+        """Do nothing; exists for compatibility. Statistics are computed only when they are requested.
 
         Examples
         --------
@@ -140,7 +141,7 @@ class Sketch(NeverPickled):
         """
 
     def num_missing(self) -> int:
-        """Number of missing values.
+        """Return the number of missing values.
 
         Examples
         --------
@@ -151,7 +152,7 @@ class Sketch(NeverPickled):
         return int(self._statistics["missing"])
 
     def num_unique(self) -> int:
-        """Number of different values that are neither missing nor NaN: exact up to 65,536 of them, else with a standard error of 0.8%.
+        """Return the number of distinct values that are neither missing nor NaN: exact up to 65,536, above with a standard error of 0.8%.
 
         Examples
         --------
@@ -162,12 +163,12 @@ class Sketch(NeverPickled):
         return int(self._statistics["distinct"])
 
     def min(self) -> float:
-        """The least number; NaN where there is none.
+        """Return the smallest number; NaN if there are none.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers.
+            If the values are not numbers.
 
         Examples
         --------
@@ -178,12 +179,12 @@ class Sketch(NeverPickled):
         return self._if_any("minimum", "min")
 
     def max(self) -> float:
-        """The largest number; NaN where there is none.
+        """Return the largest number; NaN if there are none.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers.
+            If the values are not numbers.
 
         Examples
         --------
@@ -198,12 +199,12 @@ class Sketch(NeverPickled):
         return float(statistics[name]) if statistics["numbers"] else math.nan
 
     def mean(self) -> float:
-        """The mean of all numbers; 0 where there is none.
+        """Return the mean of all numbers; 0 if there are none.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers.
+            If the values are not numbers.
 
         Examples
         --------
@@ -214,12 +215,12 @@ class Sketch(NeverPickled):
         return float(self._of_numbers("mean")["mean"])
 
     def sum(self) -> float:
-        """The sum of all numbers, as a float.
+        """Return the sum of all numbers, as a float.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers.
+            If the values are not numbers.
 
         Examples
         --------
@@ -230,17 +231,17 @@ class Sketch(NeverPickled):
         statistics = self._of_numbers("sum")
         counted = statistics["counted"]
         if counted and all(isinstance(value, int) for value in counted):
-            # Ints have more digits than floats.
+            # Add up ints exactly, because they may have more digits than a float holds.
             return float(sum(map(math.prod, counted_values(statistics))))
         return float(statistics["sum"])
 
     def var(self) -> float:
-        """The variance of all numbers, of the whole population; 0 where there is none.
+        """Return the population variance of all numbers; 0 if there are none.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers.
+            If the values are not numbers.
 
         Examples
         --------
@@ -252,12 +253,12 @@ class Sketch(NeverPickled):
         return float(statistics["squares"]) / statistics["numbers"] if statistics["numbers"] else 0.0
 
     def std(self) -> float:
-        """The standard deviation of all numbers, of the whole population; 0 where there is none.
+        """Return the population standard deviation of all numbers; 0 if there are none.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers.
+            If the values are not numbers.
 
         Examples
         --------
@@ -269,19 +270,19 @@ class Sketch(NeverPickled):
         return math.sqrt(self.var())
 
     def quantile(self, quantile_val: float) -> float:
-        """The number below which that share of all numbers lies; NaN where there is none.
+        """Return the number at a share of all numbers in sorted order; NaN if there are none.
 
         Parameters
         ----------
         quantile_val
-            The share, between 0 and 1; 0 is the least number, 1 the largest.
+            The share: 0 gives the smallest number, 0.5 the median, 1 the largest number.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers, or there are no rows.
+            If the values are not numbers, or there are no rows.
         TypeError
-            If the share is no number.
+            If the share is not a number.
 
         Examples
         --------
@@ -309,30 +310,30 @@ class Sketch(NeverPickled):
         return min(int(numbers * min(max(share, 0.0), 1.0)), numbers - 1)
 
     def _quantiles(self, shares: Sequence[float]) -> list[float]:
-        """Return several quantiles, found in the same passes."""
+        """Return several quantiles, which are found in the same passes."""
         if self._statistics["counted"] is None:
             self._ranks.numbers_at([self._place_of(share) for share in shares])
         return [self.quantile(share) for share in shares]
 
     @cached_property
     def _ranks(self) -> Ranks:
-        """Return the counts, cached as quantiles are requested one at a time."""
+        """The object that finds numbers by rank; cached, because quantiles are requested one at a time."""
         return Ranks(self._node)
 
     def frequency_count(self, element: Any) -> int:
-        """Number of rows that hold a value.
+        """Return the number of rows with a given value.
 
         Parameters
         ----------
         element
-            The value, as a column of this type takes it.
+            The value.
 
         Raises
         ------
         TypeError
-            If no column holds values of its class.
+            If no column can hold values of its class.
         RuntimeError
-            If the value is none that the column can hold.
+            If the value cannot be converted to the class of the column.
 
         Examples
         --------
@@ -352,7 +353,7 @@ class Sketch(NeverPickled):
         return int(reduce_values(is_it, [Aggregation("sum", (0,))])[0])
 
     def frequent_items(self) -> dict[Any, int]:
-        """Return the values in at least one of 10,000 rows and how often each occurs, the most frequent first.
+        """Return a dict from each value that is in at least one of 10,000 rows to its number of rows, most frequent first.
 
         Examples
         --------
@@ -376,12 +377,12 @@ class Sketch(NeverPickled):
     _sub_sketches: dict[Any, Sketch]
 
     def element_length_summary(self) -> Sketch:
-        """A sketch of how many items the lists, arrays or dicts have.
+        """Return a sketch of the numbers of items in the lists, arrays or dicts.
 
         Raises
         ------
         RuntimeError
-            If the values are none of these.
+            If the values are not lists, arrays or dicts.
 
         Examples
         --------
@@ -395,12 +396,12 @@ class Sketch(NeverPickled):
         return sketch_of(filter_by_mask(lengths, apply_function("is_not_missing", lengths)))
 
     def element_summary(self) -> Sketch:
-        """A sketch of the items of all lists or arrays.
+        """Return a sketch of the items of all lists or arrays.
 
         Raises
         ------
         RuntimeError
-            If the values are neither.
+            If the values are neither lists nor arrays.
 
         Examples
         --------
@@ -412,12 +413,12 @@ class Sketch(NeverPickled):
         return sketch_of(_items(self._source, item_type(self._source.schema[0]) or STR))
 
     def dict_key_summary(self) -> Sketch:
-        """A sketch of the keys of all dicts, as texts.
+        """Return a sketch of the keys of all dicts, as strings.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts.
+            If the values are not dicts.
 
         Examples
         --------
@@ -430,12 +431,12 @@ class Sketch(NeverPickled):
         return sketch_of(_items(apply_function("dict_keys", self._source), STR))
 
     def dict_value_summary(self) -> Sketch:
-        """A sketch of the values of all dicts: as numbers where all are, else as texts.
+        """Return a sketch of the values of all dicts: as numbers if all are numbers, else as strings.
 
         Raises
         ------
         RuntimeError
-            If the values are no dicts.
+            If the values are not dicts.
 
         Examples
         --------
@@ -449,19 +450,19 @@ class Sketch(NeverPickled):
         return sketch_of(_items(apply_function("dict_values", self._source), FLOAT if merged_type(kinds).is_numeric else STR))
 
     def element_sub_sketch(self, keys: Any = None) -> Any:
-        """Sketches of the values of some keys, or at some places: a dict of them, or one for one key.
+        """Return sketches of the values with given keys or at given indices: a dict from key to sketch, or the sketch if a single key is given.
 
         Parameters
         ----------
         keys
-            Some of the ``sub_sketch_keys`` of this sketch; all when not given.
+            One or several of the ``sub_sketch_keys`` of this sketch; None: all of them.
 
         Raises
         ------
         KeyError
-            If a key is none of these.
+            If a key is not one of the ``sub_sketch_keys``.
         RuntimeError
-            If the values are no arrays or dicts.
+            If the values are neither arrays nor dicts.
 
         Examples
         --------
@@ -493,12 +494,12 @@ NESTED = (LIST_KIND, ARRAY_KIND, DICT_KIND)
 
 
 def sketch_of(node: PlannerNode) -> Sketch:
-    """Return the sketch of a column."""
+    """Return the sketch of a one-column node."""
     return make_array(node).summary()
 
 
 def _values_of_key(node: PlannerNode, key: Any) -> PlannerNode:
-    """Return the value of a key, or at an index, of each row: as a number if all are, else as text."""
+    """Return a column of the values with a key, or at an index, of each row: numbers if all are numbers, else strings."""
     column_type = node.schema[0]
     if column_type.kind == DICT_KIND:
         kind = types_of_keys(apply_function("dict_trim_keys", node, parameters=((key,), False))).get(key, FLOAT)
@@ -511,19 +512,21 @@ def _values_of_key(node: PlannerNode, key: Any) -> PlannerNode:
 
 
 def _items(node: PlannerNode, target: ColumnType) -> PlannerNode:
-    """Return all items of lists or arrays as one column."""
+    """Return all items of lists or arrays as one column of the type ``target``."""
     natural = item_type(node.schema[0])
     items = explode(node, 0, (natural or target,), keeps_empty=False)
     return items if natural in (None, target) else apply_function("cast", items, parameters=(target, False))
 
 
 def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
-    """Return the keys that a user requests.
+    """Return the ``sub_sketch_keys`` of a user as a tuple, after checking them.
 
     Raises
     ------
     SchemaError
-        If the values have no keys, or a key is none of them.
+        If the values are neither dicts nor arrays, or a key has an unsuitable class.
+    InvalidArgumentError
+        If the keys are not all of one class.
     """
     chosen = (keys,) if isinstance(keys, (str, int)) else tuple(keys or ())
     if chosen and column_type.kind not in (DICT_KIND, ARRAY_KIND):
@@ -542,7 +545,7 @@ QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 
 def sketch_text(sketch: Sketch) -> str:
-    """Return tables of the statistics, the frequent values and the quantiles, then those of the items.
+    """Return the text of a sketch: tables of the statistics, the frequent values and the quantiles, then those of the items.
 
     Examples
     --------
@@ -590,14 +593,14 @@ def _frequent_text(sketch: Sketch) -> str:
     return table_text(["value", "count"], items) if items else " -- No item is in one of 10,000 rows -- "
 
 
-# Share of rows below which values are not frequent.
+# Values in a smaller share of the rows are not frequent.
 MIN_SHARE = 0.0001
-# As Python parses it, except for the letters before an offset.
+# A format that ``datetime.fromisoformat`` can parse after removing the letters GMT before an offset.
 _WITH_OFFSET = "%Y-%m-%dT%H:%M:%S%F%ZP"
 
 
 def counted_node(source: PlannerNode) -> PlannerNode:
-    """Return the values to count: nested values and date-times with an offset as texts."""
+    """Return the values in the form in which they are counted: lists, arrays, dicts and date-times with an offset as strings."""
     column_type = source.schema[0]
     if column_type.kind in NESTED:
         return apply_function("cast", source, parameters=(STR, False))
@@ -607,7 +610,7 @@ def counted_node(source: PlannerNode) -> PlannerNode:
 
 
 def as_counted(element: Any, column_type: ColumnType) -> Any:
-    """Return a value in the form in which those of a column are counted; None if it has no such form."""
+    """Return a value in the form in which the values of a column are counted; None if it cannot be converted."""
     if column_type.is_zoned:
         datetime_value = _constructed(element, DATETIME_KIND)
         return None if datetime_value is None else make_array(node_from_values([datetime_value])).datetime_to_str(_WITH_OFFSET)[0]
@@ -622,19 +625,19 @@ def as_counted(element: Any, column_type: ColumnType) -> Any:
 
 
 def counted_values(statistics: dict[str, Any]) -> list[tuple[Any, int]]:
-    """Return how often each value occurs, if the first pass could count all."""
+    """Return pairs of a value and its number of rows; the first pass must have counted all values."""
     return list(statistics["counted"].items())
 
 
 def frequent_values(node: PlannerNode, statistics: dict[str, Any]) -> list[tuple[Any, int]]:
-    """Return the values in at least one of 10,000 rows and how often each occurs, the most frequent first.
+    """Return pairs of a value that is in at least one of 10,000 rows and its number of rows, most frequent first.
 
     Parameters
     ----------
     node
-        The values that are counted.
+        The values, in the form in which they are counted.
     statistics
-        The statistics of the first pass; if it stopped counting, the rows are read again.
+        The result of the first pass. If it could not count all values, the rows are read again.
     """
     min_count = statistics["rows"] * MIN_SHARE
     pairs = _all_frequent(node, min_count) if statistics["counted"] is None else counted_values(statistics)
@@ -649,7 +652,7 @@ def _all_frequent(node: PlannerNode, min_count: float) -> list[tuple[Any, int]]:
 
 
 def _constructed(element: Any, kind: str) -> Any:
-    """Return a value converted as in construction; None if it cannot be."""
+    """Return a value converted to a kind; None if it cannot be converted."""
     try:
         return construct_value(element, kind)
     except SFrameError:

@@ -1,4 +1,4 @@
-"""Members of SFrame that read and write databases and catalog tables."""
+"""Members of SFrame that read and write databases, and tables in the catalogs of Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class FrameDatabases(Columns):
-    """Rows over a connection of Python's DB-API, over JDBC, or of the catalogs that Spark knows."""
+    """Mixin of SFrame: databases, over connections of Python's DB-API or over JDBC, and catalog tables."""
 
     @staticmethod
     def from_sql(
@@ -29,35 +29,35 @@ class FrameDatabases(Columns):
         column_type_hints: Any = None,
         cursor_arraysize: int = 128,
     ) -> SFrame:
-        """The rows of a query of a database, in its order.
+        """Return a frame of the rows of a database query, in its order.
 
         Parameters
         ----------
         conn
-            A connection of any library that follows Python's DB-API, such as ``sqlite3``.
+            A connection of a library that follows Python's DB-API, such as ``sqlite3``.
         sql_statement
             The query.
         params
-            Values for its marks.
+            Values for the placeholders in the query.
         type_inference_rows
-            The first value of a column in so many rows decides its type; a column without one is of text.
+            The type of a column is that of its first value in this number of rows; string if there is none.
         dbapi_module
-            The library that made the connection, if its class does not show it.
+            The library that made the connection; needed only if it cannot be found by the connection's class.
         column_type_hints
-            A class for all columns, a list of classes, or a dict from name to class.
+            A class for all columns, a list of classes, or a dict from column name to class.
         cursor_arraysize
-            How many rows the database is asked for at a time.
+            Number of rows to fetch at a time.
 
         Raises
         ------
         AttributeError
-            If ``conn`` is no connection.
+            If ``conn`` is not a connection.
         TypeError
-            If a value is of another class than its column.
+            If a value does not fit the type of its column.
         ValueError
-            If the statement gives no rows.
+            If the statement returns no rows.
         RuntimeError
-            If two columns have one name.
+            If two columns have the same name.
 
         Examples
         --------
@@ -76,29 +76,31 @@ class FrameDatabases(Columns):
     def to_sql(
         self, conn: Any, table_name: str, dbapi_module: Any = None, use_python_type_specifiers: bool = False, use_exact_column_names: bool = True
     ) -> None:
-        """Insert all rows into a table of a database, all or none, whether or not the connection commits each statement (autocommit).
+        """Insert all rows into a table of a database, and commit them; either all rows are inserted or none.
 
-        They are committed. Of a connection that commits each statement a transaction that the program has begun stays open, with the rows in it.
-        If anything fails, no earlier statement that waits for a commit is rolled back. All of this depends on what the connection shows of its state:
-        of one that shows nothing it is assumed that it waits for a commit, as in the standard.
+        On a connection in autocommit mode, a transaction that the program has begun stays open, with the rows in it. If an error occurs, earlier
+        statements
+        that are not committed yet are kept, if the database has savepoints. All of this depends on what the connection reveals of its state; if
+        nothing, it is
+        assumed not to be in autocommit mode, as the standard requires.
 
         Parameters
         ----------
         conn
-            A connection of any library that follows Python's DB-API.
+            A connection of a library that follows Python's DB-API.
         table_name
-            The table, which is there; names are quoted, whatever is in them.
+            Name of an existing table, with its schema if necessary; parts are separated by dots, and quoted in the statement.
         dbapi_module
-            The library that made the connection, if its class does not show it.
+            The library that made the connection; needed only if it cannot be found by the connection's class.
         use_python_type_specifiers
-            Whether numbers are marked with ``%d`` and ``%f`` where the library marks with ``%s``.
+            Whether the placeholders for numbers are ``%d`` and ``%f``, if the library uses ``%s``.
         use_exact_column_names
-            Whether the table's columns are named as the frame's; otherwise they are taken in their order.
+            Whether the statement names the columns, as the frame does; otherwise values are inserted in the order of the table's columns.
 
         Raises
         ------
         AttributeError
-            If ``conn`` is no connection.
+            If ``conn`` is not a connection.
         TypeError
             If a column holds lists, arrays or dicts.
 
@@ -130,35 +132,37 @@ class FrameDatabases(Columns):
         query: str | None = None,
         order_by: Any,
     ) -> SFrame:
-        """The rows of a table of a database, in the order of some columns, which Spark reads over JDBC when they are first needed.
+        """Return a frame of the rows of a database table, sorted by some columns; Spark reads them over JDBC when they are first needed.
 
-        Rows of a table have no order, so it has to be named. Rows that are equal in these columns are in the order of the others, from the first on:
-        reading the same rows again gives the same frame, however many tasks read them. A frame is read once, and its rows are kept.
+        Rows of a table have no order, so ``order_by`` is required. Rows that are equal in these columns are sorted by the other columns. So reading
+        the same rows
+        again gives the same frame, however many tasks read them. The rows are read once, and kept.
 
         Parameters
         ----------
         url
-            The address, ``jdbc:...``. The driver is a jar of the Spark session.
+            URL of the database, ``jdbc:...``. The Spark session must have the jar of its driver.
         table
-            The table, or a query in parentheses with a name behind it.
+            Name of the table, or a query in parentheses, followed by a name for it.
         column, lowerBound, upperBound, numPartitions
-            So many tasks read rows, each those with values of the column in a part between the bounds; rows beyond them are read too. Without them,
-            and without ``predicates``, one task reads all rows.
+            Rows are read by ``numPartitions`` tasks, each of which reads a part of the range of ``column`` between the bounds. Rows outside of the
+            bounds are
+            read too. Without these arguments and ``predicates``, one task reads all rows.
         predicates
-            Conditions, one for each task, that each row fulfils one of.
+            SQL conditions, one for each task. Each row must satisfy exactly one of them.
         properties
-            Options of the driver and of Spark, such as ``user``, ``password``, ``driver``, ``fetchsize`` (10,000 rows unless given).
+            Options of the driver and of Spark, such as ``user``, ``password``, ``driver``, and ``fetchsize`` (by default 10,000 rows).
         query
-            Instead of a table.
+            A query, instead of ``table``.
         order_by
             As in :meth:`sort`: a name, a list of names, or a list of (name, ascending) pairs.
 
         Raises
         ------
         TypeError, ValueError
-            If an argument is none that can be asked of a database, or ``order_by`` names no column.
+            If an argument is invalid, or ``order_by`` names no column.
         RuntimeError
-            If the database, its driver or Spark refuses it.
+            If the database, its driver or Spark raises an error.
 
         Examples
         --------
@@ -175,19 +179,20 @@ class FrameDatabases(Columns):
         return make_frame(sort_rows(frame._node, _with_ties(frame, frame._order(order_by, True))), frame._names)
 
     def write_jdbc(self, url: str, table: str, mode: str | None = None, properties: Mapping[str, Any] | None = None) -> None:
-        """Write all rows into a table of a database, which Spark does over JDBC, several tasks at a time.
+        """Write all rows into a table of a database; Spark writes them over JDBC in several tasks.
 
-        Each task is a transaction of its own: where one fails, the rows of others may be there. With ``numPartitions`` 1 among the properties all
-        rows are one transaction. A table has no order of rows: write that of :meth:`add_row_number` too where it matters.
+        Each task is a transaction of its own: if one fails, rows of others may be in the table. To write all rows in one transaction, set
+        ``numPartitions`` to 1
+        in ``properties``. A table does not keep the order of rows; if it matters, write the column of :meth:`add_row_number` too.
 
         Parameters
         ----------
         url
-            The address, ``jdbc:...``. The driver is a jar of the Spark session.
+            URL of the database, ``jdbc:...``. The Spark session must have the jar of its driver.
         table
-            The table.
+            Name of the table.
         mode
-            ``error`` (unless given: refuses a table that is there), ``append``, ``overwrite`` or ``ignore`` (leaves a table that is there).
+            What to do if the table exists: ``error`` (the default), ``append``, ``overwrite`` or ``ignore`` (write nothing).
         properties
             Options of the driver and of Spark, such as ``user``, ``password``, ``driver``, ``batchsize``, ``numPartitions``.
 
@@ -196,9 +201,9 @@ class FrameDatabases(Columns):
         TypeError
             If a column holds lists, arrays or dicts.
         ValueError
-            If there is no such mode, or a name has a quote.
+            If the mode is unknown, or a column name contains a quote or bracket.
         RuntimeError
-            If the database, its driver or Spark refuses it.
+            If the database, its driver or Spark raises an error.
 
         Examples
         --------
@@ -211,30 +216,34 @@ class FrameDatabases(Columns):
 
     @staticmethod
     def from_table(name: str, version: Any = None, order_by: Any = None) -> SFrame:
-        """The rows of a table that the user's Spark session knows, in the order in which :meth:`to_table` wrote them or in that of some columns.
+        """Return a frame of the rows of a table in the user's Spark session, in the order in which :meth:`to_table` wrote them, or sorted.
 
-        A table has no order of rows; :meth:`to_table` keeps theirs in a column ``_sframe_row``, which is no column of this frame. That each row has
-        a number of its own is verified first: that column is read once. Rows that are appended meanwhile are not read. The planner knows the
-        order, and nothing is sorted for what needs none.
+        Tables do not keep the order of rows; :meth:`to_table` keeps it in a column ``_sframe_row``, which the frame does not have. Unless
+        ``order_by`` is given,
+        this column is first read to verify that each row has a distinct number. Rows that are appended later are not read. The planner knows the
+        order, so
+        rows are sorted only if necessary.
 
         Parameters
         ----------
         name
-            As Spark has it: ``trades``, ``shop.trades``, ``catalog.shop.trades``; parts of other signs in backticks. Views too.
+            Name of a table or view as in Spark, such as ``trades``, ``shop.trades`` or ``catalog.shop.trades``; parts with special characters in
+            backticks.
         version
-            For tables that keep versions (Delta, Iceberg): the number of one, the name of a branch or tag, or a time.
+            For formats that keep versions (Delta, Iceberg): a version number, the name of a branch or tag, or a time.
         order_by
-            As in :meth:`sort`: a name, a list of names, or a list of (name, ascending) pairs. It is needed for tables that others have written.
-            Rows that are equal in these columns are in the order in which they were written, where that is kept, else in that of the other columns.
+            As in :meth:`sort`: a name, a list of names, or a list of (name, ascending) pairs. Required for tables without ``_sframe_row``. Rows that
+            are
+            equal in these columns are in the order of ``_sframe_row``, or else sorted by the other columns.
 
         Raises
         ------
         ValueError
-            If nothing tells an order, or ``order_by`` names no column.
+            If the table has no ``_sframe_row`` and ``order_by`` is not given, or it names no column.
         RuntimeError
-            If Spark knows no such table or version, or lacks the package that reads it, which is named.
+            If Spark does not find the table or version, or a package for its format is missing, which the message names.
         OSError
-            If others have inserted rows without numbers, or two programs have given the same ones.
+            If rows have no number, because another program has inserted them, or rows have the same number.
 
         Examples
         --------
@@ -261,33 +270,35 @@ class FrameDatabases(Columns):
         return make_frame(project(sort_rows(frame._node, known), visible_columns), [table.names[column] for column in visible_columns])
 
     def to_table(self, name: str, format: str = "parquet", mode: str = "error", *, keep_order: bool = True) -> None:
-        """Write all rows into a table of a catalog that the user's Spark session knows.
+        """Write all rows into a table of a catalog in the user's Spark session.
 
-        The rows are computed first, so that nothing is changed where that fails, and counted in the table at the end. A column ``_sframe_row``,
-        which no frame may have, numbers them, and :meth:`from_table` gives them back in their order. Columns have the types of :meth:`to_spark`.
+        The rows are computed before anything is changed, and counted in the table afterwards. An additional column ``_sframe_row`` numbers the rows,
+        so that
+        :meth:`from_table` returns them in order; the frame must not have a column of this name. Columns have the types of :meth:`to_spark`.
 
         Parameters
         ----------
         name
-            As Spark has it: ``trades``, ``shop.trades``, ``catalog.shop.trades``; parts of other signs in backticks.
+            Name of the table as in Spark, such as ``trades``, ``shop.trades`` or ``catalog.shop.trades``; parts with special characters in backticks.
         format
-            ``parquet``, or ``delta`` or ``iceberg``, for which the session needs their packages.
+            ``parquet``, ``delta`` or ``iceberg``; for the latter two, the session needs their packages.
         mode
-            ``error`` (refuses a table that is there), ``append`` (rows come after those that are there), ``overwrite`` (the old rows stay until the
-            new ones are there and counted) or ``ignore`` (leaves a table that is there).
+            What to do if the table exists: ``error``, ``append`` (after the existing rows), ``overwrite`` (the old rows are removed only when the
+            new ones are
+            written and counted) or ``ignore`` (write nothing).
         keep_order
-            Whether rows are numbered. Without it a table of others takes rows too, in no order.
+            Whether to number the rows. Without it, rows can be appended to tables of other programs, and their order is not kept.
 
         Raises
         ------
         ValueError
-            If the name, the format or the mode is none, or the frame has no columns.
+            If the name, the format or the mode is invalid, or the frame has no columns.
         TypeError
-            If rows are appended to a table of other columns.
+            If rows are appended to a table with other columns.
         RuntimeError
-            If Spark refuses to write, or lacks the package that writes the format, which is named.
+            If the table exists (mode ``error``), Spark cannot write, or a package for the format is missing, which the message names.
         OSError
-            If the table has other rows with these numbers at the end: another program has appended at the same time.
+            If the table has another number of rows than expected afterwards, for example because another program has appended at the same time.
 
         Examples
         --------
@@ -300,6 +311,6 @@ class FrameDatabases(Columns):
 
 
 def _with_ties(frame: Any, order: list[tuple[int, bool]]) -> list[tuple[int, bool]]:
-    """Return an order extended by all other sortable columns, so that the same rows always come in the same order."""
+    """Return the order extended by all other sortable columns, so that the result does not depend on the order in which rows are read."""
     tie_breakers = [place for place, kind in enumerate(frame._node.schema) if kind.kind in SORTABLE and all(place != known for known, _ in order)]
     return [*order, *((place, True) for place in tie_breakers)]
