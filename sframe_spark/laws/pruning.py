@@ -142,8 +142,8 @@ def preimage(
     Returns
     -------
     Mapping
-        Empty if the register does not depend on exactly one column, if a step is not known to be monotone within the column's bounds (ints may
-        wrap around), or if the result for a missing value or NaN is a value.
+        Empty if the register does not depend on exactly one column with known bounds, if a step fails or is not known to be monotone within the
+        bounds (ints may wrap around), if the result for a missing value or NaN is a value, or if there are no or too many required ranges.
 
     Examples
     --------
@@ -170,7 +170,10 @@ def preimage(
 
 
 def chain_below(program: Program, register: int) -> tuple[int, Program] | None:
-    """Return the only input column on which a register depends, and the steps as a program that outputs all intermediate results; None if several."""
+    """Return the only input column on which a register depends, and the steps as a program that outputs all intermediate results.
+
+    The result is None if a step reads several registers or is a user function, or if there are too many steps.
+    """
     steps: list[Step] = []
     while register >= program.width:
         step = program.steps[register - program.width]

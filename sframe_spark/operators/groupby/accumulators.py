@@ -118,8 +118,7 @@ def first_rows(codes: np.ndarray, count: int) -> np.ndarray:
     """
     found = np.full(count, len(codes), dtype=np.int64)
     backwards = np.arange(min(len(codes), ROWS_PER_STEP))[::-1]
-    # If several rows have a code, the one assigned last (in reverse order the first) remains. If there are few codes, the first rows have all of
-    # them.
+    # Rows are assigned in reverse order, so the first row of each code is assigned last and remains. Few codes all occur in the first step.
     found[codes[: len(backwards)][::-1]] = backwards
     if found.max(initial=-1) < len(codes):
         return found
