@@ -71,7 +71,7 @@ class SliceRows(Operator):
         return (self.start + start * self.step, self.start + (stop - 1) * self.step + 1)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Return a filter by row number. The first rows of a relation become a limit after a sort, or a mere limit if they have no order."""
+        """Return a filter by row number, or a limit (after a sort if there is a key) for the first rows, and for a range without order."""
         from pyspark.sql import functions as F
 
         relation = inputs[0]

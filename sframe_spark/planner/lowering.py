@@ -94,7 +94,10 @@ class Relation:
         return attrs.evolve(self, df=self.df.select(*selected, *self.hidden), schema=schema, not_missing=not_missing)
 
     def with_position(self) -> Relation:
-        """Return the relation with a row number column ``p``, unless it has a position. Numbering rows by key moves them all to one partition."""
+        """Return the relation with a column ``p`` of row numbers, or the relation itself if it has a position.
+
+        Numbering rows by key moves them all to one partition. Without a key the numbers have gaps between partitions.
+        """
         if self.position is not None:
             return self
         from pyspark.sql import Window
