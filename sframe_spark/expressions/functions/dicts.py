@@ -1,4 +1,4 @@
-"""Functions of dicts: their keys and values as lists, tests for keys, and dicts trimmed by keys or values."""
+"""The scalar functions on dicts: lists of keys and values, tests for keys, and removal of entries by keys or values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _compute_list(side: str) -> Any:
 
 
 def list_at(values: pa.Array, items: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Return lists of other items with the offsets and the missing rows of ``values``."""
+    """Return lists of the given items, with the offsets and the missing rows of ``values``."""
     # Arrow does not accept a sliced offsets array together with a mask.
     offsets = pa.array(values.offsets.to_numpy(zero_copy_only=False), pa.int32())
     return pa.ListArray.from_arrays(offsets, items, type=data_type, mask=pc.is_null(values) if values.null_count else None)
@@ -77,7 +77,7 @@ def _build_list(side: str) -> Any:
 
 
 def _infer_has(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the keys, and whether all of them are required."""
+    """Return the type of the result. Parameters: the keys, and whether a dict must have all of them."""
     _require_dicts(types)
     return LOGICAL
 
@@ -98,22 +98,22 @@ def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], par
 
 
 def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, ColumnType]:
-    """Return encoded dicts as maps, if their keys are all strings or all numbers; others unchanged."""
+    """Convert encoded dicts to maps, with the new column type, if their keys are all strings or all ints; otherwise return them unchanged."""
     result = any_items(values, DICT_KIND) if column_type.is_encoded else None
     # Without any key there is no key type.
     return (values, column_type) if result is None or result.keys is None or not len(result.keys) else result.by_keys()
 
 
 def _cells_and_texts(values: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> tuple[list[Any], set[str]]:
-    """Return dicts as Python objects, and the canonical texts of the requested keys, which differ for keys of different classes."""
+    """Return dicts as Python objects, and the canonical strings of the requested keys, which are the same for equal keys."""
     return decode(values, column_type), {canonical_value(key) for key in requested}
 
 
 def _require_comparable(values: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> None:
-    """Refuse requested keys of another class than the keys of some row.
+    """Raise if a requested key has another class than all keys of some row.
 
-    The reference compares each key of a row with the requested ones, which fails for a string and a number; empty dicts compare nothing, and a test
-    for *all* keys looks them up without such a comparison.
+    The reference implementation compares each key of a row with the requested ones, which fails for a string and a number; empty dicts compare
+    nothing, and a test for *all* keys looks them up without such a comparison.
     """
     if column_type.is_encoded:
         require_like_keys(decode(values, column_type), requested)
@@ -122,7 +122,7 @@ def _require_comparable(values: pa.Array, column_type: ColumnType, requested: Se
 
 
 def require_like_keys(cells: Sequence[dict[Any, Any] | None], requested: Sequence[Any]) -> None:
-    """Refuse requested keys whose class no key of some nonempty dict has, such as strings where all its keys are numbers."""
+    """Raise if no key of some nonempty dict has the class of a requested key, for instance if this is a string and all keys are numbers."""
     for cell in cells:
         if cell:
             own = set(map(class_of_key, cell))
@@ -132,7 +132,7 @@ def require_like_keys(cells: Sequence[dict[Any, Any] | None], requested: Sequenc
 
 
 def class_of_key(key: Any) -> str:
-    """Return the class of a key; all numbers are of one class.
+    """Return the class of a key as a string; all numbers have the same class.
 
     Examples
     --------
@@ -149,12 +149,12 @@ def _unlike(key: Any, requested: Any) -> UnsupportedOperationError:
 
 
 def native_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
-    """Return requested keys in the key type of a column of native dicts; None for keys that it cannot hold.
+    """Return requested keys in the key type of a column of native dicts; None for keys that the column cannot hold.
 
     Raises
     ------
     UnsupportedOperationError
-        If a key is a text and the column's are numbers, or the other way round.
+        If a key is a string and the keys of the column are numbers, or the other way round.
 
     Examples
     --------
@@ -168,18 +168,18 @@ def native_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
 
 
 def _unlike_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
-    """Return the requested keys of another class than the keys of a column of native dicts."""
+    """Return the requested keys that have another class than the keys of a column of native dicts."""
     has_ints = column_type.physical.key_type == pa.int64()
     return [key for key in requested if not _is_like_keys(has_ints, key)]
 
 
 def _is_like_keys(has_ints: bool, key: Any) -> bool:
-    """Return whether a key is of the class of the keys of a column of native dicts."""
+    """Return whether a key has the class of the keys of a column of native dicts."""
     return isinstance(key, (int, float) if has_ints else str)
 
 
 def _possible_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
-    """Return requested keys in the key type of a column of native dicts; None for keys that it cannot hold, also those of another class."""
+    """Return requested keys in the key type of a column of native dicts; None for keys that it cannot hold, or of another class."""
     has_ints = column_type.physical.key_type == pa.int64()
     return [None if not _is_like_keys(has_ints, key) else int_equal_to(key) if has_ints else key for key in requested]
 
@@ -214,19 +214,19 @@ def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameter
 
 
 def _infer_trim_keys(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the keys, and whether they are excluded."""
+    """Return the type of the result. Parameters: the keys, and whether their entries are removed instead of kept."""
     _require_dicts(types)
     return types[0]
 
 
 def _infer_trim_values(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the bounds, both inclusive, None for no bound. Values that are not numbers stay."""
+    """Return the type of the result. Parameters: both inclusive bounds, or None. Values that are not numbers stay."""
     _require_dicts(types)
     return types[0]
 
 
 def _trims_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
-    """Return whether all values have one type; others are compared one by one."""
+    """Return whether dicts are native, so that all values have one type; other values are compared one by one."""
     return not types[0].is_encoded
 
 
@@ -265,14 +265,14 @@ def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnTy
 
 
 def _bounds_of(items: pa.DataType, lower: float | None, upper: float | None) -> tuple[float | None, float | None]:
-    """Convert bounds to the type of the items such that the same items are within them."""
+    """Convert bounds to the type of the items, such that the same items are within the bounds."""
     if items == pa.int64():
         return _whole_bounds(lower, upper)
     return _float_bound(lower, math.inf), _float_bound(upper, -math.inf)
 
 
 def _float_bound(bound: float | None, inwards: float) -> float | None:
-    """Return the bound as a float, rounded inwards: not all ints are floats.
+    """Return the bound as a float; an int that is not a float is rounded towards the inside of the range.
 
     Examples
     --------
@@ -287,7 +287,7 @@ def _float_bound(bound: float | None, inwards: float) -> float | None:
 
 
 def _whole_bounds(lower: float | None, upper: float | None) -> tuple[int | None, int | None]:
-    """Return the smallest and the largest 64-bit int within some bounds; ``(1, 0)`` if there is none.
+    """Return the smallest and the largest 64-bit int within bounds, None for no limit; ``(1, 0)`` if no int is within them.
 
     Examples
     --------
@@ -317,7 +317,7 @@ def _trimmed(values: pa.Array, mask: pa.Array, column_type: ColumnType) -> pa.Ar
     first, last = values.offsets[0].as_py(), values.offsets[-1].as_py()
     chosen = mask.slice(first, last - first)
     keys, items = (side.slice(first, last - first).filter(chosen) for side in (values.keys, values.items))
-    # Arrow takes a missing offset for a missing row.
+    # In Arrow, a missing offset means that the row is missing.
     missing = values.is_null().to_numpy(zero_copy_only=False)
     offsets = pa.array(ends, mask=np.append(missing, False)) if values.null_count else pa.array(ends)
     return pa.MapArray.from_arrays(offsets, keys, items, type=column_type.physical)
@@ -347,7 +347,7 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
     lower, upper = _bounds_of(types[0].physical.item_type, *parameters)
 
     def keeps(key: Column, value: Column) -> Column:
-        # Spark has NaN above every number; here it is within no bounds.
+        # In Spark NaN is larger than every number; here it is not within any bounds.
         within = F.lit(True) if lower is None and upper is None else ~F.isnan(value.cast("double"))
         if lower is not None:
             within = within & (value >= F.lit(lower))
@@ -360,7 +360,7 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
 
 define_function("dict_keys", _infer_list("keys"), _compute_list("keys"), _build_list("keys"), by_arrow=always_by_arrow)
 define_function("dict_values", _infer_list("values"), _compute_list("values"), _build_list("values"), by_arrow=always_by_arrow)
-# May fail: keys of another class than those of a row are refused.
+# May fail: it raises if a key has another class than the keys of a row.
 define_function("dict_has_keys", _infer_has, _compute_has, _build_has, may_fail=True, by_arrow=always_by_arrow)
 define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys, may_fail=True, by_arrow=always_by_arrow)
 define_function("dict_trim_values", _infer_trim_values, _compute_trim_values, _build_trim_values, by_arrow=_trims_by_arrow)

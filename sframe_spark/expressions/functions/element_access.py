@@ -60,14 +60,14 @@ def _build_length(columns: Sequence[Column], types: Sequence[ColumnType], parame
 
 
 def _infer_element(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the index or key, and the requested type."""
+    """Return the type of the element. Parameters: the index or key, and the requested type."""
     if types[0].kind in (LIST_KIND, ARRAY_KIND, DICT_KIND):
         return parameters[1]
     raise unsupported("element_at", types)
 
 
 def _compute_element(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    """Return the element of each cell; one that is absent, or does not convert to the requested type, is missing."""
+    """Return the element of each cell; missing if there is none, or if it does not convert to the requested type."""
     key, requested = parameters
     cells = decode(array_of(arguments[0], rows), types[0])
     key = plain_key(key)
@@ -86,7 +86,10 @@ def _as_kind(value: Any, kind: str) -> Any:
 
 
 def _infer_vector_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: start and end (None: one element). A single element of an array is a float, of a list a list."""
+    """Return the type of the result: for a single element of an array a float, otherwise the type of the argument.
+
+    Parameters: start and end; if the end is None, the slice has one element.
+    """
     start, end = parameters
     if types[0].kind == ARRAY_KIND:
         return FLOAT if end is None or end == start + 1 else ARRAY
@@ -113,7 +116,7 @@ def _cut(cell: list[Any] | None, start: int, end: int) -> list[Any] | None:
 
 
 def _slice_native(values: pa.Array, column_type: ColumnType, start: int, end: int) -> pa.Array:
-    """Take elements by their positions in the flattened array; cells too short for the whole slice are missing."""
+    """Return the slice of each list or array; missing for rows that are too short for the whole slice."""
     lengths = pc.list_value_length(values)
     fits = pc.and_(pc.greater_equal(lengths, max(end, start + 1)), start < end).fill_null(False)
     if not fits.true_count:
@@ -130,7 +133,7 @@ def _slice_native(values: pa.Array, column_type: ColumnType, start: int, end: in
 
 
 def _infer_element_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: start, stop and step of a Python slice."""
+    """Return the type of the result; parameters: start, stop and step of a Python slice."""
     if parameters[2] == 0:
         raise InvalidArgumentError("the step of a slice is not zero")
     if types[0].kind in (STR_KIND, LIST_KIND, ARRAY_KIND):
@@ -139,7 +142,7 @@ def _infer_element_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...
 
 
 def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    """Slice every cell as Python does; strings by characters."""
+    """Return the slice of each string (by characters), list or array, as Python does."""
     values, window = array_of(arguments[0], rows), slice(*parameters)
     if types[0].kind == STR_KIND and (window.step is None or window.step > 0):
         return pc.utf8_slice_codeunits(values, window.start or 0, window.stop, window.step or 1)
@@ -153,13 +156,13 @@ def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[Column
 
 
 def items_as_texts(values: pa.Array) -> pa.Array | None:
-    """Return encoded lists as lists of items in JSON; None if these are too deeply nested."""
+    """Convert encoded lists to native lists of items as JSON; return None if the items are nested too deep."""
     result = any_items(values, LIST_KIND)
     return None if result is None else pa.ListArray.from_arrays(result.offsets, result.items)
 
 
 def stored_texts(lists: pa.Array) -> pa.Array:
-    """Return encoded lists from lists of items in JSON."""
+    """Convert native lists of items as JSON to encoded lists."""
     result = items_of(lists)
     assert result is not None
     return result.stored()
@@ -203,7 +206,10 @@ def item_type(column_type: ColumnType) -> ColumnType | None:
 
 
 def _infer_slots(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameter: the keys of a dict or positions in a list. Encoded items are strings for :func:`_compute_slot`."""
+    """Return the type of the list of requested items; encoded items are strings, which :func:`_compute_slot` decodes.
+
+    Parameter: the keys of a dict, or positions in a list.
+    """
     if types[0].kind not in (LIST_KIND, ARRAY_KIND, DICT_KIND):
         raise SchemaError(f"values of {types[0].kind} have no items: this takes lists, arrays or dicts")
     item = item_type(types[0])
@@ -246,7 +252,7 @@ def _flat_texts(flat: FlatItems, requested: Sequence[Any]) -> pa.Array:
 
 
 def are_alike(keys: Sequence[Any]) -> bool:
-    """Return whether keys are of one class. Keys that a user lists must be; keys collected from all rows may be of several classes.
+    """Return whether all keys have the same class. Keys that a user lists must have; keys collected from all rows may have several classes.
 
     Examples
     --------
@@ -257,7 +263,10 @@ def are_alike(keys: Sequence[Any]) -> bool:
 
 
 def of_known_keys(flat: FlatItems, requested: Sequence[Any]) -> tuple[pa.Array, list[Any]]:
-    """Return dicts as maps, and the requested keys in their key type; if the keys are of several classes, None for those of another class."""
+    """Return dicts as maps, and the requested keys in the key type of the maps.
+
+    If the requested keys have several classes, those that the maps cannot hold become None.
+    """
     values, column_type = flat.by_keys()
     if len(values.keys) and are_alike(requested):
         return values, native_keys(column_type, requested)
@@ -268,7 +277,7 @@ def of_known_keys(flat: FlatItems, requested: Sequence[Any]) -> tuple[pa.Array, 
 
 
 def _texts_at(cell: Any, requested: Sequence[Any]) -> list[str | None]:
-    """Return the requested items of a decoded value, each in encoded form."""
+    """Return the requested items of a decoded list or dict, each as tagged JSON; None for an item that is absent or missing."""
     if cell is None:
         return [None] * len(requested)
     is_dict = isinstance(cell, dict)
@@ -277,7 +286,7 @@ def _texts_at(cell: Any, requested: Sequence[Any]) -> list[str | None]:
 
 
 def _places_in_lists(values: pa.Array, requested: Sequence[int]) -> np.ndarray:
-    """Return the index, in the flattened array, of the items at some positions of each row; -1 if there is none."""
+    """Return, for each row and requested position, the index of the item in the flattened array; -1 if there is no such item."""
     offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     starts, ends = offsets[:-1, None], offsets[1:, None]
     places = starts + np.asarray([min(place, 2**40) for place in requested], dtype=np.int64)[None, :]
@@ -286,7 +295,7 @@ def _places_in_lists(values: pa.Array, requested: Sequence[int]) -> np.ndarray:
 
 
 def _places_of_keys(values: pa.Array, requested: Sequence[Any]) -> np.ndarray:
-    """Return the index, in the flattened map, of the items with some keys, row by row; -1 if there is none."""
+    """Return, for each row and requested key, the index of the item in the flattened map; -1 if there is no such item."""
     offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     column = pc.index_in(values.keys, pa.array(requested, values.type.key_type)).fill_null(-1).to_numpy(zero_copy_only=False)
     result = np.full((len(values), len(requested)), -1, dtype=np.int64)
@@ -311,7 +320,10 @@ def _build_slots(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 
 
 def _infer_slot(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the position in the list of slots, the requested type, whether items are encoded, and a value that counts as missing."""
+    """Return the requested type.
+
+    Parameters: the position in the list of slots, the requested type, whether items are encoded, and a value that counts as missing.
+    """
     return parameters[1]
 
 
@@ -367,6 +379,6 @@ def _build_slot(columns: Sequence[Column], types: Sequence[ColumnType], paramete
     return F.when(~F.isnan(item), item) if types[0].kind == ARRAY_KIND else item
 
 
-# May fail: keys of another class than those of a row are refused.
+# May fail: it raises if a key has another class than the keys of a row.
 define_function("slots", _infer_slots, _compute_slots, _build_slots, may_fail=True, by_arrow=always_by_arrow)
 define_function("slot", _infer_slot, _compute_slot, _build_slot, may_fail=True, by_arrow=_slot_by_arrow)

@@ -32,7 +32,7 @@ def _infer_int(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Colu
 
 
 def _compute_hash(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
-    """Parameter: the seed. Missing values have a hash too; every NaN has the same one, and 0.0 that of -0.0."""
+    """Return the hash of each value, also of missing values. All NaN have the same hash, and so have 0.0 and -0.0. Parameter: the seed."""
     values = array_of(arguments[0], rows)
     words = _words(values, types[0])
     if values.null_count:
@@ -41,14 +41,15 @@ def _compute_hash(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _compute_drawn(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
-    """Parameters: the seed, and the fraction of rows to draw. The argument is the row number."""
+    """Return 1 for rows that are drawn, otherwise 0; the argument is the row number. Parameters: the seed, and the fraction of rows to draw."""
     numbers = array_of(arguments[0], rows).to_numpy(zero_copy_only=False).view(np.uint64)
     seed, fraction = parameters
     return pa.array((_mixed(numbers ^ _word_of_seed(seed)) <= np.uint64(largest_drawn(fraction))).astype(np.int64))
 
 
 def largest_drawn(fraction: float) -> int:
-    """Return the largest 64-bit hash that is drawn for a fraction of rows, which the reference rounds to a 32-bit float.
+    """Return the largest 64-bit hash that is drawn for a fraction of rows, which is rounded to a 32-bit float, as in the reference
+    implementation.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def _word_of_seed(seed: int) -> np.uint64:
 
 
 def _words(values: pa.Array, column_type: ColumnType) -> np.ndarray:
-    """Return one unsigned 64-bit word per value, equal for equal values of the column."""
+    """Return an unsigned 64-bit int for each value, the same for equal values of the column."""
     if column_type.kind == INT_KIND:
         return _mixed(values.fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64))
     if column_type.kind == FLOAT_KIND:
@@ -79,20 +80,20 @@ def _words(values: pa.Array, column_type: ColumnType) -> np.ndarray:
 
 
 def _one_of_equal(numbers: pa.Array) -> np.ndarray:
-    """Return floats with one bit pattern for both zeros, and one for all NaN."""
+    """Return floats with -0.0 replaced by 0.0, and every NaN by the same NaN."""
     floats = numbers.to_numpy(zero_copy_only=False) + 0.0
     return np.where(np.isnan(floats), np.nan, floats)
 
 
 def _array_words(values: pa.Array) -> np.ndarray:
-    """Hash each array by the bytes of its elements."""
+    """Return the hash of the bytes of each array's elements."""
     lengths = pc.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     data = _one_of_equal(values.flatten().fill_null(np.nan)).astype("<f8").view(np.uint8)
     return city_hashes_of_bytes(data, np.concatenate([[0], np.cumsum(lengths)]) * _WIDTH)
 
 
 def _mixed(words: np.ndarray) -> np.ndarray:
-    """Mix the bits of each word; the mapping is a bijection."""
+    """Return each 64-bit int with its bits mixed; different ints give different results."""
     mixed = words ^ _START
     mixed *= _FACTOR
     shifted = mixed >> _SHIFT

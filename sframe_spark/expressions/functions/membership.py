@@ -1,4 +1,4 @@
-"""Membership tests: is a value in a set of values (``is_in``), does a value contain an item (``contains``)."""
+"""Membership tests: whether a value is in a set of values (``is_in``), and whether a value contains an item (``contains``)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 
 def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the values as a tuple, and True if they match *as keys* do, for which NaN equals NaN.
+    """Return the type of the result.
 
-    Only numbers for a column without numbers are refused as a mistake.
+    Parameters: the values as a tuple, and True if they match *as keys* do, for which NaN equals NaN. If all values are numbers, but the column has no
+    numbers, this is refused as a mistake.
     """
     values = parameters[0]
     classes = set(map(type, values))
@@ -47,9 +48,9 @@ def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
 
 
 def _requested_values(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[Any], bool]:
-    """Return the native values of the column's kind among those requested, and whether None is one of them.
+    """Return the requested values that can equal cells of the column, as plain values, and whether None is requested.
 
-    If all are numbers, they compare as in NumPy: NaN does not equal itself. Among other values NaN matches.
+    If all values are numbers, they are compared as in NumPy, so that NaN does not equal NaN. If there are other values, NaN equals NaN.
     """
     if column_type.kind == STR_KIND and set(map(type, parameters[0])) == {str}:
         return list(parameters[0]), False
@@ -68,7 +69,7 @@ def _requested_values(column_type: ColumnType, parameters: tuple[Any, ...]) -> t
 
 
 def _are_numbers_of_64_bits(values: tuple[Any, ...]) -> bool:
-    """Return whether all values are ints of 64 bits, or all are floats: a quick test for large sets; False is not exact."""
+    """Return True if all values are 64-bit ints, or all are floats. A quick test for large sets: it may be False for other sets of numbers."""
     classes = set(map(type, values))
     if classes == {int}:
         return min(values) >= SMALLEST_INT and max(values) <= LARGEST_INT
@@ -76,11 +77,11 @@ def _are_numbers_of_64_bits(values: tuple[Any, ...]) -> bool:
 
 
 def _as_cell(value: Any, column_type: ColumnType, as_key: bool) -> Any:
-    """Return the value if it can equal a cell of the column, otherwise None."""
+    """Return the value in the form of a cell if it can equal a cell of the column, otherwise None."""
     if column_type.kind == LIST_KIND and isinstance(value, array.array):
         return list(value)
     if as_key and column_type == DATETIME and getattr(value, "tzinfo", None) is not None:
-        return None  # the same instant, but another value
+        return None  # the instants may be equal, but the values differ
     return value if isinstance(value, column_type.python_class) else None
 
 
@@ -124,7 +125,10 @@ def _find_cells(column_type: ColumnType, requested: list[Any]) -> Callable[[pa.A
 
 
 def _find_zoned(values: pa.Array, keys: list[tuple[int, int | None]], as_values: bool) -> pa.Array:
-    """Compare instants, or as keys instants and offsets; a value without offset counts as UTC, but differs from one with offset zero."""
+    """Return which datetimes are members: by instant, or with ``as_values`` by instant and offset.
+
+    A datetime without an offset counts as UTC; with ``as_values`` it differs from one with the offset zero.
+    """
     instants = pc.struct_field(values, "instant").view(pa.int64())
     if not as_values:
         return pc.is_in(instants, pa.array([instant for instant, _ in keys], pa.int64()))
@@ -150,7 +154,10 @@ def _build_is_in(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 
 
 def _infer_contains(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameter: the item; text for text, a number for arrays, anything for lists and for the keys of dicts."""
+    """Return the type of the result.
+
+    Parameter: the item, which is a string for strings, a number for arrays, and any value for lists and for the keys of dicts.
+    """
     kind = types[0].kind
     item = plain(parameters[0])
     takes: dict[str, Callable[[Any], bool]] = {
@@ -189,7 +196,7 @@ def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType]
 
 
 def _contains_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
-    """Return whether the type guarantees that items are of the class of the requested one."""
+    """Return whether the column type guarantees that items (or keys) have the same class as the requested item."""
     column_type, item = types[0], plain(parameters[0])
     if column_type.is_encoded:
         return column_type.kind == DICT_KIND and isinstance(item, (int, str))
@@ -199,13 +206,13 @@ def _contains_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...])
 
 
 def _is_like_items(item: Any, items: pa.DataType) -> bool:
-    """Return whether a value is of the class of the items and may equal one."""
+    """Return whether a value has the class of the items, and may equal an item."""
     classes = {pa.int64(): int, pa.float64(): float, pa.string(): str}
     return type(item) is classes[items] and item == item and not (isinstance(item, int) and not -(2**63) <= item < 2**63)
 
 
 def _items_like(values: pa.Array, column_type: ColumnType, item: Any) -> pa.Array | None:
-    """Return which items of lists and arrays, or keys of dicts, equal a value; None if the value is of another class."""
+    """Return which items of lists and arrays, or keys of dicts, equal a value; None if the value has another class."""
     items = values.keys if column_type.kind == DICT_KIND else values.values
     if column_type.kind == ARRAY_KIND and isinstance(item, int) and abs(item) <= 2**53:
         item = float(item)

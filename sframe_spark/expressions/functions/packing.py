@@ -1,4 +1,4 @@
-"""Values of several columns packed into one: as a list, a dict or an array."""
+"""The scalar functions that pack the values of several columns into a list, a dict, an array or JSON."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 def value_parameter(value: Any) -> Any:
-    """Return a value as a function parameter: None, numbers and strings as they are, others as encoded text in a tuple.
+    """Return a value as a function parameter: None, numbers and strings are unchanged, other values become tagged JSON in a tuple.
 
     Raises
     ------
     InvalidArgumentError
-        If a text of it is no Unicode.
+        If a string in it is not valid Unicode.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def value_parameter(value: Any) -> Any:
 
 
 def parameter_value(parameter: Any) -> Any:
-    """Return the value of a function parameter.
+    """Return the value of a function parameter; inverse of :func:`value_parameter`.
 
     Examples
     --------
@@ -57,13 +57,13 @@ def parameter_value(parameter: Any) -> Any:
 
 
 def _one_type(types: Sequence[ColumnType], filler: Any) -> ColumnType | None:
-    """Return the common type of all values and the filler, if it has a native form in lists."""
+    """Return the type that all columns and the filler have, if it is int, float or str; otherwise None."""
     kinds = {*types} if filler is None else {*types, infer_type([filler]) if not isinstance(filler, tuple) else ENCODED_LIST}
     return next(iter(kinds)) if len(kinds) == 1 and kinds <= {INT, FLOAT, STR} else None
 
 
 def _infer_list(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameter: the filler for missing values; None: they stay."""
+    """Return the list type. Parameter: the filler for missing values; None if they stay missing."""
     item = _one_type(types, parameters[0])
     return ENCODED_LIST if item is None else list_of(item)
 
@@ -97,7 +97,7 @@ def _as_json(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: A
 
 
 def _rows(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any) -> Any:
-    """Return the values of the columns row by row."""
+    """Return an iterator over the values of each row, with missing values replaced by the filler."""
     cells = [decode(column, kind) for column, kind in zip(columns, types, strict=True)]
     if filler is not None:
         value = parameter_value(filler)
@@ -106,7 +106,7 @@ def _rows(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any)
 
 
 def _row_by_row(columns: Sequence[pa.Array]) -> pa.Array:
-    """Interleave columns of one type: the values of a row become adjacent."""
+    """Return the values of columns of one type in one array, row by row."""
     places = np.arange(sum(map(len, columns))).reshape(len(columns), -1).T.ravel()
     return pa.concat_arrays(columns).take(pa.array(places))
 
@@ -117,7 +117,7 @@ def even_offsets(rows: int, width: int) -> pa.Array:
     Raises
     ------
     TooLargeError
-        If the items are more than Arrow counts in one batch.
+        If there are more items than 32-bit offsets can count.
     """
     if rows * width >= 2**31:
         raise TooLargeError(f"{width:,} values for each of {rows:,} rows are too many for one batch: take fewer columns, or lower config.batch_rows")
@@ -137,7 +137,7 @@ def _filled(columns: Sequence[Column], filler: Any) -> Sequence[Column]:
 
 
 def _infer_array(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameter: the filler for missing values and NaN; None: NaN."""
+    """Return the array type. Parameter: the filler for missing values and NaN; None if they become NaN."""
     if not are_numbers(types):
         raise unsupported("an array of several columns", types)
     return ARRAY
@@ -160,7 +160,7 @@ def _build_array(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 
 
 def _infer_dict(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the filler for missing values (None: they are left out), and the keys, one per column."""
+    """Return the dict type. Parameters: the filler for missing values, None if they are left out; and the keys, one per column."""
     item = _one_type(types, parameters[0])
     return ENCODED_DICT if item is None else dict_of(STR, item)
 
@@ -171,7 +171,7 @@ def _compute_dict(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
         texts = _as_json(columns, types, parameters[0])
         if texts is not None:
             entries = [pc.binary_join_element_wise(f",[{encode_value(key)},", text, "]", "") for key, text in zip(keys, texts, strict=True)]
-            # Missing entries as empty strings: Arrow would give null for a row whose entries are all missing.
+            # Missing entries become empty strings, as Arrow would return null for a row whose entries are all missing.
             joined = pc.binary_join_element_wise(*[entry.fill_null("") for entry in entries], "")
             return pc.binary_join_element_wise(BEFORE, pc.utf8_slice_codeunits(joined, 1), AFTER, "")
         cells = _rows(columns, types, parameters[0])
@@ -200,7 +200,7 @@ define_function("pack_array", _infer_array, _compute_array, _build_array)
 define_function("pack_dict", _infer_dict, _compute_dict, _build_dict, by_arrow=_packs_by_arrow)
 
 
-# Encoded lists and dicts as the JSON from which Spark makes VARIANTs.
+# Conversion of encoded lists and dicts to JSON from which Spark makes VARIANTs.
 
 
 def _infer_text(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

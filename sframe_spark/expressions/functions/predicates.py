@@ -68,7 +68,7 @@ def _are_on_one_scale(types: Sequence[ColumnType]) -> bool:
 
 
 def _comparable(arguments: Sequence[Argument], types: Sequence[ColumnType]) -> list[Argument]:
-    """Bring two comparable arguments to one Arrow type, without loss if both are of one kind."""
+    """Convert two comparable arguments to the same Arrow type; nothing is lost if both have the same kind."""
     kinds = {column_type.kind for column_type in types}
     if kinds == {DATETIME_KIND}:
         return [microseconds_of(a, t) for a, t in zip(arguments, types, strict=True)]
@@ -103,7 +103,10 @@ def _compute_equal(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 
 def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], rows: int) -> pa.Array:
-    """Compare lists and dicts item by item if they have the same native type, else by canonical text; in arrays NaN equals nothing."""
+    """Return whether lists, dicts or arrays are equal: compared item by item if they have the same native type, otherwise by canonical strings.
+
+    In arrays NaN does not equal NaN.
+    """
     columns = [array_of(argument, rows) for argument in arguments]
     if types[0] == types[1] and not types[0].is_encoded:
         same = _equal_items(columns[0], columns[1], types[0].kind == ARRAY_KIND)
@@ -185,7 +188,7 @@ def _build_equality(is_equal: bool) -> Callable[..., Column | None]:
     def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
         if _are_on_one_scale(types):
             first, second = _comparable_columns(columns, types)
-            same = first.eqNullSafe(second)  # for doubles, Spark has NaN equal to NaN, as here
+            same = first.eqNullSafe(second)  # in Spark NaN equals NaN for doubles, as here
         elif types[0].kind != types[1].kind:
             same = columns[0].isNull() & columns[1].isNull()
         else:
@@ -204,7 +207,7 @@ def _build_ordering(name: str) -> Callable[..., Column | None]:
             first, second = second, first
         result = first <= second if name.endswith("equal") else first < second
         if any(t.kind == FLOAT_KIND for t in types):
-            # Spark has NaN above every number; here it is neither above nor below.
+            # In Spark NaN is larger than every number; here it is neither larger nor smaller.
             strange = F.isnan(second.cast("double"))
             if name.endswith("equal"):
                 strange = strange & ~F.isnan(first.cast("double"))
@@ -215,7 +218,10 @@ def _build_ordering(name: str) -> Callable[..., Column | None]:
 
 
 def _monotone_ordering(name: str) -> MonotonyOf:
-    """Comparing a sorted column with a literal turns true once and stays true; only NaN, which sorts last, is above nothing."""
+    """Return the ``monotone`` of a comparison of a column with a literal.
+
+    In a sorted column the result changes at most once, except for NaN, which sorts last, but is not larger than any number.
+    """
 
     def monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
         place = 1 if name.startswith("greater") else 0
@@ -248,7 +254,7 @@ _EMPTY_TEXT = {STR_KIND: "", LIST_KIND: encode_value([]), DICT_KIND: encode_valu
 
 
 def truth_of(values: Argument, column_type: ColumnType) -> Argument:
-    """Return the truth of values as booleans, null for missing ones; NaN is true."""
+    """Return the truth of values as booleans, null for missing values; NaN is true."""
     if column_type.is_numeric:
         return pc.not_equal(values, 0)
     if pa.types.is_string(values.type):
@@ -259,7 +265,7 @@ def truth_of(values: Argument, column_type: ColumnType) -> Argument:
 
 
 def map_lengths(values: Argument) -> Argument:
-    """Return the number of items of native dicts, null for missing ones."""
+    """Return the number of items of native dicts, null for missing dicts."""
     if isinstance(values, pa.Scalar):
         return pa.scalar(len(values.as_py()) if values.is_valid else None, pa.int32())
     lengths = pc.subtract(values.offsets[1:], values.offsets[:-1])
@@ -267,7 +273,7 @@ def map_lengths(values: Argument) -> Argument:
 
 
 def truth_column(column: Column, column_type: ColumnType) -> Column:
-    """Return the Spark column of :func:`truth_of`."""
+    """Return a Spark column that does the same as :func:`truth_of`."""
     from pyspark.sql import functions as F
 
     if column_type.is_numeric:
@@ -296,7 +302,7 @@ def _build_truth(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 
 
 def _known_truth(values: Argument, column_type: ColumnType) -> Argument:
-    """Return truth with NaN as missing, for ``&`` and ``|``."""
+    """Return the truth of values for ``&`` and ``|``, which count NaN as missing."""
     truth = truth_of(values, column_type)
     if column_type.kind != FLOAT_KIND:
         return truth
@@ -336,7 +342,7 @@ def _build_connective(combine: Callable[[Column, Column], Column]) -> Callable[.
 
 
 def _refuse(symbol: str) -> Infer:
-    """Return an ``infer`` that always raises: the reference has these operators, but no type supports them."""
+    """Return an ``infer`` that always raises: the reference implementation has these operators, but supports them for no type."""
 
     def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         raise SchemaError(f"columns have no operator {symbol}: use comparisons with & and |; mask == 0 is true where a mask is not")
@@ -435,7 +441,7 @@ def _build_is_not_missing(columns: Sequence[Column], types: Sequence[ColumnType]
 
 
 def _fill_value(column_type: ColumnType, value: Any) -> Any:
-    """Convert the fill value to the column's kind: numbers and date-times convert, anything becomes text."""
+    """Convert the fill value to the column's kind: numbers and datetimes convert into each other, and any value to a string."""
     try:
         # plain() would make a float of an int beyond 64 bits.
         value = value if column_type == INT and isinstance(value, int) else plain(value)
@@ -449,7 +455,7 @@ def _fill_value(column_type: ColumnType, value: Any) -> Any:
 
 
 def _fill_type(column_type: ColumnType, value: Any) -> ColumnType:
-    """Return the type of the fill value: the column's own type for a nested value that it can hold anyway."""
+    """Return the type of the fill value; for None, and for an empty value in a list or array column, the column's own type."""
     standard = encoding_for([value], column_type)
     if value is None or (column_type.kind in (LIST_KIND, ARRAY_KIND) and not value):
         return column_type
@@ -470,7 +476,7 @@ def _compute_fill(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _pick(values: pa.Array, fill: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Replace missing values by those of ``fill``, which may have one value for all rows."""
+    """Return the values with missing values replaced by those of ``fill``, which has one value for each row, or one for all rows."""
     present = pc.invert(_is_missing(values, column_type))
     if pa.types.is_nested(values.type):
         return choose_nested(present, values, fill)

@@ -1,4 +1,4 @@
-"""Arithmetic as Spark columns, spelled out where Spark divides, rounds or compares NaN in its own way."""
+"""Arithmetic on Spark columns with the results of the kernels, also where Spark's own division, rounding or powers differ."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ _WHOLE = 2.0**52
 
 
 def concatenate(left: Column, right: Column) -> Column:
-    """Concatenation of two strings."""
+    """Return the concatenation of two strings."""
     from pyspark.sql import functions as F
 
     return F.concat(left, right)
 
 
 def negate(column: Column) -> Column:
-    """Sign reversed, also of zero; the smallest int stays what it is."""
+    """Return the number with the sign reversed, also of zero; the smallest int is unchanged."""
     return -column
 
 
 def absolute(column: Column) -> Column:
-    """Absolute value; the smallest int stays what it is."""
+    """Return the absolute value; the smallest int is unchanged."""
     from pyspark.sql import functions as F
 
     return F.abs(column)
 
 
 def divide(left: Column, right: Column) -> Column:
-    """Quotient of doubles; Spark makes x/0 missing, so 1/0 comes from ``pow``, which knows the sign of a zero."""
+    """Return the quotient of doubles. In Spark ``x / 0`` is missing, so ``1 / 0`` is computed by ``pow``, which respects the sign of zero."""
     from pyspark.sql import functions as F
 
     return F.when(right == 0.0, left * F.pow(right, F.lit(-1.0))).otherwise(left / right)
 
 
 def floor_divide(left: Column, right: Column) -> Column:
-    """Quotient of doubles rounded down, still a double: Spark's ``floor`` makes an int, so it gets only what fits."""
+    """Return the quotient of doubles rounded down, as a double; Spark's ``floor`` returns an int, so it is used only for quotients that fit."""
     from pyspark.sql import functions as F
 
     quotient = divide(left, right)
@@ -49,7 +49,7 @@ def floor_divide(left: Column, right: Column) -> Column:
 
 
 def floor_divide_ints(left: Column, right: Column) -> Column:
-    """Quotient of ints rounded down; missing for a divisor of zero."""
+    """Return the quotient of ints rounded down; missing for a divisor of zero."""
     from pyspark.sql import functions as F
 
     truncated = F.call_function("div", left, right)
@@ -58,7 +58,7 @@ def floor_divide_ints(left: Column, right: Column) -> Column:
 
 
 def modulo_ints(left: Column, right: Column) -> Column:
-    """Remainder with the sign of the divisor; missing for a divisor of zero."""
+    """Return the remainder with the sign of the divisor; missing for a divisor of zero."""
     from pyspark.sql import functions as F
 
     remainder = left % right
@@ -66,7 +66,7 @@ def modulo_ints(left: Column, right: Column) -> Column:
 
 
 def power(left: Column, right: Column) -> Column:
-    """Power of doubles as C has it; Java differs for a base of 1 and for -1 to an infinite power."""
+    """Return the power of doubles as C computes it; Java's result differs for the base 1, and for -1 with an infinite exponent."""
     from pyspark.sql import functions as F
 
     is_one = (left == 1.0) | ((left == -1.0) & (F.abs(right) == float("inf")))

@@ -1,4 +1,4 @@
-"""Functions from string to string."""
+"""The scalar functions from strings to strings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sframe_spark.values.value_errors import require_unicode_values
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-# Arrow and Spark count the bytes of a string by an int of 32 bits.
+# In Arrow and Spark the number of bytes of a string is a 32-bit int.
 MAX_BYTES = 2**31 - 1
 _KERNELS = {"left": pc.utf8_lpad, "right": pc.utf8_rpad, "both": pc.utf8_center}
 
 
 def _infer_pad(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameters: the width in characters, the side on which fill characters are added, and the fill character."""
+    """Return the type of the result. Parameters: the width in characters, the side on which fill characters are added, and the fill character."""
     width, side, fill = parameters
     if types[0].kind != STR_KIND:
         raise SchemaError(f"values of {types[0].kind} are not padded: convert them with astype(str) first")
@@ -43,7 +43,7 @@ def _compute_pad(arguments: Sequence[Argument], types: Sequence[ColumnType], par
     total = pc.sum(added, min_count=0).as_py() * len(fill.encode()) + pc.sum(pc.binary_length(values), min_count=0).as_py()
     if total > MAX_BYTES:
         raise TooLargeError(f"{rows:,} texts of {width:,} characters are too long for one batch: take a smaller width, or lower config.batch_rows")
-    # As str.center: a character that is left over goes to the left where the width is odd.
+    # As in str.center, if an odd number of characters is added, the additional one goes to the left if the width is odd.
     options = {"lean_left_on_odd_padding": width % 2 == 0} if side == "both" else {}
     return _KERNELS[side](values, width, fill, **options)
 
@@ -53,9 +53,9 @@ def _build_pad(columns: Sequence[Column], types: Sequence[ColumnType], parameter
 
     width, side, fill = max(parameters[0], 0), *parameters[1:]
     text = columns[0]
-    # A number below zero repeats nothing. Spark's own lpad and rpad would cut longer texts.
+    # Repetition by a negative number gives an empty string. Spark's own lpad and rpad would cut longer texts.
     added = F.lit(width) - F.length(text)
-    # As str.center: a character that is left over goes to the left where the width is odd.
+    # As in str.center, if an odd number of characters is added, the additional one goes to the left if the width is odd.
     before = {"left": added, "right": F.lit(0), "both": F.floor((added + width % 2) / 2).cast("int")}[side]
     return F.concat(F.repeat(F.lit(fill), before), text, F.repeat(F.lit(fill), added - before))
 

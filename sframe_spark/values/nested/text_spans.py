@@ -1,4 +1,4 @@
-"""Slices of the strings of a batch, found in their bytes: patterns and structure of stored texts, and kernels by code or for repeated values."""
+"""Patterns that tagged JSON matches, functions that split it by positions in its bytes, and conversion of repeated values only once."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Patterns of stored texts (tagged JSON, see :mod:`sframe_spark.values.tagged_json`): a text that matches needs no JSON parser.
+# Patterns of tagged JSON (see :mod:`sframe_spark.values.tagged_json`): a string that matches needs no JSON parser.
 
-# Only the escapes that are written, one for each character, so that equal strings have equal texts.
+# Allows only the escapes that this package writes, one for each character, so that equal strings have equal JSON.
 TEXT = r'"(?:[^"\\\x00-\x1f]|\\["\\nrtbf]|\\u00(?:0[0-7bef]|1[0-9a-f]))*"'
 WHOLE = "-?[0-9]{1,18}"
-# None of these is beyond the largest float.
+# No number that matches is beyond the largest float.
 NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{1,20})?(?:[eE][-+]?(?:[0-9]{1,2}|[12][0-8][0-9]))?"
 ITEM = f"(?:{TEXT}|{NUMBER}|null)"
 LIST_PATTERN = rf"^\[(?:{ITEM}(?:,{ITEM})*)?\]$"
-# The text around the entries of a stored dict, and around the name of a float that JSON has no number for.
+# What comes before and after the entries of a dict in tagged JSON, and the name of a float that JSON cannot represent.
 BEFORE, AFTER = '{"$dict":[', "]}"
 EMPTY_ARRAY, BEFORE_FLOAT, AFTER_FLOAT, BEFORE_DATETIME = '{"$array":[]}', '{"$float":"', '"}', '{"$datetime":'
 SPECIAL_FLOAT = r'\{"\$float":"(?:nan|inf|-inf)"\}'
@@ -35,13 +35,13 @@ MAX_PATTERN_LEVELS = 3
 
 
 def dicts(key: str, item: str) -> str:
-    """Return the pattern of stored dicts with such keys and values."""
+    """Return the pattern of dicts in tagged JSON, given the patterns of keys and of values."""
     entry = rf"\[{key},{item}\]"
     return rf'\{{"\$dict":\[(?:{entry}(?:,{entry})*)?\]\}}'
 
 
 def nested(levels: int) -> str:
-    """Return the pattern of values of any kind, nested at most so many levels deep.
+    """Return the pattern of values of any kind that are nested at most ``levels`` deep.
 
     Examples
     --------
@@ -56,8 +56,8 @@ def nested(levels: int) -> str:
 
 
 def all_match(texts: pa.Array, pattern: str) -> bool:
-    """Return whether all strings match, missing ones aside."""
-    # If any do not match, some of the first mostly do not.
+    """Return whether all strings that are not missing match."""
+    # If some strings do not match, usually some of the first ones do not.
     return all(pc.all(pc.match_substring_regex(part, pattern)).as_py() is not False for part in (texts[:16], texts))
 
 
@@ -73,7 +73,7 @@ def has_lists_of_numbers(texts: pa.Array) -> bool:
 
 
 def is_flat(texts: pa.Array) -> bool:
-    """Return whether these are JSON numbers and strings, missing ones aside."""
+    """Return whether all values that are not missing are JSON numbers, strings or null."""
     return all_match(texts, f"^{ITEM}$")
 
 
@@ -83,7 +83,7 @@ BLOCK = 1 << 16
 
 
 def bytes_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bytes of strings, none missing, and the offsets of each of them.
+    """Return the bytes of all strings together, and where each string begins and ends; no string may be missing.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def bytes_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def texts_between(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa.Array:
-    """Return the strings between positions, which ascend, of some bytes.
+    """Return the strings from each start to its stop in some bytes; the positions must ascend.
 
     Examples
     --------
@@ -162,7 +162,9 @@ def escaped(data: np.ndarray) -> np.ndarray:
 
 
 def positions_at(data: np.ndarray, *targets: tuple[int, int]) -> list[np.ndarray]:
-    """Return the positions of given bytes at given depths of brackets, their own included; quoted bytes do not count.
+    """Return the positions of bytes at given depths of brackets; quoted bytes do not count.
+
+    ``targets`` are pairs of a byte and a depth. A bracket has the depth that follows it.
 
     Examples
     --------
@@ -190,7 +192,7 @@ def positions_at(data: np.ndarray, *targets: tuple[int, int]) -> list[np.ndarray
 
 
 def has_duplicates(counts: np.ndarray, codes: np.ndarray) -> bool:
-    """Return whether a row has a code twice; ``counts`` says how many consecutive codes each row has.
+    """Return whether a row has the same code twice; ``counts`` are the numbers of consecutive codes that each row has.
 
     Examples
     --------
@@ -203,15 +205,15 @@ def has_duplicates(counts: np.ndarray, codes: np.ndarray) -> bool:
 
 
 def counts_within(places: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Return how many of the ascending positions lie in each text."""
+    """Return how many of the ascending positions lie in each string."""
     return np.diff(np.searchsorted(places, bounds))
 
 
-# Stored lists, dicts and arrays, none missing, split into the JSON of their items.
+# Functions that split lists, dicts and arrays in tagged JSON, none of which may be missing, into their items as JSON.
 
 
 def cut_lists(texts: pa.Array) -> tuple[np.ndarray, pa.Array]:
-    """Return the number of items of each list, and all items.
+    """Return the number of items of each list, and the items of all lists.
 
     Examples
     --------
@@ -225,7 +227,7 @@ def cut_lists(texts: pa.Array) -> tuple[np.ndarray, pa.Array]:
 
 
 def cut_dicts(texts: pa.Array) -> tuple[np.ndarray, pa.Array, pa.Array]:
-    """Return the number of entries of each dict, and the keys and values of all.
+    """Return the number of entries of each dict, and the keys and the values of all dicts.
 
     Examples
     --------
@@ -240,7 +242,7 @@ def cut_dicts(texts: pa.Array) -> tuple[np.ndarray, pa.Array, pa.Array]:
 
 
 def cut_arrays(texts: pa.Array) -> tuple[np.ndarray, pa.Array]:
-    """Return the number of items of each array, and all items.
+    """Return the number of items of each array, and the items of all arrays.
 
     Examples
     --------
@@ -254,14 +256,14 @@ def cut_arrays(texts: pa.Array) -> tuple[np.ndarray, pa.Array]:
 
 
 def by_codes(codes: np.ndarray, write: Callable[[int, np.ndarray], pa.Array | None]) -> pa.Array | None:
-    """Write the values of each code together; return the results in the order of the values, or None if one part cannot be written.
+    """Convert all values with the same code together; return the results in the order of the values, or None if ``write`` returns None.
 
     Parameters
     ----------
     codes
-        The code of each value, at least one.
+        The code of each value; there is at least one value.
     write
-        Takes a code and a mask of the values that have it; may return None.
+        Called with a code and a mask of the values with this code; returns their results, or None if they cannot be converted.
 
     Examples
     --------
@@ -303,7 +305,7 @@ def seem_repeated(values: pa.Array) -> bool:
 
 
 def map_distinct(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Apply a function to the distinct values; missing ones stay missing.
+    """Apply a function to the distinct values, and return its result for each value; missing values stay missing.
 
     Examples
     --------
@@ -315,7 +317,7 @@ def map_distinct(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.A
 
 
 def int_texts(values: pa.Array) -> pa.Array:
-    """Write ints; missing ones stay. If few numbers lie between the smallest and the largest, each is written once.
+    """Return ints as strings; missing ints stay missing. If ints lie close together, each int of their range is converted only once.
 
     Examples
     --------
