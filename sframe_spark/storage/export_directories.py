@@ -1,7 +1,8 @@
-"""Export directories of part files for other programs: published as a whole, and replaced only if an earlier export wrote them.
+"""Exports directories of part files for other programs. A directory is published as a whole, and replaced only if an earlier export wrote it.
 
-A directory holds ``part-00000-0f3c...parquet``, ``part-00001-0f3c...parquet`` ... with the same long number, which no two writings have, and nothing
-else: polars refuses a directory with files of several kinds, so names alone show that we wrote it.
+The files of an export are named ``part-00000-0f3c...parquet``, ``part-00001-0f3c...parquet`` ..., with a long number that is new in each export.
+There are no other files in the directory, since polars refuses directories with files of several kinds. So only the names show that a directory
+was written by an export.
 """
 
 from __future__ import annotations
@@ -30,21 +31,21 @@ from sframe_spark.storage.filesystem.object_store import listed, place_within, p
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 
-# Staging: where parts are written before they are published.
+# Staging: directories to which parts are written before they are published.
 
 
 @attrs.define(eq=False)
 class Staging:
-    """Directories for parts.
+    """The directories to which the parts of an export are written before they are published.
 
     Parameters
     ----------
     local
-        A local one.
+        A local directory.
     remote
-        A hidden one on the target's file system; for local exports the same as ``local``.
+        A hidden directory on the file system of the target; for local exports the same as ``local``.
     is_used
-        Whether the remote one may hold files.
+        Whether the remote directory may have files.
     """
 
     local: str
@@ -52,7 +53,7 @@ class Staging:
     is_used: bool = False
 
     def for_tasks(self, see_local_files: bool) -> str:
-        """Return the directory for tasks; ``see_local_files``: whether all tasks see this machine's files."""
+        """Return the directory to which tasks write; ``see_local_files`` is whether all tasks can write to the local directory."""
         if see_local_files or is_private(self.remote):
             return self.local
         self.is_used = True
@@ -61,7 +62,7 @@ class Staging:
 
 @contextlib.contextmanager
 def staged_remotely(target: str) -> Iterator[Staging]:
-    """Yield staging directories for a remote export and remove them afterwards."""
+    """Yield staging directories for a remote export, which are removed after the ``with`` block."""
     handle = scratch_store().new_dataset()
     staging = Staging(handle.directory, join(target.rpartition("/")[0], HIDDEN + new_name()))
     try:
@@ -69,7 +70,7 @@ def staged_remotely(target: str) -> Iterator[Staging]:
     finally:
         handle.discard()
         if staging.is_used:
-            # What was exported is there, or an error says why it is not; what may not be removed stays under names that no one reads.
+            # Errors of the removal are ignored: the export is complete, or another error was raised. Files that remain have hidden names.
             with contextlib.suppress(StorageError):
                 remove_files([file.uri for file in listed(staging.remote, below=True)])
 
@@ -80,16 +81,16 @@ def remove_files(uris: list[str]) -> None:
         in_threads(remove, uris, available_cores())
 
 
-# Remote exports cannot be swapped in: parts are renamed into place, part 0 last, so that a reader can see that an export is incomplete.
+# Remote directories cannot be exchanged: parts are renamed or copied to the target, part 0 last, so that an incomplete export has no part 0.
 
 
 def require_nothing_remote(target: str) -> None:
-    """Make sure, before any work, that a remote target is empty, so that readers never see parts of two exports.
+    """Raise, before rows are computed, if a remote target is not empty, so that there are never parts of two exports.
 
     Raises
     ------
     StorageError
-        If there is something, or no bucket.
+        If the target is a file or a directory with files, or its bucket does not exist.
     """
     matches = remote_entry(target)
     if not matches.names:
@@ -102,12 +103,12 @@ def require_nothing_remote(target: str) -> None:
 
 
 def publish_remotely(staging: Staging, files: Sequence[str], target: str, names: Sequence[str]) -> None:
-    """Move parts to their final names in row order: a single one in one request, several by server-side copies.
+    """Publish parts under their final names, in row order: a single local part is uploaded, several parts are renamed or copied on the server.
 
     Raises
     ------
     StorageError
-        If a part cannot be written, or somebody else has written there meanwhile; no part of these is left then.
+        If a part cannot be written, or another program has written to the target meanwhile. The parts of this export are removed then.
     """
     places = [join(target, name) for name in names]
     if len(files) > 1:
@@ -115,7 +116,7 @@ def publish_remotely(staging: Staging, files: Sequence[str], target: str, names:
         files = in_threads(lambda file: _staged_remotely(file, staging, target), files, available_cores())
     try:
         with interrupts_deferred():
-            # Parts without a part 0 are recognisably incomplete.
+            # Part 0 is published last, so that an export without it is known to be incomplete.
             in_threads(lambda pair: _place(*pair), list(zip(files, places, strict=True))[1:], available_cores())
             _place(files[0], places[0])
             _require_alone(target, names)
@@ -127,7 +128,7 @@ def publish_remotely(staging: Staging, files: Sequence[str], target: str, names:
 
 
 def _staged_remotely(file: str, staging: Staging, target: str) -> str:
-    """Upload a part under a hidden name unless it is there already; return its URI."""
+    """Upload a local part to the remote staging directory, and return its URI; a part that is remote already is returned as it is."""
     if is_remote_location(file):
         return file
     place = join(staging.remote, os.path.basename(file))
@@ -152,7 +153,7 @@ _PART = re.compile(r"part-([0-9]{5,9})-([0-9a-f]{32}\.(?:parquet|orc))")
 
 
 def part_names(count: int, ending: str) -> list[str]:
-    """Return part names of one export; name order is row order for up to 100,000 parts.
+    """Return new names for the parts of an export; up to 100,000 parts, the order of names is the order of rows.
 
     Examples
     --------
@@ -165,12 +166,12 @@ def part_names(count: int, ending: str) -> list[str]:
 
 @contextlib.contextmanager
 def exporting(path: str | os.PathLike[str]) -> Iterator[Export]:
-    """Yield an export whose parts appear at the path when the block ends, and not at all if it raises.
+    """Yield an export to a path; a local one is published when the ``with`` block ends, and not at all if the block raises.
 
     Raises
     ------
     StorageError
-        If there is something at the path that no export wrote; remotely, if there is anything.
+        If something exists at a local path that was not written by an export, or anything exists at a remote one.
     """
     target = location_of(path)
     if is_remote_location(target):
@@ -185,21 +186,21 @@ def exporting(path: str | os.PathLike[str]) -> Iterator[Export]:
 
 @attrs.frozen
 class Export:
-    """A directory being filled with parts.
+    """An export in progress.
 
     Parameters
     ----------
     staging
-        Where parts are written, under hidden names.
+        The directories to which parts are written, under hidden names.
     directory
-        Where they get names of parts.
+        The directory in which the parts get their final names: the remote target, or the staging directory of a local export.
     """
 
     staging: Staging
     directory: str
 
     def publish(self, files: Sequence[str], ending: str) -> None:
-        """Publish the files that tasks wrote, in row order, and remove those of lost attempts."""
+        """Give the files that tasks wrote, in row order, their final names; in a local export, files of failed attempts are removed."""
         names = part_names(len(files), ending)
         if is_remote_location(self.directory):
             publish_remotely(self.staging, files, self.directory, names)
@@ -213,12 +214,12 @@ class Export:
 
 
 def require_export(location: str) -> None:
-    """Make sure that an existing directory holds nothing but an earlier export.
+    """Raise if something other than an empty directory or a complete earlier export exists at a location.
 
     Raises
     ------
     StorageError
-        If there is anything else; the message names it.
+        If there is something else, or a part of the earlier export is missing; the message says what.
     """
     if not refuse_what_no_directory_replaces(location, "write"):
         return
@@ -240,7 +241,7 @@ def require_export(location: str) -> None:
 
 
 def _swap(staging: str, target: str) -> None:
-    """Replace an older export by a complete new one."""
+    """Replace an earlier export by a complete new one."""
     require_export(target)
     with translate_os_errors("write", target):
         OPEN_DATASETS.replace(target, staging, lambda new, old: put_in_place(new, old, _switch_by_files))
@@ -248,7 +249,7 @@ def _swap(staging: str, target: str) -> None:
 
 
 def _switch_by_files(staging: str, target: str) -> None:
-    """Replace files one by one where directories cannot be exchanged; readers must wait until it is done."""
+    """Replace the files of an export one by one, where directories cannot be exchanged; meanwhile, readers find an incomplete export."""
     old, new = names_in(target), names_in(staging)
     aside = join(staging, "old")
     os.mkdir(aside)

@@ -1,4 +1,4 @@
-"""Export files: one Parquet or ORC part per task, and text files that are written in parts and published when complete."""
+"""Writes files for exports: Parquet or ORC parts, one per task, and text files, which tasks write in parts that are then joined."""
 
 from __future__ import annotations
 
@@ -42,23 +42,23 @@ from sframe_spark.types import ColumnType
 from sframe_spark.values.export import outgoing, outgoing_type
 from sframe_spark.values.value_errors import column_named
 
-# Part files in Parquet or ORC: row groups bounded in rows and bytes, columns under the user's names.
+# Part files in Parquet or ORC, with the user's column names, and row groups that are limited in rows and bytes.
 
 PARQUET, ORC = "parquet", "orc"
 
 
 @attrs.frozen
 class PartForm:
-    """Format and columns of part files.
+    """The file format and the columns of part files.
 
     Parameters
     ----------
     ending
         ``parquet`` or ``orc``.
     names
-        Names of the columns.
+        The names of the columns.
     types
-        Their types.
+        The types of the columns.
     """
 
     ending: str
@@ -72,9 +72,9 @@ class PartForm:
 
 
 def write_part(directory: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> tuple[str, int]:
-    """Write batches of rows as one file; return its path, which is hidden and unique to this attempt, and the number of rows.
+    """Write batches of rows as one part file; return its path and the number of rows.
 
-    An error leaves no file.
+    The name of the file is hidden and unique. If an error occurs, the file is removed.
     """
     file = f".part-{uuid.uuid4().hex}.{form.ending}"
     with local_directory_for(directory) as local:
@@ -94,7 +94,7 @@ def _write(location: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) ->
                     writer.write(table)
                 rows += table.num_rows
         with translate_os_errors("write", location), open(location, "rb") as written:
-            # The directory's name must never be on the disk before the rows are.
+            # The rows must be on disk before the directory gets its final name.
             os.fsync(written.fileno())
     except BaseException:
         if os.path.exists(location):
@@ -104,7 +104,7 @@ def _write(location: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) ->
 
 
 def groups(form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> Iterator[pa.Table]:
-    """Yield exported rows, one row group at a time; for no rows, one empty table with the columns."""
+    """Yield the rows as tables of one row group each, in their exported types; if there are no rows, one empty table."""
     schema = form.schema
     waiting: list[pa.Table] = []
     rows = size = 0
@@ -126,7 +126,7 @@ def _outgoing(form: PartForm, place: int, array: pa.Array) -> pa.Array:
     try:
         with column_named(form.names[place]):
             found = outgoing(array, form.types[place])
-            # Arrow states no calendar in ORC, so readers assume the hybrid one of old Java.
+            # Arrow writes no calendar to ORC files, so readers assume the hybrid calendar of old versions of Java.
             return instants_to_hybrid(found) if form.ending == ORC and pa.types.is_timestamp(found.type) else found
     except InvalidArgumentError:
         raise
@@ -136,13 +136,13 @@ def _outgoing(form: PartForm, place: int, array: pa.Array) -> pa.Array:
 
 
 class _Writer(AbstractContextManager["_Writer"]):
-    """A writer of tables into an open file."""
+    """Writes tables to an open file with the given functions."""
 
     def __init__(self, write: Callable[[pa.Table], None], close: Callable[[], None]) -> None:
         self.write, self._close = write, close
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        # On an error the file is removed; pyarrow must not try to close it later.
+        # After an error, too, pyarrow's writer is closed, so that it does not write to the removed file later. Its own errors are ignored then.
         with contextlib.nullcontext() if kind is None else contextlib.suppress(Exception):
             self._close()
 
@@ -162,23 +162,24 @@ def _orc(sink: Any, schema: pa.Schema) -> _Writer:
 _WRITERS: dict[str, Callable[[Any, pa.Schema], _Writer]] = {PARQUET: _parquet, ORC: _orc}
 
 
-# Paths that stand for open descriptors, such as standard output.
+# Directories whose entries are open file descriptors, such as standard output.
 DESCRIPTORS = re.compile(r"/dev/fd|/proc/[^/]+(?:/task/[^/]+)?/fd")
 MAX_LINKS = 40
-# Larger blocks would be allocated anew by the system each time.
+# The size of the blocks in which files are copied.
 COPY_BYTES = 1 << 20
 
 
 @contextlib.contextmanager
 def staged_text(target: str) -> Iterator[tuple[Staging, list[str]]]:
-    """Yield staging and a list for the parts, which are joined into the target when the block ends, keeping its permissions.
+    """Yield staging directories, and an empty list to which the ``with`` block adds the paths of the parts of a text file, in order.
 
-    A link is followed: the file that it names is replaced.
+    When the block ends without an error, the parts are joined to a file that replaces the target. A replaced local file keeps its permissions. If
+    the target is a link, the file that it leads to is replaced.
 
     Raises
     ------
     StorageError
-        If a file must not take the place of what is there, its name promises what is not written, or it cannot be written.
+        If the target is a directory or another thing than a file, its name ends with that of a format that is not written, or it cannot be written.
     """
     require_writable_name(target)
     parts: list[str] = []
@@ -203,7 +204,7 @@ def _staged_locally(target: str, parts: list[str]) -> Iterator[str]:
             with interrupts_deferred():
                 staging = own_hidden_directory(os.path.dirname(place), holder)
             if rights is not None:
-                # No one sees parts who may not see the file.
+                # Users who may not read the target must not read its parts.
                 os.chmod(staging, 0o700)
         yield staging
         with translate_os_errors("write", target):
@@ -218,25 +219,25 @@ def _staged_locally(target: str, parts: list[str]) -> Iterator[str]:
 
 
 def _require_place_of_file(target: str) -> None:
-    """Make sure, before any work, that there is a bucket, and no directory where the file is to be.
+    """Raise, before rows are computed, if a remote target is a bucket or a directory, or its bucket does not exist.
 
     Raises
     ------
     StorageError
-        If not.
+        In these cases.
     """
     if not target.partition("://")[2].strip("/").partition("/")[2] and target.partition(":")[0] in BUCKETS:
         raise StorageError(f"{target} names a bucket, not a file: add the name of a file")
     found = remote_entry(target)
     if found.names:
         raise StorageError(f"{target} is a directory: choose the name of a file")
-    # Who may not ask is reported so before, as some only say then that there is none.
+    # Listing comes first, since it reports a lack of permission; some file systems would report that as a missing bucket here.
     if not found.is_file:
         require_bucket(target)
 
 
 def _combine_remotely(parts: Sequence[str], staging: Staging, target: str) -> None:
-    """Combine local and uploaded parts into one remote file; large uploaded ones are concatenated on the server where it can."""
+    """Join local and remote parts to one remote file; on the server, if the file system can do that, otherwise in a local file that is uploaded."""
     there = {file.uri: file for file in listed(staging.remote)} if staging.is_used else {}
     last, packing = parts[-1], packing_of(target)
     are_final = packing is None or packing.has_members
@@ -256,7 +257,7 @@ def _combine_remotely(parts: Sequence[str], staging: Staging, target: str) -> No
 
 
 def _fetched(part: str, staging: Staging) -> str:
-    """The local path of a part, downloaded if it is remote."""
+    """Return the local path of a part, which is downloaded if it is remote."""
     if not is_remote_location(part):
         return part
     place = join(staging.local, os.path.basename(part))
@@ -265,20 +266,23 @@ def _fetched(part: str, staging: Staging) -> str:
 
 
 def _joined(parts: Sequence[str], packing: Compression | None) -> str:
-    """Append parts to the first one, deleting each as it was copied, and flush to disk; compressed if the parts are not."""
+    """Append all parts to the first one, delete each after it was copied, flush the file to disk, and return its path.
+
+    If the compression does not allow parts that are compressed separately, the parts are compressed here.
+    """
     if packing is not None and not packing.has_members:
         parts = [_compressed(parts, packing)]
     with open(parts[0], "ab") as whole:
         for part in parts[1:]:
             _moved(part, whole)
         whole.flush()
-        # The name must never be on the disk before the rows are: a power failure would leave an empty file in place of the old one.
+        # The rows must be on disk before the file replaces the old one; otherwise a power failure could leave an empty file.
         os.fsync(whole.fileno())
     return parts[0]
 
 
 def _compressed(parts: Sequence[str], packing: Compression) -> str:
-    """Compress parts into one new file, deleting each as it was copied."""
+    """Compress all parts to one new file, delete each after it was copied, and return the path of the file."""
     place = f"{parts[0]}-packed"
     with pa.OSFile(place, "wb") as raw, pa.CompressedOutputStream(raw, packing.codec) as whole:
         for part in parts:
@@ -287,7 +291,7 @@ def _compressed(parts: Sequence[str], packing: Compression) -> str:
 
 
 def _moved(part: str, whole: Any) -> None:
-    """Copy a file to the end of another, and delete it."""
+    """Append the content of a file to an open file, and delete it."""
     with open(part, "rb") as stream:
         while block := stream.read(COPY_BYTES):
             raise_if_cancelled()
@@ -296,9 +300,10 @@ def _moved(part: str, whole: Any) -> None:
 
 
 def write_text_part(directory: str, target: str, blocks: Iterable[bytes | memoryview]) -> str:
-    """Write text as a part of a target, compressed if its name says so; return its path, unique to this attempt.
+    """Write blocks of text as a part of a text file, and return the path of the part, which is unique.
 
-    Errors of the producer of the blocks are not reported as write errors.
+    The part is compressed if the name of the target says so, and the compression allows parts that are compressed separately. Errors that are
+    raised by the iteration over ``blocks`` are not changed.
     """
     name = f"part-{uuid.uuid4().hex}"
     with local_directory_for(directory) as local, contextlib.ExitStack() as stack:
@@ -315,12 +320,12 @@ def write_text_part(directory: str, target: str, blocks: Iterable[bytes | memory
 
 
 def _rights_of_replaced(target: str) -> int | None:
-    """The permissions of the file to be replaced, which the new one takes over; None if there is none.
+    """Return the permissions of the file that will be replaced; None if it does not exist.
 
     Raises
     ------
     StorageError
-        If there is something else, which a file must not take the place of.
+        If the target is a directory, a pipe, a socket or a device.
     """
     with translate_os_errors("write", target):
         try:
@@ -335,17 +340,17 @@ def _rights_of_replaced(target: str) -> int | None:
 
 
 def _require_no_descriptor(target: str) -> None:
-    """Make sure that a path is no open descriptor of a process: later writes to it would be lost after the replacement.
+    """Raise if a path is an open file descriptor of a process, since what is written to the descriptor later would be lost.
 
     Raises
     ------
     StorageError
-        If it does, or is a link to such a path.
+        If the path is one, such as ``/dev/stdout``, or a link to one.
     """
     link = target
     for _ in range(MAX_LINKS):
         directory, name = os.path.split(link)
-        # The system says of such a link that it leads to the file, so only the directory says.
+        # A file descriptor looks like a link to its file, so it is recognised only by its directory.
         directory = os.path.realpath(directory)
         if DESCRIPTORS.fullmatch(directory):
             raise StorageError(f"{target} is what a process has open, which would be replaced and not written to: choose the name of a file")

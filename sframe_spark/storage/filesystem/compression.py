@@ -1,4 +1,4 @@
-"""Compression of text files, chosen by the suffix of the file name: formats that are read and written, and names that are refused."""
+"""Compression of text files, which is chosen by the file name extension; and checks of file names and first bytes."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from sframe_spark.errors import StorageError
 from sframe_spark.message_text import visible
 from sframe_spark.storage.filesystem.file_kind import kind_of
 
-# How much of a compressed file is read at a time where it is decompressed by Python.
+# How many bytes of an xz file are read at a time.
 READ_BYTES = 1 << 20
-# Level 6, the default, takes ten times as long as gzip; this is faster and still smaller.
+# The default level of xz, 6, takes ten times as long as gzip. Level 1 is faster, and its files are still smaller than those of gzip.
 _XZ_PRESET = 1
 
 
 @attrs.frozen
 class Compression:
-    """A format of compression that is read and written.
+    """A compression format that is read and written.
 
     Parameters
     ----------
     name
-        What it is called in messages.
+        The name of the format in messages.
     codec
-        What pyarrow calls it.
+        The name of the format in pyarrow.
     magic
-        The first bytes of most such files.
+        The first bytes of files in this format.
     endings
-        Endings of names that say so, in small letters; the first is the usual one.
+        The file name extensions of the format, in lower case; the first is the usual one.
     has_members
-        Whether readers accept concatenated compressed files as one, so that parts can be compressed separately.
+        Whether readers accept concatenated compressed files as one file, so that parts can be compressed separately.
     """
 
     name: str
@@ -52,11 +52,11 @@ class Compression:
 GZIP = Compression("gzip", "gzip", b"\x1f\x8b", (".gz", ".gzip"), has_members=True)
 BZIP2 = Compression("bzip2", "bz2", b"BZh", (".bz2",), has_members=True)
 XZ = Compression("xz", "xz", b"\xfd7zXZ\x00", (".xz",), has_members=True)
-# pandas reads the first of several frames and leaves out the rest without an error.
+# Parts in this format cannot be compressed separately: of several concatenated zstd files, pandas reads only the first, without an error.
 ZSTD = Compression("zstd", "zstd", b"\x28\xb5\x2f\xfd", (".zst", ".zstd"), has_members=False)
 LZ4 = Compression("lz4", "lz4", b"\x04\x22\x4d\x18", (".lz4",), has_members=False)
 PACKINGS = (GZIP, BZIP2, XZ, ZSTD, LZ4)
-# Formats that are neither read nor written.
+# File name extensions of formats that are neither read nor written.
 _UNSUPPORTED = {
     ".zip": "a ZIP archive",
     ".7z": "a 7z archive",
@@ -67,7 +67,7 @@ _UNSUPPORTED = {
 
 
 def packing_of(path: str) -> Compression | None:
-    """Return the compression that a file name promises; None where it promises none.
+    """Return the compression format of a file by its file name extension; None if it has no extension of one.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def packing_of(path: str) -> Compression | None:
 
 
 def without_packing(path: str) -> str:
-    """Return a name without the ending that says how the file is compressed.
+    """Return a path without the file name extension of a compression format.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def without_packing(path: str) -> str:
 
 
 def require_clear_name(path: str, endings: tuple[str, ...]) -> None:
-    """Refuse a name that promises text of some endings in an archive or in a compression that is unknown here.
+    """Raise if a file name ends with one of some extensions and that of an unsupported archive or compression format, such as ``.csv.zip``.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def require_clear_name(path: str, endings: tuple[str, ...]) -> None:
 
 
 def require_writable_name(path: str) -> None:
-    """Refuse the name of a new text file where it promises what is not written: an archive, or a compression that is unknown here.
+    """Raise if the name of a new text file has the extension of an archive, of an unsupported compression format, or of two compression formats.
 
     Raises
     ------
@@ -126,12 +126,12 @@ def _ending(path: str) -> str:
 
 
 def require_content(path: str, start: bytes) -> None:
-    """Refuse a file whose first bytes are not compressed as its name says.
+    """Raise if the first bytes of a file do not agree with the compression format of its file name extension.
 
     Raises
     ------
     StorageError
-        If it is empty, as no compressed file is, or something else.
+        If the file is empty, has another recognised format, or has an unsupported compression or archive format.
     """
     packing = packing_of(path)
     if packing is None:
@@ -144,7 +144,7 @@ def require_content(path: str, start: bytes) -> None:
             f"cannot read {visible(path)}: it is damaged (it is empty, and a file compressed with {packing.name} never is); restore it from a copy"
         )
     found = kind_of(start)
-    # A file that was cut off after a few bytes may be taken for text.
+    # A file of very few bytes is compared with the beginning of the expected bytes, as it may have been cut off.
     if found is not None and not start.startswith(packing.magic[: len(start)]):
         raise StorageError(
             f"cannot read {visible(path)}: it is not compressed with {packing.name}, as its name says: it is {found.name}; rename it, or restore it "
@@ -153,24 +153,24 @@ def require_content(path: str, start: bytes) -> None:
 
 
 def says_more_than_text(path: str) -> bool:
-    """Return whether a file name promises something other than plain text, so that the first bytes must be checked."""
+    """Return whether the extension of a file name is that of a compression or archive format, so that the first bytes must be checked."""
     return packing_of(path) is not None or _ending(path) in _UNSUPPORTED
 
 
 def unpacked(stream: Any, packing: Compression) -> Any:
-    """Return a decompressing stream over another stream; its blocks are large."""
+    """Return a stream with the decompressed content of another stream."""
     return _XzStream(stream) if packing is XZ else pa.CompressedInputStream(stream, packing.codec)
 
 
 class Continued(io.RawIOBase):
-    """A stream of which the first bytes were read already.
+    """A stream that returns bytes that were read before, followed by the rest of another stream.
 
     Parameters
     ----------
     start
-        These bytes.
+        The bytes that were read before.
     stream
-        Gives the others.
+        The stream with the other bytes.
     """
 
     def __init__(self, start: bytes, stream: Any) -> None:
@@ -196,7 +196,7 @@ class Continued(io.RawIOBase):
 
 
 class _XzStream(io.RawIOBase):
-    """Decompresses xz; Python's own reader takes a damaged second member for the end of the file."""
+    """Decompresses xz. Python's ``lzma`` is not used to read files, since it treats a damaged second member as the end of the file."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__()
@@ -214,12 +214,12 @@ class _XzStream(io.RawIOBase):
         self._stream.close()
 
     def read(self, size: int = -1) -> bytes:
-        """Return some bytes, at most as many; none at the end.
+        """Return at most ``size`` bytes; none at the end.
 
         Raises
         ------
         OSError
-            If they are damaged, or the end is missing.
+            If the compressed bytes are damaged, or end too early.
         """
         while self._has_more():
             assert self._unpacking is not None
@@ -235,9 +235,9 @@ class _XzStream(io.RawIOBase):
         return b""
 
     def _has_more(self) -> bool:
-        """Return whether a member with more data is open, reading input as needed."""
+        """Return whether there are more data, in this member or a next one; reads compressed bytes if needed."""
         if self._unpacking is None:
-            # Zeros may stand between and behind members.
+            # There may be zero bytes between members, and after the last one.
             self._packed = self._packed.lstrip(b"\0")
             while not self._packed and not self._is_last:
                 self._fill()
@@ -258,7 +258,7 @@ class _XzStream(io.RawIOBase):
 
 @contextlib.contextmanager
 def new_member(raw: Any, packing: Compression | None) -> Iterator[Any]:
-    """Yield a stream that compresses into a file; the file itself without compression, or if the format allows one member only."""
+    """Yield a stream that writes compressed bytes to a file; the file itself if there is no compression, or its format allows only one member."""
     if packing is None or not packing.has_members:
         yield raw
         return
@@ -268,6 +268,6 @@ def new_member(raw: Any, packing: Compression | None) -> Iterator[Any]:
 
 def _writer(raw: Any, packing: Compression) -> contextlib.AbstractContextManager[Any]:
     if packing is GZIP:
-        # Without a name and a time equal rows are equal bytes.
+        # The file name and the time are not written, so that equal rows give equal bytes.
         return gzip.GzipFile("", "wb", fileobj=raw, mtime=0)
     return bz2.BZ2File(raw, "wb") if packing is BZIP2 else lzma.LZMAFile(raw, "wb", preset=_XZ_PRESET)

@@ -433,7 +433,7 @@ def creates_exclusively(uri: str) -> bool:
     """Return whether the file system of a location can itself create a file only if it does not exist."""
     files, _ = file_system(uri)
     kind = writing_class(files)
-    # The generic implementation checks for existence first, so another writer may come between.
+    # The functions of fsspec itself first check whether the file exists, and then create it, which is not atomic.
     own = [method for name in ("_pipe_file", "pipe_file") if (method := getattr(kind, name, None)) is not None]
     own = [method for method in own if method.__module__ not in ("fsspec.spec", "fsspec.asyn")]
     return any(method.__module__ in _CREATING_BY_OPTION or "mode" in inspect.signature(method).parameters for method in own)

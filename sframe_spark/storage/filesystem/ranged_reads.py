@@ -1,4 +1,4 @@
-"""Reading dataset files from disk or from a remote store, where ranges are fetched in few large requests."""
+"""Opens files of datasets for reading at any position: local ones, and remote ones, whose bytes are fetched in few large requests."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from sframe_spark.locations import is_remote_location
 from sframe_spark.storage.filesystem.object_store import read_range, read_ranges, require_size
 
 Range = tuple[int, int]
-# Bytes between two ranges that cost less than one more request.
+# Two ranges with at most this many bytes between them are fetched with one request.
 GAP_BYTES = 1 << 20
-# Row groups smaller than this are fetched with those that follow.
+# Groups of ranges with fewer bytes are fetched together with the next groups.
 MIN_BYTES = 4 << 20
-# Columns of one row group may be read to their end after the first of the next one.
+# How many fetched batches are kept. The last bytes of a row group may be read after the first bytes of the next one.
 BATCHES_IN_MEMORY = 2
 
 
 def open_file(location: str, size: int | None = None) -> pa.NativeFile:
-    """Open a file for reading from any place in it.
+    """Open a file for reading at any position.
 
     Parameters
     ----------
     location
-        Its path or URI.
+        The path or URI of the file.
     size
-        Its length, which is not requested where it is remote.
+        The size of the file, which must be given for remote files.
 
     Raises
     ------
     StorageError
-        If it is remote, and no one says how long it is.
+        If the file is remote, and its size is not given.
     """
     if not is_remote_location(location):
         return pa.OSFile(location)
@@ -48,24 +48,25 @@ def open_file(location: str, size: int | None = None) -> pa.NativeFile:
 def open_ranges(
     location: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None, still: Callable[[], None] | None = None
 ) -> pa.NativeFile:
-    """Open a remote file whose ranges to be read are known.
+    """Open a remote file, given the ranges of bytes that will be read. Other ranges can be read, too, with one request each.
 
     Parameters
     ----------
     location, size
-        As of :func:`open_file`.
+        The URI and the size of the file.
     groups
-        Ranges that are read together: reading one fetches the whole group, which is kept until two other groups were read.
+        Groups of ranges: when a range is read, its whole group is fetched, and small groups are fetched together. Fetched groups are kept until
+        two other batches of groups were fetched.
     check
-        Called with the position and the bytes of each fetched group before they are used.
+        Called with the index of each fetched group and the fetched bytes, before they are used; raises if they are damaged.
     still
-        Raises if the file has changed; called after every fetch.
+        Called after each fetch; raises if the file has changed.
     """
     return pa.PythonFile(RangedFile(location, size, groups, check, still), mode="r")
 
 
 def coalesced(ranges: Sequence[Range], gap: int = GAP_BYTES) -> list[Range]:
-    """Return ranges in order, merging those that are close to each other.
+    """Return ranges in ascending order, with those merged that have at most ``gap`` bytes between them.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def coalesced(ranges: Sequence[Range], gap: int = GAP_BYTES) -> list[Range]:
 
 
 def fetch_batches(groups: Sequence[Sequence[Range]], min_bytes: int = MIN_BYTES) -> list[range]:
-    """Return batches of consecutive groups, each large enough for one request.
+    """Return batches of consecutive groups of ranges, as ranges of group indices; each batch but the last has at least ``min_bytes``.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def fetch_batches(groups: Sequence[Sequence[Range]], min_bytes: int = MIN_BYTES)
     found, start, size, reached = [], 0, 0, None
     for group, ranges in enumerate(groups):
         for begin, stop in coalesced(ranges):
-            # What lies between is fetched, too.
+            # The bytes between two close ranges are fetched, too.
             between = 0 if reached is None or begin - reached > GAP_BYTES else begin - reached
             size, reached = size + between + stop - begin, stop
         if size >= min_bytes:
@@ -102,14 +103,14 @@ def fetch_batches(groups: Sequence[Sequence[Range]], min_bytes: int = MIN_BYTES)
 
 
 class GroupBytes:
-    """Fetched parts of a file, addressed by positions in the file; slices outside are empty.
+    """Fetched parts of a file, which are read by slices with positions in the file. Slices outside of the fetched parts are empty.
 
     Parameters
     ----------
     size
-        Length of the file.
+        The size of the file.
     blocks
-        The bytes, and where each run of them starts.
+        The position and the bytes of each part, in ascending order.
 
     Examples
     --------
@@ -138,14 +139,14 @@ Check = Callable[[int, GroupBytes], None]
 
 
 class SizedFile(io.RawIOBase):
-    """A file of known length, read from any place in it.
+    """A file of known size that is read at any position.
 
     Parameters
     ----------
     uri
-        Where it is: its path or URI.
+        The path or URI of the file.
     size
-        Its length.
+        The size of the file.
     """
 
     def __init__(self, uri: str, size: int) -> None:
@@ -161,16 +162,16 @@ class SizedFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """The current position."""
+        """Return the current position."""
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move the position; nothing is requested."""
+        """Change the current position, without a request, and return it."""
         self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         return self._position
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
+        """Return at most ``size`` of the next bytes; all of them if ``size`` is negative."""
         start = self._position
         stop = self._size if size < 0 else min(start + size, self._size)
         if stop <= start:
@@ -181,7 +182,7 @@ class SizedFile(io.RawIOBase):
 
     @abc.abstractmethod
     def _read_between(self, start: int, stop: int) -> bytes:
-        """Return all bytes between two places, of which there are some."""
+        """Return the bytes from one position to another; the range is not empty."""
 
 
 class RangedFile(SizedFile):
@@ -194,7 +195,7 @@ class RangedFile(SizedFile):
         self._check, self._still = check, still
         self._together = fetch_batches(groups)
         self._blocks = [coalesced([some for group in batch for some in groups[group]]) for batch in self._together]
-        # All fetched ranges in order, each with the number of its batch.
+        # All ranges in ascending order, each with the index of its batch.
         self._places = sorted((start, stop, batch) for batch, blocks in enumerate(self._blocks) for start, stop in blocks)
         self._starts = [start for start, _, _ in self._places]
         self._loaded: OrderedDict[int, GroupBytes] = OrderedDict()
