@@ -1,4 +1,4 @@
-"""HTML pages of charts, which need no network, and how they are displayed: in a notebook or a browser."""
+"""HTML pages of charts, which load nothing from a network, and their display in a notebook or browser."""
 
 from __future__ import annotations
 
@@ -19,39 +19,40 @@ from sframe_spark.session.progress import notebook_shell
 # --- Pages
 
 
-# Pages load nothing, and send only to their own address, whatever the data contains.
+# Whatever the data contains, a page can load nothing, and can submit forms only to its own address.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'self'"
-# Vega compiles the expressions of charts.
+# Pages without scripts, with scripts, and with Vega, which compiles the expressions of charts ('unsafe-eval').
 _SCRIPTS, _DRAWING_SCRIPTS = "; script-src 'unsafe-inline'", "; script-src 'unsafe-inline' 'unsafe-eval'"
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --paper: #ffffff; --quiet: #5c646d; --bar: #4c78a8; }
 @media (prefers-color-scheme: dark) { :root { --ink: #d7dce1; --paper: #15181c; --quiet: #a2a9b0; --bar: #7aa6d8; } }
 body { margin: clamp(.75rem, 2.5vw, 2rem); background: var(--paper); color: var(--ink); font: 14px/1.45 system-ui, sans-serif; }
 """
-# A chart is as wide as the window, up to a limit.
+# A chart is as wide as the window, up to a maximum.
 _CHART_STYLE = """
 main { max-width: 960px; } h1 { font-size: 18px; margin: 0; overflow-wrap: anywhere; } h1 + p { margin: 2px 0 0; } p { opacity: .8; margin: 0; }
 .place { overflow-x: auto; margin-top: 16px; } #chart.vega-embed { display: block; }
 """
-# Pixels of a character, characters of the longest label, pixels of numbers at an axis, of a label among others, and of the plot.
+# For the minimum width of a chart: pixels of a character, maximum characters of a label, and pixels of numbers at an axis, of one label, and of the
+# plot.
 _CHARACTER, _LONGEST_LABEL, _NUMBERS, _LABEL, _PLOT = 6, 40, 60, 44, 220
 
 
 def page(title: str, body: str, style: str = "", script: str = "", draws: bool = False, head: str = "") -> str:
-    """Return a whole page.
+    """Return a complete HTML page.
 
     Parameters
     ----------
     title
-        Any text.
+        Title, as plain text.
     body
-        HTML.
+        HTML of the body.
     style, script
-        What stands in ``<style>`` and ``<script>``.
+        Contents of the ``style`` and ``script`` elements.
     draws
-        Whether the script draws a chart.
+        Whether the script draws a chart, which requires a weaker security policy.
     head
-        HTML of the head.
+        Further HTML for the head.
     """
     policy = _POLICY + ((_DRAWING_SCRIPTS if draws else _SCRIPTS) if script else "")
     return (
@@ -62,13 +63,13 @@ def page(title: str, body: str, style: str = "", script: str = "", draws: bool =
 
 
 def leading_to(address: str) -> str:
-    """Return a page that redirects to another."""
+    """Return a page that redirects to an address."""
     escaped = html.escape(address)
     return page("SFrame", f'<p><a href="{escaped}" rel="noreferrer">rows</a></p>', head=f'<meta http-equiv="refresh" content="0; url={escaped}">')
 
 
 def script_text(value: Any) -> str:
-    """Return a value as JSON inside a script element, which no text of the data can close.
+    """Return a value as JSON for a script element; strings in the value cannot end the element.
 
     Examples
     --------
@@ -80,18 +81,18 @@ def script_text(value: Any) -> str:
 
 
 def chart_page(title: str, specification: dict[str, Any], library: str) -> str:
-    """Return the page of one chart with tooltips; its title is a heading of the page, which wraps.
+    """Return the page of one chart, with tooltips. The title is an HTML heading, so that long titles wrap.
 
     Parameters
     ----------
     title
-        Any text.
+        Title of the page, as plain text.
     specification
-        In Vega-Lite.
+        The chart, in Vega-Lite.
     library
-        The script that draws it: Vega, Vega-Lite and Vega-Embed.
+        The script that draws it, with Vega, Vega-Lite and Vega-Embed.
     """
-    # The library would warn if its version differs from that of the schema.
+    # The schema is left out because Vega-Embed warns if its version differs from the library's.
     drawn = {name: part for name, part in specification.items() if name not in ("$schema", "title")}
     if "width" in drawn:
         drawn |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
@@ -108,7 +109,7 @@ def _heading(title: dict[str, str]) -> str:
 
 
 def _min_width(specification: dict[str, Any]) -> int:
-    """Return the minimum width of a chart in pixels, so that labels fit; narrower windows scroll."""
+    """Return the minimum width of a chart in pixels, at which its labels fit; narrower windows have a scroll bar."""
     shared = specification.get("encoding", {})
     across, up = ([str(label) for label in shared.get(name, {}).get("scale", {}).get("domain", [])] for name in "xy")
     label_width = min(max(map(len, up)), _LONGEST_LABEL) * _CHARACTER if up else _NUMBERS
@@ -119,7 +120,7 @@ def _min_width(specification: dict[str, Any]) -> int:
 
 
 def show_page(chart: Any, page: Callable[[], str], title: str) -> None:
-    """Display a chart in a notebook, or its page in a browser."""
+    """Display a chart in a notebook, or else its page in a browser, or nothing; ``config.picture_target`` decides."""
     target = config.picture_target
     if target == "none":
         return
@@ -130,16 +131,16 @@ def show_page(chart: Any, page: Callable[[], str], title: str) -> None:
 
 
 def open_address(address: str, title: str, is_secret: bool = False) -> None:
-    """Open a page in the browser, or say where it is.
+    """Open a page in the browser; if there is none, print its address.
 
     Parameters
     ----------
     address
-        Of the page.
+        URL of the page.
     title
-        What to name in the message if there is no browser.
+        What to call the page in the message, if there is no browser.
     is_secret
-        Whether other users must not see the address. As they can see the command that opens the browser, it names a file that redirects.
+        Whether other users must not see the address. They can see the command that starts the browser, so it gets a private file that redirects.
     """
     import webbrowser
 
@@ -149,7 +150,7 @@ def open_address(address: str, title: str, is_secret: bool = False) -> None:
 
 
 def write_page(page: str) -> Path:
-    """Write a page to a file that only this user can read; it is not deleted, as a browser may read it after the process has ended."""
+    """Write a page to a file that only this user can read. It is not deleted, because a browser may read it after this process has ended."""
     handle, path = tempfile.mkstemp(prefix="sframe_spark-", suffix=".html", dir=directory_of_system())
     with os.fdopen(handle, "wb") as file:
         file.write(page.encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""Plot, a chart that is computed when it is displayed, and which chart fits one column, or two, by their types."""
+"""The class Plot, a chart that is computed when it is displayed; and functions that choose and make the chart for one or two columns."""
 
 from __future__ import annotations
 
@@ -34,20 +34,21 @@ if TYPE_CHECKING:
 # --- Plot
 
 
-# Names of parts of a picture, where Vega gives and uses them.
+# Matches identifiers in an SVG picture where Vega defines or refers to them.
 _IDENTIFIER = re.compile(r'((?:\bid="|url\(#)(?=clip|gradient))')
 
 
 @with_call_hints
 class Plot:
-    """A chart of columns; nothing is counted before it is displayed, saved or requested.
+    """A chart of columns. Nothing is computed before it is displayed, saved or requested.
 
-    In a notebook it shows itself. Drawing needs vl-convert (``pip install sframe_spark[pictures]``), :meth:`get_vega` does not.
+    A notebook displays it below its cell. Drawing requires the library vl-convert (``pip install sframe_spark[pictures]``); :meth:`get_vega` does
+    not.
 
     Parameters
     ----------
     vega_spec
-        A specification in Vega-Lite, or what makes one when it is called.
+        A Vega-Lite specification, or a function that returns one.
 
     Examples
     --------
@@ -65,7 +66,7 @@ class Plot:
         return self._made() if callable(self._made) else self._made
 
     def materialize(self) -> None:
-        """Count what is drawn, and keep the counts.
+        """Compute the data of the chart now, and keep them.
 
         Examples
         --------
@@ -75,12 +76,12 @@ class Plot:
         _ = self._specification
 
     def get_vega(self, include_data: bool = True) -> dict[str, Any]:
-        """The chart as a specification in Vega-Lite.
+        """Return the chart as a Vega-Lite specification.
 
         Parameters
         ----------
         include_data
-            Whether what is drawn is part of it.
+            Whether the specification contains the data that are drawn.
 
         Examples
         --------
@@ -92,7 +93,7 @@ class Plot:
         return specification if include_data else _without_data(specification)
 
     def get_data(self) -> dict[str, Any]:
-        """What is drawn, as a list of rows under ``"values"``; all has been counted when it is given.
+        """Return a dict with the data that are drawn, as a list of rows in ``"values"``; ``"progress"`` is always 100.
 
         Examples
         --------
@@ -103,33 +104,33 @@ class Plot:
         return {"values": json.loads(json.dumps(self._specification.get("data", {}).get("values", []))), "progress": 100.0}
 
     def get_url(self) -> str:
-        """The address of a page with the chart: a file in the temporary directory of the system, which stays there.
+        """Return the URL of a page with the chart: a file in the system's temporary directory, which is not deleted.
 
         Raises
         ------
         ImportError
-            If vl-convert is not there.
+            If vl-convert is not installed.
         """
         return write_page(self._page()).as_uri()
 
     def save(self, filepath: str | os.PathLike[str]) -> None:
-        """Write the chart to a file: ``.json`` (Vega-Lite), ``.svg``, ``.png`` or ``.html``.
+        """Save the chart to a file: ``.json`` (Vega-Lite), ``.svg``, ``.png`` or ``.html``.
 
-        A page of HTML has tooltips and needs no network. A file that is there is replaced when all is written.
+        An HTML page has tooltips, and loads nothing from a network. An existing file is replaced when the new one is complete.
 
         Parameters
         ----------
         filepath
-            Its extension says what is written.
+            Path of the file; its extension decides the format.
 
         Raises
         ------
         ValueError
-            If ``filepath`` is no path.
+            If ``filepath`` is not a path.
         NotImplementedError
             If the extension is another one.
         ImportError
-            If vl-convert is not there, but for ``.json``.
+            If vl-convert is not installed and the format is not ``.json``.
         OSError
             If the file cannot be written.
         """
@@ -151,12 +152,12 @@ class Plot:
             parts.append(write_text_part(staging.local, path, [content]))
 
     def show(self) -> None:
-        """Show the chart: in a notebook below the cell, elsewhere in a browser; see ``visualization.set_target``.
+        """Show the chart: below the cell of a notebook, or else in a browser; see ``visualization.set_target``.
 
         Raises
         ------
         ImportError
-            If vl-convert is not there.
+            If vl-convert is not installed.
         """
         show_page(self, self._page, self._title())
 
@@ -172,7 +173,7 @@ class Plot:
 
     def _svg(self, ink: str) -> str:
         picture: str = _library().vegalite_to_svg(_coloured(self._specification, ink, None))
-        # A notebook may contain several pictures, among which names must be unique.
+        # Identifiers must be unique in a notebook, which may contain several pictures, so they get a prefix.
         own = hashlib.sha256(picture.encode()).hexdigest()[:8]
         return _IDENTIFIER.sub(rf"\g<1>p{own}-", picture)
 
@@ -183,7 +184,7 @@ class Plot:
             return {"application/vnd.vegalite.v5+json": self.get_vega(), "text/plain": f"{self!r}: {error}"}
 
     def _html(self) -> str:
-        """Return the HTML for a notebook, without scripts."""
+        """Return the HTML that a notebook displays, without scripts."""
         # At most as wide as the cell, and with a description for screen readers.
         label = html.escape(str(self._specification.get("description", "chart")))
         picture = self._svg("currentColor").replace("<svg ", f'<svg role="img" aria-label="{label}" style="max-width: 100%; height: auto" ', 1)
@@ -202,7 +203,7 @@ def _library() -> Any:
 
 
 def _coloured(specification: dict[str, Any], ink: str, paper: str | None) -> dict[str, Any]:
-    # Only pages define the current colour.
+    # "currentColor" is defined only in HTML pages.
     config = json.loads(json.dumps(specification.get("config", {})).replace("currentColor", ink))
     return {**specification, "background": paper, "config": config}
 
@@ -223,7 +224,7 @@ NO_FREQUENT_VALUE = "no value is frequent: each is in fewer than 0.03% of the ro
 
 @attrs.frozen
 class Labels:
-    """Labels of the axes, and the title."""
+    """Labels of the axes, and the title (None: no title)."""
 
     x: str
     y: str
@@ -231,22 +232,22 @@ class Labels:
 
     @property
     def axes(self) -> tuple[str, str]:
-        """Labels of both axes."""
+        """The labels of both axes."""
         return self.x, self.y
 
 
 def is_on_axis(node: PlannerNode) -> bool:
-    """Return whether values have a place on an axis: numbers and times."""
+    """Return whether the values have positions on an axis, as numbers and date-times do."""
     return node.schema[0].is_numeric or node.schema[0].kind == DATETIME_KIND
 
 
 def column_plot(node: PlannerNode, title: Any, xlabel: Any, ylabel: Any) -> Plot:
-    """A histogram of numbers and date-times, bars of texts.
+    """Return the chart of one column: a histogram of numbers or date-times, or bars for strings.
 
     Raises
     ------
     UnsupportedOperationError
-        If the values are none of these, or there is no row.
+        If the column holds other values, or has no rows.
     """
     kind = node.schema[0].kind
     if not is_on_axis(node) and kind != STR_KIND:
@@ -260,7 +261,7 @@ def column_plot(node: PlannerNode, title: Any, xlabel: Any, ylabel: Any) -> Plot
 
 
 def bar_chart(node: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """Return the chart of one column."""
+    """Return the specification of the chart of one column."""
     if node.schema[0].kind == STR_KIND:
         table, top = chart_data.frequencies_of(node)
         if not top.values:
@@ -290,7 +291,7 @@ def _number(value: float, kind: str) -> str:
 def _scale(node: PlannerNode, title: str) -> Scale:
     kind = node.schema[0].kind
     if node.schema[0].is_zoned:
-        # An axis has one clock.
+        # All times on an axis are in one time zone.
         title = f"{title} (UTC)" if title else "UTC"
     return Scale(title, {DATETIME_KIND: "time", INT_KIND: "whole"}.get(kind, "number"))
 
@@ -301,7 +302,7 @@ def two_columns(x: Any, y: Any) -> tuple[PlannerNode, PlannerNode]:
     Raises
     ------
     ValueError
-        If one is no SArray.
+        If one of them is not an SArray.
     """
     for value, name in ((x, "x"), (y, "y")):
         if not isinstance(value, ClassRegistry.array):
@@ -310,12 +311,12 @@ def two_columns(x: Any, y: Any) -> tuple[PlannerNode, PlannerNode]:
 
 
 def labels_of_two(xlabel: Any, ylabel: Any, title: Any) -> Labels:
-    """Return the labels of a chart of two columns.
+    """Return the labels and the title of a chart of two columns.
 
     Raises
     ------
     UnsupportedOperationError
-        If one is no text.
+        If one of them is not a string.
     """
     for value, name in ((xlabel, "xlabel"), (ylabel, "ylabel"), (title, "title")):
         if not isinstance(value, str) and not (name == "title" and value is None):
@@ -325,14 +326,14 @@ def labels_of_two(xlabel: Any, ylabel: Any, title: Any) -> Labels:
 
 
 def chosen_plot(x: SArray, y: SArray, xlabel: Any, ylabel: Any, title: Any) -> Plot:
-    """Return the chart of two columns that fits their types.
+    """Return the chart of two columns that suits their classes.
 
     Raises
     ------
     ValueError
-        If one is no SArray.
+        If one of them is not an SArray.
     RuntimeError
-        If no chart fits, the columns have different lengths or no row, or a label is no text.
+        If there is no chart for these classes, the columns differ in length or have no rows, or a label is not a string.
     """
     nodes = two_columns(x, y)
     labels = labels_of_two(xlabel, ylabel, title)
@@ -344,12 +345,12 @@ def chosen_plot(x: SArray, y: SArray, xlabel: Any, ylabel: Any, title: Any) -> P
 
 
 def require_rows(x: PlannerNode, y: PlannerNode) -> int:
-    """Return how many rows two columns have.
+    """Return the number of rows of two columns.
 
     Raises
     ------
     UnsupportedOperationError
-        If they have none, or not as many as each other.
+        If they differ in length, or have no rows.
     """
     if not equal_length(x, y):
         raise UnsupportedOperationError(f"x has {row_count(x):,} rows and y {row_count(y):,}: a chart takes them row by row")
@@ -363,7 +364,7 @@ Drawing = Callable[[PlannerNode, PlannerNode, Labels], dict[str, Any]]
 
 
 def _drawing(x: PlannerNode, y: PlannerNode, rows: int) -> Drawing | None:
-    """Return the function that draws two columns of these types with that number of rows."""
+    """Return the function that makes the chart of two columns with that number of rows; None if there is no chart for their types."""
     kinds = tuple("axis" if is_on_axis(node) else node.schema[0].kind for node in (x, y))
     if kinds == ("axis", "axis"):
         if x.schema[0].kind == DATETIME_KIND and y.schema[0].is_numeric:
@@ -375,7 +376,7 @@ def _drawing(x: PlannerNode, y: PlannerNode, rows: int) -> Drawing | None:
 
 
 def scatter_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """Return a chart with a point for each row; for many rows, a heat map."""
+    """Return the specification of a chart with a point for each row; for many rows, of a heat map."""
     rows = row_count(x)
     if rows > chart_data.MAX_POINTS:
         return heat_map(x, y, labels)
@@ -386,7 +387,7 @@ def scatter_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, An
 
 
 def heat_map(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """Return a chart of how many rows lie in each cell."""
+    """Return the specification of a heat map: the number of rows in each cell."""
     table = chart_data.cells_of(x, y)
     if not table:
         return vega.nothing(labels.title, "", NO_PAIR)
@@ -403,7 +404,7 @@ def _rows_left_out(rows: int, without: str = "two finite values") -> str:
 
 
 def text_map(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """Return a chart of how often the most frequent texts coincide."""
+    """Return the specification of a heat map of the pairs of the most frequent strings of two columns."""
     table, tops = chart_data.pairs_of(x, y)
     if not table:
         return vega.nothing(labels.title, "", NO_FREQUENT_VALUE)
@@ -412,7 +413,7 @@ def text_map(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
 
 
 def box_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """Return a chart of the spread of numbers for each of the most frequent texts."""
+    """Return the specification of a box plot of numbers, with a box for each of the most frequent strings."""
     upright = x.schema[0].kind == STR_KIND
     groups, values = (x, y) if upright else (y, x)
     label, title = labels.axes if upright else labels.axes[::-1]
@@ -424,7 +425,7 @@ def box_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
 
 
 def time_line(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
-    """Return a chart of values over time; for many rows, mean, minimum and maximum of each bin."""
+    """Return the specification of a line over time; for many rows, of the mean, minimum and maximum in each time bin."""
     rows = row_count(x)
     if rows <= chart_data.MAX_POINTS:
         table, note = sorted(chart_data.points_of(x, y), key=lambda point: point["x"]), ""
@@ -438,7 +439,7 @@ def time_line(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
 
 
 def _duration(seconds: float) -> str:
-    """Return a width of bins in words.
+    """Return the width of a time bin as a phrase, to follow "every".
 
     Examples
     --------

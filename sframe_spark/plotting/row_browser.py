@@ -1,4 +1,4 @@
-"""Browses the rows of a frame: page by page in a local browser, or the first thousand rows in a notebook."""
+"""Shows the rows of a frame page by page: in a browser, from a local server; or the first thousand rows in a notebook."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 50
 NOTEBOOK_ROWS = 1000
-# Pages of a thousand columns would be slow to draw; further columns are selected by position.
+# A page with thousands of columns would be slow to draw. With more columns than this, a page shows some of them, and has a list to choose others.
 PAGE_COLUMNS = 50
 _FORM = CellForm(60, unfolds=True)
-# Styles of unfolded texts, and of pages, on which names and row numbers stay in place while scrolling.
+# Styles of unfolded texts, and of pages; on these, column names and row numbers stay visible while scrolling.
 _STYLE = (
     TABLE_STYLE
     + """
@@ -64,16 +64,16 @@ div.sf-table { overflow: auto; max-height: calc(100vh - 8.5rem); min-height: 14r
 
 @attrs.frozen
 class RowPages:
-    """Pages of the rows of a materialized frame, each of which reads only its own rows.
+    """The pages of a materialized frame; each page reads only its own rows.
 
     Parameters
     ----------
     node
         The frame.
     names
-        Of its columns.
+        Names of its columns.
     title
-        Above the rows.
+        Title above the rows.
     """
 
     node: PlannerNode
@@ -81,7 +81,7 @@ class RowPages:
     title: str
 
     def at(self, row: int, column: int) -> str:
-        """Return the page that begins with a row and a column; positions beyond the end give the last one."""
+        """Return the page that begins with a row and a column; a number beyond the end is replaced by the last row or column."""
         rows = row_count(self.node)
         start, first = min(max(row, 0), max(rows - 1, 0)), min(max(column, 0), max(len(self.names) - 1, 0))
         stop = min(start + PAGE_ROWS, rows)
@@ -91,7 +91,7 @@ class RowPages:
         return page(self.title, f"<main>{heading}{steps}{table}</main>", _PAGE_STYLE)
 
     def _jump(self, start: int, rows: int, first: int) -> str:
-        """Return the form to jump to a row, and to columns if there are many."""
+        """Return the form for jumping to a row, and to other columns if there are many."""
         columns = f'<input type="hidden" name="column" value="{first}">'
         if len(self.names) > PAGE_COLUMNS:
             options = "".join(self._option(place, first) for place in sorted({first, *range(0, len(self.names), PAGE_COLUMNS)}))
@@ -107,7 +107,7 @@ class RowPages:
 
 
 def _steps(start: int, stop: int, rows: int, first: int) -> str:
-    """Return links to the neighbouring pages; those that do not exist are plain text."""
+    """Return links to the first, previous, next and last page; plain text in place of links that lead nowhere."""
     last = (max(rows - 1, 0) // PAGE_ROWS) * PAGE_ROWS
     steps = (
         ("first", 0, start > 0, ""),
@@ -124,17 +124,17 @@ def _steps(start: int, stop: int, rows: int, first: int) -> str:
 
 
 def rows_table(node: PlannerNode, names: Sequence[str], start: int, stop: int, first_column: int = 0) -> str:
-    """Return some rows and columns as a table with row numbers."""
+    """Return some rows and columns as an HTML table with row numbers."""
     places = list(range(first_column, min(first_column + PAGE_COLUMNS, len(names))))
     column_names = [names[place] for place in places]
     part = columns_of(node, places)
     rows = row_tuples(part, start, stop, column_names) if stop > start and column_names else []
-    # Focusable, so that it can be scrolled with the keyboard.
+    # With a tabindex, the table can be scrolled with the keyboard.
     return f'<div class="sf-table" tabindex="0"><table>{table_parts(column_names, part.schema, rows, _FORM, start)}</table></div>'
 
 
 def first_rows(node: PlannerNode, names: Sequence[str], title: str) -> str:
-    """Return the first rows for a notebook, in pages that fold without scripts."""
+    """Return the first rows as HTML for a notebook, in pages that unfold without scripts."""
     first = slice_rows(node, 0, NOTEBOOK_ROWS + 1)
     materialize(first)
     row_limit = row_count(first)
@@ -157,9 +157,9 @@ def first_rows(node: PlannerNode, names: Sequence[str], title: str) -> str:
 # --- The server
 
 
-# A browser requests one page at a time. Further connections are dropped, so that the program is not slowed down.
+# A browser requests one page at a time. If there are more connections than this, further ones are dropped, so that they cannot slow down the program.
 MAX_CONNECTIONS = 16
-# Timeout of a request and its answer, in seconds.
+# Timeout for a request and its response, in seconds.
 PATIENCE = 10
 _HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
@@ -174,7 +174,7 @@ _HEADERS = {
 
 
 def explore(node: PlannerNode, names: Sequence[str], title: str) -> None:
-    """Display pages of the rows of a frame, which is materialized first."""
+    """Display the rows of a frame page by page; they are computed first (in a notebook, only the first thousand)."""
     target = config.picture_target
     if target == "none":
         return
@@ -188,48 +188,48 @@ def explore(node: PlannerNode, names: Sequence[str], title: str) -> None:
 
 
 class RowServer:
-    """Serves pages of the rows of a frame to local browsers that know its secret address, until the process ends.
+    """A server of the pages of a frame, for local browsers that know its secret address; it runs until the process ends.
 
     Parameters
     ----------
     node
         The materialized frame.
     names
-        Of its columns.
+        Names of its columns.
     title
-        Above the rows.
+        Title above the rows.
     """
 
     def __init__(self, node: PlannerNode, names: Sequence[str], title: str) -> None:
         self.pages = RowPages(node, tuple(names), title)
-        # Other users of the machine can reach the port, but do not know this.
+        # Other users of the machine can connect to the port, but do not know this part of the address.
         self.secret = secrets.token_urlsafe(24)
         self._server: http.server.ThreadingHTTPServer | None = None
 
     def start(self) -> str:
-        """Start serving, and return the address of the first page."""
+        """Start the server, and return the address of the first page."""
         self._server = _listening(self)
         threading.Thread(target=self._server.serve_forever, name="sframe_spark rows", daemon=True).start()
         return f"http://127.0.0.1:{self.port}/{self.secret}/"
 
     @property
     def port(self) -> int | None:
-        """The port; None while it is not started."""
+        """The port of the server; None if it has not been started."""
         return None if self._server is None else self._server.server_port
 
     def stop(self) -> None:
-        """Stop serving."""
+        """Stop the server."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
 
     def is_authorized(self, path: str, host: str) -> bool:
-        """Return whether a request knows the secret address and names this host; other sites may resolve their names to this machine."""
+        """Return whether a request has the secret path, and this machine's name as host (a site could make its own name resolve to this machine)."""
         known = hmac.compare_digest(path.encode("utf-8", "surrogateescape"), f"/{self.secret}/".encode())
         return known and host in (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
 
     def answer(self, query: str) -> tuple[int, str]:
-        """Return the status and the page for a query."""
+        """Return the HTTP status and the page for the query part of an address."""
         try:
             fields = urllib.parse.parse_qs(query, max_num_fields=8)
         except ValueError:
@@ -244,8 +244,8 @@ class RowServer:
 
 
 def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
-    """Return a server that listens on the local interface only."""
-    # Importing these takes as long as everything else of a small program.
+    """Return a server that listens on the loopback interface only."""
+    # Imported only here, because importing it takes as long as all other imports of a small program.
     import http.server
 
     free = threading.BoundedSemaphore(MAX_CONNECTIONS)
@@ -266,13 +266,13 @@ def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
                 free.release()
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Do nothing: a browser that disconnects must not write to the user's terminal."""
+            """Do nothing: errors such as a closed connection must not be printed on the user's terminal."""
 
     return Server(("127.0.0.1", 0), _handler_for(rows))
 
 
 def _handler_for(rows: RowServer) -> type[http.server.BaseHTTPRequestHandler]:
-    """Return the class that handles one request with the rows of a server."""
+    """Return the request handler class for the pages of a server."""
     import http.server
 
     class Answer(http.server.BaseHTTPRequestHandler):
@@ -292,7 +292,7 @@ def _handler_for(rows: RowServer) -> type[http.server.BaseHTTPRequestHandler]:
             self.wfile.write(content.encode("utf-8", "replace"))
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Do nothing: the terminal is the user's."""
+            """Do nothing: requests must not be printed on the user's terminal."""
 
     return Answer
 

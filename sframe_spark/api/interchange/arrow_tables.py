@@ -1,4 +1,4 @@
-"""Rows from and to any library that speaks Arrow's C stream interface: polars, DuckDB, pandas, pyarrow and others.
+"""Converts frames and columns to and from libraries that use Arrow's C stream interface, such as Polars, DuckDB, pandas and pyarrow.
 
 Source: https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
 """
@@ -28,21 +28,21 @@ from sframe_spark.values.from_arrow import normalized_parts, warn_of_long_decima
 from sframe_spark.values.input_values import library_of, require_known_extensions, require_valid_arrow
 from sframe_spark.values.value_errors import column_named, naming_broken_string, rounding_warnings
 
-# Frames of Arrow tables, whose field metadata may give the original column type
+# Frames made of Arrow tables; metadata of a field may give the original column type
 
 ENCODED = {LIST_KIND: ENCODED_LIST, DICT_KIND: ENCODED_DICT}
 JSON_EXTENSION = "arrow.json"
 
 
 def frame_from_arrow(table: pa.Table) -> tuple[PlannerNode, list[str]]:
-    """Return the columns of an Arrow table in their physical types, and their names.
+    """Return the columns of an Arrow table as a source, and their names.
 
     Raises
     ------
     SchemaError
-        If no column type holds the values of one; the message names it.
+        If no column type can hold the values of a column; the message names it.
     InvalidArgumentError
-        If the data of one is invalid; the message names it.
+        If the data of a column are invalid; the message names it.
     """
     names = [str(name) for name in table.column_names]
     require_distinct(names)
@@ -55,7 +55,7 @@ def frame_from_arrow(table: pa.Table) -> tuple[PlannerNode, list[str]]:
 
 
 def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[list[pa.Array], ColumnType]:
-    """Return a column as physical arrays, and its type; JSON values that are all lists or all dicts are converted to these."""
+    """Return a column as physical arrays, and its column type. JSON strings become lists or dicts if all values are lists, or all dicts."""
     require_known_extensions(field)
     require_valid_arrow(column)
     warn_of_nanoseconds(column, field.name)
@@ -67,7 +67,7 @@ def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[list[pa
     if column_type == STR and isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name == JSON_EXTENSION:
         kind = kind_of_json(_texts(parts))
         return (parts, column_type) if kind is None else _of_texts(parts, kind, False)
-    # An array and a list of floats are the same inside.
+    # Arrays and lists of floats have the same physical type, so the metadata decides.
     return parts, ColumnType(LIST_KIND, column_type.physical) if kind == LIST_KIND and column_type == ARRAY else column_type
 
 
@@ -82,7 +82,7 @@ def _texts(parts: Sequence[pa.Array]) -> list[Any]:
 
 
 def field_metadata(field: pa.Field, key: str) -> str | None:
-    """Return an entry of a field's metadata, which is not trusted.
+    """Return an entry of a field's metadata as a string, or None. Metadata is not trusted: bytes that are not UTF-8 are replaced.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def field_metadata(field: pa.Field, key: str) -> str | None:
 
 
 def gives_rows(data: Any) -> bool:
-    """Return whether data is a table of another library, computed or not; single columns have a ``dtype`` and are sequences of values.
+    """Return whether data is a table of another library (also a lazy Polars frame). Single columns are not tables; they have a ``dtype``.
 
     Examples
     --------
@@ -106,19 +106,19 @@ def gives_rows(data: Any) -> bool:
 
 
 def is_polars_query(data: Any) -> bool:
-    """Return whether data is a polars query that has not been computed."""
+    """Return whether data is a Polars LazyFrame."""
     return library_of(data) == "polars" and type(data).__name__ == "LazyFrame"
 
 
 def arrow_table(data: Any) -> pa.Table:
-    """Return all rows of a stream; a stream of values that are no rows becomes a column ``X1``.
+    """Return all rows of another library's data as an Arrow table; a stream of single values becomes a column ``X1``.
 
     Raises
     ------
     InvalidArgumentError
-        If the other library cannot produce them.
+        If the other library raises an error when it exports the data.
     SchemaError
-        If its stream would give values another meaning.
+        If the library exports a type with a wrong meaning.
     """
     try:
         data = data.collect() if is_polars_query(data) else data
@@ -134,19 +134,19 @@ def arrow_table(data: Any) -> pa.Table:
     except (SFrameError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:
-        # Errors inside polars are no Exceptions.
+        # Errors inside Polars are BaseExceptions, not Exceptions.
         column = _column_that_fails(data)
         place = f"the {type(data).__name__}" if column is None else f"column {column!r} of the {type(data).__name__}"
         raise InvalidArgumentError(f"no rows come from {place}: {visible(str(error))}; cast it to another type first") from error
 
 
 def _refuse_mistranslated_types(data: Any) -> None:
-    """Refuse values that streams give another meaning: DuckDB's bits and unsigned 128-bit ints, polars' Python objects.
+    """Raise an error for types that libraries export with a wrong meaning: DuckDB's BIT and UHUGEINT, and Polars' Python objects.
 
     Raises
     ------
     SchemaError
-        If a column has such values.
+        If a column has such a type.
     """
     if library_of(data) in ("duckdb", "_duckdb"):
         types = list(zip(getattr(data, "columns", ()), getattr(data, "types", ()), strict=False))
@@ -158,13 +158,13 @@ def _refuse_mistranslated_types(data: Any) -> None:
 
 def _refuse_types(types: Iterable[tuple[Any, Any]], refused: str, reason: str) -> None:
     for name, data_type in types:
-        # Skip the names of fields and categories, which are quoted.
+        # Remove quoted names of fields and categories from the type's text before searching it.
         if re.search(rf"\b{refused}\b", re.sub(r'"[^"]*"|\'[^\']*\'', "", str(data_type))):
             raise SchemaError(f"column {visible(str(name))!r}: {reason}")
 
 
 def _column_that_fails(data: Any) -> str | None:
-    """Return the first column that a polars frame cannot export; other data may not be readable twice."""
+    """Return the name of the first column that a Polars DataFrame cannot export; None for other data, which may not be readable twice."""
     is_frame_of_polars = library_of(data) == "polars" and type(data).__name__ == "DataFrame"
     for name in data.columns if is_frame_of_polars else ():
         try:
@@ -177,7 +177,7 @@ def _column_that_fails(data: Any) -> str | None:
 
 
 def forms_of(node: PlannerNode) -> list[Form]:
-    """Return the export form of each column; date-times with an offset and mixed lists and dicts are computed and inspected."""
+    """Return the export form of each column. For date-times with an offset and mixed lists and dicts, all values are computed and inspected."""
     finders = [FormFinder(column_type) for column_type in node.schema]
     inspected = [place for place, finder in enumerate(finders) if finder.needs_values]
     if inspected:
@@ -189,7 +189,7 @@ def forms_of(node: PlannerNode) -> list[Form]:
 
 
 def form_of_arrays(arrays: Iterable[pa.Array], column_type: ColumnType) -> Form:
-    """Return the export form of a column in memory."""
+    """Return the export form of a column whose arrays are in memory."""
     finder = FormFinder(column_type)
     for array in arrays:
         finder.add(array)
@@ -197,19 +197,19 @@ def form_of_arrays(arrays: Iterable[pa.Array], column_type: ColumnType) -> Form:
 
 
 def schema_of(forms: Sequence[Form], names: Sequence[str]) -> pa.Schema:
-    """Return names and Arrow types of exported columns.
+    """Return the Arrow schema of exported columns.
 
     Raises
     ------
     InvalidArgumentError
-        If a name has half of a character.
+        If a name is not valid Unicode.
     """
     require_unicode(names)
     return pa.schema([form.field(name) for form, name in zip(forms, names, strict=True)])
 
 
 def table_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.Table:
-    """Return all rows as a table in the driver's memory."""
+    """Return all rows as an Arrow table in memory."""
     pieces = [chunk.columns for chunk in collect_chunks(node)]
     columns = [list(column) for column in zip(*pieces, strict=True)]
     forms = [form_of_arrays(arrays, column_type) for arrays, column_type in zip(columns, node.schema, strict=True)]
@@ -220,7 +220,7 @@ def table_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.Table:
 
 
 def stream_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.RecordBatchReader:
-    """Return a reader of all rows in order; what the first row needs is computed now, so that its errors are raised here."""
+    """Return a reader of all rows in order. The node is materialized now, so that errors are raised here and not by the other library."""
     materialize(node)
     forms = forms_of(node)
     schema = schema_of(forms, names)
@@ -235,21 +235,21 @@ def _batches(node: PlannerNode, forms: Sequence[Form], schema: pa.Schema) -> Ite
 
 
 def array_of_values(node: PlannerNode) -> pa.Array:
-    """Return all values of a one-column node as an array in the driver's memory."""
+    """Return all values of a one-column node as an array in memory."""
     column = rows_of(node).columns[0]
     return form_of_arrays([column], node.schema[0]).convert(column)
 
 
 def stream_of_values(node: PlannerNode) -> pa.ChunkedArray:
-    """Return all values of a one-column node; Arrow has no lazy stream of values."""
+    """Return all values of a one-column node in memory, because Arrow has no stream that computes single values lazily."""
     return pa.chunked_array([array_of_values(node)])
 
 
-# Columns of other libraries as operands: numpy arrays, Series of pandas and polars, Arrow arrays
+# Columns of other libraries that are used as operands: numpy arrays, Series of pandas and Polars, and Arrow arrays
 
 
 def is_column(value: Any) -> bool:
-    """Return whether this holds one value for each of many rows; a numpy scalar is a single value.
+    """Return whether a value is a column of another library; numpy scalars and lists are not.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def is_column(value: Any) -> bool:
     """
     if isinstance(value, (pa.Array, pa.ChunkedArray)):
         return True
-    # Looked up on the class, as for an SArray it is a property that computes its values.
+    # The attribute is searched on the class; an SArray would compute its values for it.
     if not callable(getattr(type(value), "__array__", None)) or not hasattr(value, "dtype"):
         return False
     shape = getattr(value, "shape", None)
@@ -266,7 +266,7 @@ def is_column(value: Any) -> bool:
 
 
 def is_mask(value: Any) -> bool:
-    """Return whether this is a column of truth values, of any library.
+    """Return whether a value is a one-dimensional column of Booleans of any library.
 
     Examples
     --------
@@ -281,11 +281,12 @@ def is_mask(value: Any) -> bool:
 
 
 def interface_of(values: np.ndarray) -> dict[str, Any]:
-    """Return numpy's array interface of values, without a copy; the memory lives as long as numpy needs it.
+    """Return numpy's array interface of an array without copying it; numpy keeps the memory alive.
 
     Source: https://numpy.org/doc/stable/reference/arrays.interface.html
     """
     described = dict(values.__array_interface__)
-    # With only an address, numpy would keep the frame alive, not the memory. A table is column-major, so its buffer is that of its transpose.
+    # A buffer keeps its memory alive; with an address, numpy would keep only the frame alive. Tables are column-major, so the transpose is
+    # contiguous.
     described["data"] = values.T.data
     return described

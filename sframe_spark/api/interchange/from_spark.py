@@ -1,4 +1,4 @@
-"""Makes frames of Spark DataFrames, whose columns become what the same columns of an Arrow table become."""
+"""Makes frames of Spark DataFrames. Columns get the same types as those of the Arrow table that ``df.toArrow()`` returns."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
 
 
-# VARIANT columns: the common type of their values, and the values in its physical form
+# VARIANT columns: the common type of their values, and conversion of the values to it
 
-# The kinds of VARIANTs that each column type holds; the first type that holds all kinds of a column is chosen.
+# The kinds of VARIANTs that a column of each type can hold. A column gets the first type that can hold all its kinds.
 _KINDS_BY_TYPE: dict[ColumnType, frozenset[str]] = {
     ENCODED_DICT: frozenset({DICT_KIND}),
     ENCODED_LIST: frozenset({LIST_KIND}),
@@ -60,7 +60,7 @@ _KINDS_BY_TYPE: dict[ColumnType, frozenset[str]] = {
     DATETIME: frozenset({DATETIME_KIND}),
     ZONED_DATETIME: frozenset({DATETIME_KIND, ZONED_KIND}),
 }
-# Names of kinds in messages, and of the Spark types to which such VARIANTs are cast.
+# For messages: what the kinds are called, and the Spark types to which VARIANTs of each kind can be cast.
 _KIND_WORDS = {
     DICT_KIND: ("dicts", "map<string,variant>"),
     LIST_KIND: ("lists", "array<variant>"),
@@ -73,7 +73,7 @@ _KIND_WORDS = {
 
 
 def kinds_of_variants(values: pa.Array) -> pa.Array:
-    """Return the kind of each VARIANT of a Spark array as text; missing where it is missing or null."""
+    """Return the kind of each VARIANT in a Spark array, as strings; null where the VARIANT is missing or null."""
     content, _ = values.flatten()
     starts = pc.binary_slice(content, 0, 2).dictionary_encode()
     kinds = [variant_kind(start) for start in starts.dictionary.to_pylist()]
@@ -82,12 +82,12 @@ def kinds_of_variants(values: pa.Array) -> pa.Array:
 
 
 def type_of_kinds(kinds: Collection[str]) -> ColumnType:
-    """Return the type of a column with VARIANTs of some kinds: dicts, lists, or values of one kind; float if there are none.
+    """Return the type of a column whose VARIANTs have the given kinds; float if there are none.
 
     Raises
     ------
     SchemaError
-        If no column type holds all of them, or some VARIANTs are damaged.
+        If no column type can hold all kinds, or VARIANTs are damaged.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def type_of_kinds(kinds: Collection[str]) -> ColumnType:
 
 
 def may_widen(kinds: Collection[str]) -> bool:
-    """Return whether further kinds of VARIANTs could widen the type of a column.
+    """Return whether other kinds of VARIANTs could still change the type of a column to a wider one.
 
     Examples
     --------
@@ -116,12 +116,12 @@ def may_widen(kinds: Collection[str]) -> bool:
 
 
 def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return the values of VARIANTs in the physical form of their inferred type.
+    """Return VARIANTs as an array in the physical form of the column's inferred type.
 
     Raises
     ------
     SchemaError
-        If some are of another kind, or hold values that no column holds.
+        If some have a kind that the type cannot hold, or contain values that no column can hold.
     """
     expected = _KINDS_BY_TYPE[column_type]
     unexpected = set(pc.unique(kinds_of_variants(values)).drop_null().to_pylist()) - expected
@@ -148,9 +148,9 @@ def _advice(kinds: Collection[str]) -> str:
     return f"take the {words} out of it with try_variant_get(..., '$', '{ddl}'), which misses what is no such, or the text of all with to_json()"
 
 
-# Spark's types: the Arrow type of each, and advice about types that no column holds
+# Spark's types: the Arrow type for each, and advice for types that no column can hold
 
-# Spark's timestamps get the offset of ``df.toArrow()`` whatever the session's time zone, so that both give equal values.
+# Spark's timestamps become date-times in UTC, as in ``df.toArrow()``, whatever the session's time zone is, so that both give equal values.
 ZONE = "UTC"
 
 ATOMIC: dict[str, Callable[[Any], pa.DataType]] = {
@@ -188,12 +188,12 @@ ADVICE = {
 
 
 def arrow_type_of(data_type: DataType, name: str) -> pa.DataType:
-    """Return the Arrow type of a Spark type; all parts of it are nullable.
+    """Return the Arrow type for a Spark type; all its parts are nullable.
 
     Raises
     ------
     SchemaError
-        If no column holds its values; the message names the column and the part of its type.
+        If no column can hold the values; the message names the column and the part of its type.
     """
     return _arrow_type(data_type, name, "")
 
@@ -216,7 +216,7 @@ def _arrow_type(data_type: DataType, name: str, part: str) -> pa.DataType:
 
 
 def nullable(data_type: DataType) -> DataType:
-    """Return the type with all its parts nullable."""
+    """Return a Spark type with all its parts nullable."""
     from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
     if isinstance(data_type, ArrayType):
@@ -229,7 +229,7 @@ def nullable(data_type: DataType) -> DataType:
 
 
 def kind_of(data_type: DataType) -> str:
-    """Return the name of a type in these tables; user-defined types are distinguished from their storage types."""
+    """Return the name of a Spark type in these tables; all user-defined types are ``udt``."""
     from pyspark.sql.types import GeographyType, GeometryType, UserDefinedType
 
     if isinstance(data_type, UserDefinedType):
@@ -249,15 +249,15 @@ def _place(name: str, part: str) -> str:
     return f"column {name!r}" + (f", in {part.lstrip('. ')!r} of it" if part else "")
 
 
-# Conversion of Spark columns: by Spark expressions if these do exactly what Arrow would, else through Arrow batches
+# Conversion of Spark columns: by Spark expressions if their results equal Arrow's, else by Arrow
 
-# Types that Spark casts exactly as Arrow does.
+# Spark types that Spark casts with the same result as Arrow.
 CAST = ("boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "void", "string", "char", "varchar", "date", "timestamp_ntz")
-# Dicts of more fields are made by Arrow, as the expression would be slow to plan.
+# Structs with more fields are converted by Arrow, because Spark would plan the expression slowly.
 MAX_FIELDS = 100
 
 
-# The microseconds of an instant; a cast would give the wall clock of the session's time zone.
+# Converts an instant by its microseconds; a cast would give the local time in the session's time zone.
 INSTANT = (
     "CASE WHEN {0} IS NOT NULL THEN named_struct("
     "'instant', timestampadd(MICROSECOND, unix_micros({0}), CAST('1970-01-01' AS TIMESTAMP_NTZ)), 'offset', 0) END"
@@ -266,9 +266,9 @@ ITEMS = "transform(CAST({0} AS array<double>), item -> coalesce(item, CAST('NaN'
 
 
 def native_expression(column: str, data_type: DataType, column_type: ColumnType) -> str | None:
-    """Return an SQL expression for the values of a column in their physical type; None if no SQL expression gives them.
+    """Return an SQL expression that converts a column to its physical type; None if there is none.
 
-    It is text, as each call of a PySpark function sends several messages to the JVM, and there may be thousands of columns.
+    The expression is a string, because each call of a PySpark function sends several messages to the JVM, and there may be thousands of columns.
     """
     from pyspark.sql import types as kinds
 
@@ -281,7 +281,7 @@ def native_expression(column: str, data_type: DataType, column_type: ColumnType)
         if column_type == ARRAY:
             return ITEMS.format(column)
         is_cast = True
-    # Spark refuses to cast keys that may become null, as it assumes of decimals.
+    # Not for decimal keys: Spark assumes that a cast of decimals may give null, and refuses to cast such keys.
     if isinstance(data_type, kinds.MapType) and _is_cast(data_type.valueType) and data_type.keyType.typeName() in set(CAST) - {"decimal"}:
         is_cast = True
     target = spark_type(column_type)
@@ -291,7 +291,7 @@ def native_expression(column: str, data_type: DataType, column_type: ColumnType)
 
 
 def converted_column(column: Column, data_type: DataType, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
-    """Return a column converted without an SQL expression; ``name`` names it in errors about values that no column holds."""
+    """Return a column converted without an SQL expression; errors about values that cannot be stored use ``name``."""
     from pyspark.sql import types as kinds
 
     if isinstance(data_type, kinds.StructType) and column_type not in (ENCODED_LIST, ENCODED_DICT):
@@ -306,11 +306,11 @@ def _is_cast(data_type: DataType) -> bool:
 
 
 def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnType) -> Column | None:
-    """Return a struct as a dict of its fields, if all of them can be cast; else None."""
+    """Return a struct converted to a dict of its fields, if Spark can cast all fields; else None."""
     from pyspark.sql import functions as F
 
     names = data_type.names
-    # Spark finds fields by name, ignoring case.
+    # Spark ignores case when it looks up a field by name.
     has_unique_names = len({name.casefold() for name in names}) == len(names) <= MAX_FIELDS
     if not has_unique_names or not all(_is_cast(field.dataType) for field in data_type.fields):
         return None
@@ -320,7 +320,7 @@ def _dict_of_fields(column: Column, data_type: StructType, column_type: ColumnTy
 
 
 def converted_by_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
-    """Return a column converted by Arrow, as a column of an Arrow table is."""
+    """Return a column whose batches Arrow converts, with the same result as for a column of an Arrow table."""
 
     from sframe_spark.udf.errors import error_transport
 
@@ -340,19 +340,19 @@ def converted_by_arrow(column: Column, arrow: pa.DataType, column_type: ColumnTy
     return arrow_function(converted, spark_type(column_type))(column)
 
 
-# Type inference for VARIANT columns, whose values are inspected when a frame is made
+# Type inference for VARIANT columns, whose values are read when a frame is made
 
 FIRST_ROWS = 1_000
 """Rows of the limit query that determines the type, unless later rows may widen it, as floats widen ints."""
 
 
 def variant_types(df: DataFrame, names: Mapping[int, str]) -> dict[int, ColumnType]:
-    """Return the types of VARIANT columns, by index, of a DataFrame whose columns are named by index.
+    """Return the types of VARIANT columns, by index; the columns of ``df`` are named c0, c1 and so on.
 
     Raises
     ------
     SchemaError
-        If no type holds the values of one; the message has the original name of the column.
+        If no type can hold the values of a column; the message uses the name in ``names``.
     """
     if not names:
         return {}
@@ -380,7 +380,7 @@ def _kinds_of_first_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[
 
 
 def _kinds_of_all_rows(df: DataFrame, places: Sequence[int]) -> dict[int, set[str]]:
-    """Return the kinds in all rows, by one aggregate that reads these columns only."""
+    """Return the kinds in all rows of the given columns, by one aggregate query that reads only these."""
     from pyspark.sql import functions as F
 
     if not places:
@@ -400,20 +400,20 @@ def _kind(place: int) -> Column:
 
 
 def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
-    """Return a Spark DataFrame as a lazy source with columns in their physical types, and its column names.
+    """Return a Spark DataFrame as a lazy source, and its column names.
 
-    Frames of one DataFrame are frames of the same rows in the same order as long as one of them is in use.
+    While a frame of a DataFrame is in use, further frames of that DataFrame share its rows and their order.
 
     Raises
     ------
     SchemaError
-        If it is something else of Spark's, or no column can hold a column's type.
+        If ``df`` is another object of Spark's, or no column type can hold the values of a column.
     StorageError
-        If it reads the files of a saved frame, which do not say what its columns are.
+        If the DataFrame reads the files of a saved frame, which do not contain the column types.
     InvalidArgumentError
-        If it is a stream.
+        If it is a streaming DataFrame.
     TakenNameError
-        If two columns have one name.
+        If two columns have the same name.
     """
     from sframe_spark.engine.physical.user_dataframes import shared_node
     from sframe_spark.engine.spark.actions import translated_errors
@@ -422,7 +422,7 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     _require_dataframe(df)
     require_frame_open(df.sparkSession)
     with translated_errors("looking at the columns of a DataFrame"):
-        # Over Spark Connect this is a request to the server.
+        # With Spark Connect, this sends a request to the server.
         if df.isStreaming:
             raise InvalidArgumentError("a stream has no last row, and a frame has one: read its table or files with spark.read instead")
         return shared_node(df, lambda: _source(df).make_planner_node()), list(df.columns)
@@ -460,7 +460,7 @@ def _source(df: Any) -> SparkSource:
             if texts[place] is None
         }
     native = positional
-    # Each step of a plan costs Spark some milliseconds of analysis.
+    # Only if necessary, because each step of a plan costs Spark some milliseconds of analysis.
     if any(text not in (None, f"c{place}") for place, text in enumerate(texts)):
         native = positional.selectExpr(*[f"c{place}" if text is None else f"{text} AS c{place}" for place, text in enumerate(texts)])
     selected = _selected(native, converted, df.schema.fields)
@@ -474,7 +474,7 @@ def _selected(df: Any, columns: Mapping[int, Column], fields: Sequence[StructFie
     Raises
     ------
     SchemaError
-        If Spark cannot compute with the values of one of them.
+        If Spark rejects the expression for a column; the message names the column.
     """
     from pyspark.errors import PySparkException
 
@@ -497,13 +497,13 @@ def _selected(df: Any, columns: Mapping[int, Column], fields: Sequence[StructFie
 
 def _analysed(df: Any, columns: Mapping[int, Column]) -> Any:
     replaced = df.withColumns({f"c{place}": column for place, column in columns.items()})
-    # A server reports errors when the schema is requested.
+    # Spark Connect reports errors only when the schema is requested.
     _ = replaced.schema
     return replaced
 
 
 def _refusal(field: StructField, field_metadata: str) -> str:
-    """Return the message about a column that Spark displays but cannot compute with, such as times of day unless enabled by a setting."""
+    """Return the message about a column that Spark can display but not compute with, such as times of day unless a setting enables them."""
     from sframe_spark.engine.spark.actions import in_one_line
 
     kind, reason = field.dataType.simpleString(), in_one_line(field_metadata)

@@ -1,4 +1,4 @@
-"""Converts frames from and to pandas DataFrames, column by column."""
+"""Converts frames to and from pandas DataFrames, column by column."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from sframe_spark.values.value_errors import column_named
 
 
 def frame_from_pandas(data: Any, naive: bool = False) -> tuple[PlannerNode, list[str]]:
-    """Return the columns of a pandas DataFrame, and their names as text; a multi-level name is a tuple as text.
+    """Return the columns of a pandas DataFrame as a node, and their names as strings; a name in a MultiIndex is a tuple, written as a string.
 
     Parameters
     ----------
     data
-        The DataFrame.
+        The DataFrame; its index is left out.
     naive
-        Whether dates without a zone stay without an offset; otherwise they are in UTC, as in SFrame.
+        Whether date-times without a time zone remain without an offset; otherwise they are in UTC, as in SFrame.
 
     Raises
     ------
     SchemaError
-        If no column type holds the values of one; the message names it.
+        If no column type can hold the values of a column; the message names it.
     TakenNameError
-        If two columns have one name.
+        If two columns have the same name.
     """
     names = with_automatic_names(map(str, data.columns))
     require_distinct(names)
@@ -57,7 +57,7 @@ def _column(series: Any, name: str, naive: bool) -> PlannerNode:
         return node_from_values(series, name=name)
 
 
-# To pandas: dtypes of columns without rows
+# To pandas; the dtypes of columns without rows
 EMPTY_DTYPES = {"int": "int64", "float": "float64", "datetime": "datetime64[us]"}
 
 
@@ -73,13 +73,13 @@ def pandas_frame(node: PlannerNode, names: Sequence[str]) -> Any:
 
 
 def pandas_column(column: pa.Array, column_type: ColumnType, name: str) -> Any:
-    """Return a column as a pandas Series; numbers, texts and most date-times need not become Python objects first."""
+    """Return a column as a pandas Series. Numbers, strings and most date-times are converted without making Python objects of all values."""
     import pandas
 
     if not len(column):
         return pandas.Series([], dtype=EMPTY_DTYPES.get(column_type.kind, "object"))
     if column_type.kind == STR_KIND:
-        # A column of Python objects, in which None stays None.
+        # As objects, so that missing strings remain None.
         return pandas.Series(column.to_numpy(zero_copy_only=False), dtype="object")
     if column.null_count < len(column):
         if column_type.is_numeric:
@@ -91,7 +91,7 @@ def pandas_column(column: pa.Array, column_type: ColumnType, name: str) -> Any:
 
 
 def _naive_or_utc(column: pa.Array) -> Any:
-    """Return date-times without an offset, or all in UTC, as a Series if they are within pandas' range of years; None for others."""
+    """Return date-times as a Series, if all have no offset or all are in UTC, and pandas can hold their years; else None."""
     import pandas
 
     zoned = pa.types.is_struct(column.type)

@@ -1,4 +1,4 @@
-"""Converts frames to Spark DataFrames of the user's session, and registers them as views."""
+"""Converts frames to DataFrames of the user's Spark session, and registers them as views."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame
 
 
-# Spark's native types: instants as TIMESTAMP, lists and dicts of mixed values as VARIANT
+# Conversion to Spark's own types: instants become TIMESTAMP, lists and dicts of mixed values VARIANT
 
 
 def with_json_texts(node: PlannerNode) -> PlannerNode:
-    """Return the node with lists and dicts of mixed values as texts for ``parse_json``; the node itself if it has none."""
+    """Return the node with lists and dicts of mixed values as JSON strings for ``parse_json``; the node itself if it has none."""
     if not any(column_type.is_encoded for column_type in node.schema):
         return node
     columns = [project(node, [place]) for place in range(len(node.schema))]
@@ -49,12 +49,12 @@ def with_json_texts(node: PlannerNode) -> PlannerNode:
 
 
 def has_native_types(schema: Schema) -> bool:
-    """Return whether :func:`with_native_types` has nothing to convert."""
+    """Return whether all columns already have Spark's own types, so that :func:`with_native_types` changes nothing."""
     return not any(column_type.is_encoded or column_type.is_zoned for column_type in schema)
 
 
 def with_native_types(df: DataFrame, schema: Schema) -> DataFrame:
-    """Return a DataFrame of :func:`with_json_texts` in Spark's native types, whatever the settings of its session."""
+    """Return the DataFrame of :func:`with_json_texts` converted to Spark's own types; the result does not depend on settings of the session."""
     from pyspark.sql import functions as F
 
     if has_native_types(schema):
@@ -72,20 +72,20 @@ def _native(column: Column, column_type: ColumnType) -> Column:
 
 
 def to_spark(node: PlannerNode, names: list[str]) -> Any:
-    """Return a Spark DataFrame of the rows in order, with the frame's column names, in the user's session."""
+    """Return the rows in order as a Spark DataFrame of the user's session, with the frame's column names."""
     return to_spark_within(node, names, user_session())
 
 
 def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> Any:
-    """Return a Spark DataFrame as :func:`to_spark` does, in a given session.
+    """Return the rows as a DataFrame of the given session; otherwise as :func:`to_spark`.
 
     Raises
     ------
     InvalidArgumentError
-        If a name of a column has half of a character.
+        If a column name is not valid Unicode.
     """
     require_unicode(names)
-    # The user's queries read the files later, without checks by this package.
+    # The user's queries read the files later, when this package can no longer check them.
     restore_lost_rows(node, materialize)
     going = with_json_texts(node)
     plan = open_plan(going, parts=False)
@@ -94,7 +94,7 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
         return unchanged
     df = None if plan is None else _unfixed_rows(plan, user)
     if df is None:
-        # Rename in the same step as the sort if possible: each step of a plan costs Spark some milliseconds.
+        # Rename columns in the same step as the sort if possible, because Spark needs some milliseconds for each step of a plan.
         early = names if has_native_types(node.schema) else None
         df = (_rows_in_plan if starts_our_python(user) else _stored_rows)(going, user, early)
         if early is not None:
@@ -104,7 +104,7 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
 
 
 def _unchanged_dataframe(plan: PlannerNode, names: list[str], user: SparkSession) -> DataFrame | None:
-    """Return the user's DataFrame itself if the plan is exactly its columns; None otherwise."""
+    """Return the user's own DataFrame if the plan consists of exactly its columns; else None."""
     places = tuple(range(len(plan.schema)))
     below = plan
     while isinstance(below.operator, Project):
@@ -120,21 +120,21 @@ def _unchanged_dataframe(plan: PlannerNode, names: list[str], user: SparkSession
 
 
 def _unfixed_rows(plan: PlannerNode, user: SparkSession) -> DataFrame | None:
-    """Return rows computed row by row from a user's DataFrame whose order is not fixed, in whatever order Spark gives them; None if not possible."""
+    """Return rows derived from a user's DataFrame whose order of rows is not fixed yet, in the order that Spark gives; None if not possible."""
     nodes = list(postorder([plan]))
     (original,) = [below.operator.df for below in nodes if isinstance(below.operator, SparkSource)]
     is_unchanged = all(isinstance(below.operator, (Project, SparkSource)) for below in nodes)
     if is_remote(user) or is_remote(original.sparkSession):
-        # A server would evaluate the engine's expressions with the settings of the user's session.
+        # A Spark Connect server would evaluate the engine's expressions with the settings of the user's session.
         return lower(plan, root_observed=False).visible() if is_unchanged and original.sparkSession is user else None
     if not is_unchanged and not starts_our_python(user):
         return None
-    # The engine's expressions are analysed with its own settings, and run in the user's session.
+    # The engine's expressions are analysed with its own settings, and then run in the user's session.
     return in_session(lower(plan, root_observed=False).visible(), user)
 
 
 def _rows_in_plan(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
-    """Return the rows as a plan that the user's session runs."""
+    """Return the rows as a DataFrame whose plan computes them in the user's session."""
     section, _ = run_action(
         node, lambda action: Executor(MaterializeOptions(), owned=action.owned, run_log=action.run_log).for_query(action.plan), materialize
     )
@@ -144,9 +144,9 @@ def _rows_in_plan(node: PlannerNode, user: SparkSession, names: list[str] | None
 
 
 def _stored_rows(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
-    """Return the materialized rows, which the user's session reads without any expression or function of this package."""
+    """Return the rows after materializing them; the DataFrame reads them without any expression or function of this package."""
     materialize(node)
-    # Rows of several sources are written as one.
+    # If the rows are in several sources, write them as one.
     stored = node if node.operator.is_source else compute(node)
     with GRAPH_LOCK:
         source = source_for_users(stored)
@@ -158,31 +158,31 @@ def _stored_rows(node: PlannerNode, user: SparkSession, names: list[str] | None)
 
 
 def _keep_files(plan: PlannerNode) -> None:
-    """Keep the files that a DataFrame reads, as it and others made of it may outlive the frame."""
+    """Keep the files that a DataFrame reads until the process ends, because the DataFrame may exist longer than the frame."""
     temporary_store().keep([node.operator for node in postorder([plan]) if isinstance(node.operator, SegmentSource)])
 
 
-# Frames as views of a user's session.
+# Frames as views of the user's session
 
 
 def register_view(name: str, frame: SFrame) -> None:
-    """Make a frame a temporary view of the user's active session."""
+    """Register a frame as a temporary view of the user's active session."""
     require_view_name(name)
     make_view(name, frame, user_session())
 
 
 def make_view(name: str, frame: SFrame, session: SparkSession) -> None:
-    """Make a frame a temporary view of a session, instead of one that is there."""
+    """Register a frame as a temporary view of a session; an existing view of that name is replaced."""
     to_spark_within(frame._node, frame._names, session).createOrReplaceTempView(f"`{name}`")
 
 
 def require_view_name(name: Any) -> None:
-    """Refuse what is no valid name of a view.
+    """Raise an error if a name is not valid for a view.
 
     Raises
     ------
     InvalidArgumentError
-        If it is not one word of letters, digits and underscores.
+        If the name is not at most 128 letters, digits and underscores, beginning with a letter.
     """
     if not isinstance(name, str) or not re.fullmatch(r"[^\W\d]\w{0,127}", name):
         raise InvalidArgumentError(f"the name of a view is at most 128 letters, digits and underscores, a letter first, got {name!r:.200}")
