@@ -80,7 +80,7 @@ class Sums:
 
     @classmethod
     def of(cls, numbers: np.ndarray, valid: np.ndarray | None, codes: np.ndarray, count: int, with_squares: bool) -> Sums:
-        """Sum rows by group; ``numbers`` is zero where a value is missing."""
+        """Return the sums of rows by group; ``numbers`` must be zero where a value is missing."""
         if with_squares:
             sums, squared = sums_and_squares(numbers, codes, count)
         else:

@@ -75,7 +75,7 @@ Sign = Literal[1, -1]
 
 
 class SignedClasses:
-    """Union-find of columns: those in a class order any two rows in the same way, or, with opposite signs, in the opposite way.
+    """Union-find of columns: two columns of a class order any two rows in the same way, or, if their signs differ, in opposite ways.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Searches for missing laws: plans that cost more after optimization than another plan, of the engine's own operators, with the same rows.
 
 All plans of at most two *moves* (an operator with some parameters) over a table are computed on several tables: with ties, missing values, no rows,
-one row. Plans that give the same rows, in the same order and of the same types, on all of them are considered equal. The optimizer should rewrite
+one row. Plans that give the same rows, in the same order and of the same types, on all tables are considered equal. The optimizer should rewrite
 each class of equal plans to one plan, or to plans of equal cost; :func:`search` reports the exceptions together with the cheapest plan.
 
 A report is a hint, not a proof: a law needs a reason why it holds for all tables. ``python -m sframe_spark.testing.law_search`` prints all

@@ -140,7 +140,10 @@ def mean(values: Sequence[Any]) -> float | None:
 
 
 def squared_deviations(values: Sequence[Any]) -> float:
-    """Return the sum of squared distances from the mean of the values that are not missing, of which there must be one; NaN if one is not finite."""
+    """Return the sum of squared distances from the mean of the values that are not missing; NaN if a value is not finite.
+
+    At least one value must be present.
+    """
     found = [float(value) for value in present(values)]
     if not all(map(math.isfinite, found)):
         return math.nan

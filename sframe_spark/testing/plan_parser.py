@@ -150,7 +150,7 @@ def read_operator(described: OperatorText, declared: Declared) -> Operator:
     Raises
     ------
     InvalidArgumentError
-        If the text names something that is not declared.
+        If it refers to something that is not declared.
     """
     if described.name in WITHOUT_PARAMETERS:
         return WITHOUT_PARAMETERS[described.name]()

@@ -377,7 +377,7 @@ def in_one_array(arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def parts_of(values: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
-    """Return the arrays of a column, of which there is at least one.
+    """Return the chunks of a column; if it has none, an empty array.
 
     Examples
     --------

@@ -362,7 +362,7 @@ def _clock_hour(wall: pa.Array) -> pa.Array:
 
 
 def _week_from(first_day: int) -> Callable[[pa.Array], pa.Array]:
-    """Return a function for the week of the year, where week 1 begins at the first such weekday of the year."""
+    """Return a function for the week of the year, where week 1 begins at the first day of the year with the given weekday."""
 
     def week(wall: pa.Array) -> pa.Array:
         return pc.divide(pc.subtract(pc.add(pc.day_of_year(wall), 6), pc.day_of_week(wall, week_start=first_day)), 7)

@@ -1,4 +1,4 @@
-"""When two computed values are equal: canonical text of nested values, and agreement of results up to rounding."""
+"""Equality of values: strings that are the same for equal lists and dicts, and comparison of results up to rounding."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class AggregateFunction:
         Unique name; plans and JSON refer to the function by it.
     infer
         Result type from the types of the argument columns (there may be none, as for a count) and static parameters;
-        raises the class the reference raises for types it refuses.
+        raises an error of the same class as the reference implementation for types that it refuses.
     column
         ``column(columns, types, parameters, order)``: a Spark aggregate expression (usable in ``groupBy().agg``) whose
         result, after ``finish``, has exactly the inferred physical type, under ANSI off, UTC, case-sensitive settings.
@@ -119,8 +119,8 @@ class AggregateFunction:
     arguments
         Smallest and largest number of argument columns.
     exact
-        ``exact(names, types, parameters, way)``: the aggregate of columns of these names as several of Spark, in place of
-        ``column`` and ``finish``; None where columns of such types have no need of it.
+        ``exact(names, types, parameters, way)``: the aggregate of the named columns as several Spark aggregates, which are used
+        instead of ``column`` and ``finish``. It returns None for types that do not need it.
     decomposition
         How the value is computed from partial results; None if all rows are needed at once.
     """

@@ -25,7 +25,7 @@ from sframe_spark.values.nested.json_items import KINDS, any_items, kinds_of
 from sframe_spark.values.tagged_json import canonical_value
 from sframe_spark.values.value_model import family_of
 
-# How many numbers lie in each bin, of one column and of pairs, of all rows and of those with a label; where bins are needed is asked for before.
+# Histograms of one column and of pairs of columns, for all rows or rows with a label. The range of the numbers, needed for bins, is found before.
 
 _KINDS = (INT_KIND, FLOAT_KIND)
 Types = Sequence[ColumnType]

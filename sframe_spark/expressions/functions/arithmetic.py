@@ -284,7 +284,7 @@ for _name in _SYMBOLS:
         None if _name in ("modulo", "power") else _monotone_binary(_name),
     )
 define_function(
-    "reverse_floor_divide",  # a literal // a column, which the reference makes an int whatever the types
+    "reverse_floor_divide",  # a literal // a column: as in the reference implementation, an int for all types
     _infer_reverse_floor_divide,
     _compute_reverse_floor_divide,
     _build_reverse_floor_divide,

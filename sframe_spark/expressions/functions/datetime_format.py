@@ -316,7 +316,7 @@ def _require(sound: np.ndarray, texts: pa.Array, form: str, advises: bool) -> No
 
 
 def _format_of(text: str, form: str) -> str | None:
-    """Return a format that parses a text which ``form`` does not: with ``%F`` for ``.%f``, whose directive includes the dot, or a common one."""
+    """Return a format that parses a string that ``form`` does not parse: ``form`` with ``%F`` instead of ``.%f``, or a common format; else None."""
     for other in (form.replace(".%f", "%F"), *_COMMON_FORMATS):
         with contextlib.suppress(ExecutionError):
             _read(pa.array([text]), other, advises=False)

@@ -214,5 +214,5 @@ def _compute_text(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     return pa.array([None if cell is None else variant_text(cell) for cell in cells], STR.physical)
 
 
-# May fail: two keys may have the same text, and stored text may be damaged.
+# May fail: two keys may become the same string, and stored values may be damaged.
 define_function("variant_text", _infer_text, _compute_text, may_fail=True)

@@ -53,7 +53,7 @@ def _build_pad(columns: Sequence[Column], types: Sequence[ColumnType], parameter
 
     width, side, fill = max(parameters[0], 0), *parameters[1:]
     text = columns[0]
-    # Repetition by a negative number gives an empty string. Spark's own lpad and rpad would cut longer texts.
+    # Repetition by a negative number gives an empty string. Spark's own lpad and rpad would cut longer strings.
     added = F.lit(width) - F.length(text)
     # As in str.center, if an odd number of characters is added, the additional one goes to the left if the width is odd.
     before = {"left": added, "right": F.lit(0), "both": F.floor((added + width % 2) / 2).cast("int")}[side]

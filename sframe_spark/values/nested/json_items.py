@@ -202,7 +202,7 @@ class FlatItems:
 
 
 def in_brackets(counts: np.ndarray, items: pa.Array, brackets: tuple[str, str, str], missing: np.ndarray | None = None) -> pa.Array:
-    """Join the items of each row, given their counts, with the text before, between and after them; missing rows stay missing.
+    """Join the items of each row, given their counts; ``brackets`` are the strings before, between and after items. Missing rows stay missing.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def is_known(texts: pa.Array, kind: str, many_rows: int = MANY_ROWS) -> bool:
 
 
 def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
-    """Return the number of items of each list or dict that :func:`any_items` handles; missing for missing ones.
+    """Return the number of items of each list or dict that :func:`any_items` handles; missing for missing values.
 
     Examples
     --------

@@ -144,7 +144,7 @@ def _arrays(arrays: list[Any]) -> pa.Array | None:
 
 
 def _numpy_arrays(arrays: list[np.ndarray]) -> pa.Array | None:
-    """Write one-dimensional arrays of numbers; None for others: empty ones are lists, those of more dimensions lists of arrays."""
+    """Write one-dimensional numpy arrays of numbers as arrays; None if an array is empty (a list) or has more dimensions (a list of arrays)."""
     if not all(one.ndim == 1 and one.size and one.dtype.kind in "biuf" and one.dtype.itemsize <= 8 for one in arrays):
         return None
     counts = np.fromiter(map(len, arrays), np.int64, len(arrays))

@@ -23,7 +23,7 @@ Writer = Callable[[list[float]], list[str]]
 
 
 def display_floats(values: pa.Array) -> pa.Array:
-    """Write floats with six significant digits, as casts to str do; missing ones stay.
+    """Write floats with six significant digits, as casts to str do; missing floats stay missing.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def compared_floats(values: pa.Array) -> pa.Array:
 
 
 def exact_floats(values: pa.Array) -> pa.Array:
-    """Write floats as Python's ``repr`` does, with all their digits; missing ones stay.
+    """Write floats as Python's ``repr`` does, with all their digits; missing floats stay missing.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def brief_floats(values: pa.Array) -> pa.Array:
     >>> brief_floats(pa.array([0.1, 2.0, 1e16, float("nan"), None])).to_pylist()
     ['0.1', '2', '1e+16', 'nan', None]
     """
-    # As bits: a negative zero has another text than zero.
+    # Floats are compared by their bits, as -0.0 and 0.0 are written differently.
     bits = values.view(pa.int64())
     return map_distinct(bits, lambda bits: _brief(bits.view(pa.float64()))) if seem_repeated(bits) else _brief(values)
 
@@ -87,7 +87,7 @@ def _brief(values: pa.Array) -> pa.Array:
 
 
 def _brief_irregular(numbers: np.ndarray) -> pa.Array:
-    """Write whole numbers, and those that Arrow writes differently from Python."""
+    """Write numbers without a fraction, and numbers that Arrow writes differently from Python."""
     with np.errstate(invalid="ignore"):
         size = np.abs(numbers)
         is_int = (numbers == np.floor(numbers)) & (size < MAX_LIKE_PYTHON) & ~((numbers == 0) & np.signbit(numbers))
@@ -168,7 +168,9 @@ _MAX_MINUTES = 24 * 60 - 1
 
 
 def instants_and_offsets(texts: pa.Array) -> tuple[pa.Array, pa.Array] | None:
-    """Parse stored datetimes, none missing, into microseconds in UTC and minutes east of it; None if one is out of Python's range.
+    """Parse datetimes in tagged JSON to microseconds in UTC and minutes east of UTC; no datetime may be missing.
+
+    The result is None if a datetime is outside the years of Python's ``datetime``.
 
     Examples
     --------
@@ -184,7 +186,7 @@ def instants_and_offsets(texts: pa.Array) -> tuple[pa.Array, pa.Array] | None:
 
 
 def format_stored_datetimes(texts: pa.Array, form: str, offset_form: str) -> pa.Array | None:
-    """Format stored datetimes, and the offset of those that have one; None if one is out of Python's range.
+    """Format datetimes in tagged JSON, followed by their offset if they have one; None if one is outside the years of Python's ``datetime``.
 
     Examples
     --------
@@ -221,7 +223,7 @@ def _wall(instants: pa.Array, offsets: pa.Array) -> pa.Array:
     return pc.add(instants, pc.multiply(offsets.fill_null(0).cast(pa.int64()), MINUTE)).cast(pa.timestamp("us"))
 
 
-# Datetimes without an offset as compact text.
+# Datetimes without an offset as compact strings.
 
 # The layouts of `2011-01-02 03:04:05.000006`, as Arrow writes it, and of `20110102T030405.000006`: their widths, and the start of each part.
 _ARROW_WIDTH, _WIDTH, _WHOLE_WIDTH = 26, 22, 15
@@ -249,7 +251,7 @@ def compact_datetimes(values: pa.Array, start: str = "", end: str = "") -> pa.Ar
 
 
 def _compact_strings(cells: np.ndarray, width: int, start: str, end: str) -> pa.Array:
-    """Return strings of one width, with the text before and after them."""
+    """Return strings of the same width, each between ``start`` and ``end``."""
     one = f"{start}{'T':>9}{'':{width - 9}}{end}".encode()
     lines = np.full(len(cells), one, f"V{len(one)}")
     within = [at for at in _STARTS if at < width]

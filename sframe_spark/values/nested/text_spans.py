@@ -117,9 +117,9 @@ def texts_between(data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> pa
 
 
 def between_commas(data: np.ndarray, bounds: np.ndarray, commas: np.ndarray, before: int, after: int) -> tuple[np.ndarray, pa.Array]:
-    """Split texts at their commas; return the number of items of each, and all items.
+    """Split strings at the given commas; return the number of items of each string, and the items of all strings.
 
-    ``before`` bytes at the start of each text, and ``after`` at its end, are left out.
+    The first ``before`` bytes and the last ``after`` bytes of each string are left out.
 
     Examples
     --------

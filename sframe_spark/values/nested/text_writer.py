@@ -48,7 +48,7 @@ class TextForm:
     rewritten
         Stored strings that contain this are written again by ``texts``; all other strings stay as they are stored.
     is_sorted
-        Whether entries of dicts are sorted by their texts.
+        Whether entries of dicts are sorted as strings, in the form in which they are written.
     quotes_keys
         Whether keys that are numbers are quoted, too.
     floats_of_arrays
@@ -162,7 +162,9 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
 
 
 def display_strings(texts: pa.Array) -> pa.Array | None:
-    """Convert JSON values, none missing, to strings as construction with ``str`` does; None if one has to be converted alone.
+    """Convert JSON values to strings as construction with ``str`` does; None if a value has to be converted on its own.
+
+    No value may be missing.
 
     Examples
     --------
