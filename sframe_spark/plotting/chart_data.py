@@ -1,4 +1,4 @@
-"""Computes what charts display of columns: counts in bins, frequent values and quantiles, by aggregates that never collect rows."""
+"""Computes the data of charts, such as counts in bins, frequent values and quantiles, mostly by aggregates, without collecting rows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from sframe_spark.operators.sort import sort_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, FLOAT, INT, INT_KIND, ColumnType
 
-# --- Bins with round edges, of numbers and of times
+# --- Bins of numbers and of times, whose edges are round numbers
 
 
-# Natural widths of time bins, in seconds.
+# Widths of time bins up to half a day, in seconds.
 _TIMES = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200]
 _DAY = 86400
 
@@ -42,7 +42,7 @@ class Bins:
     Parameters
     ----------
     first
-        Number of the first bin, counted from zero.
+            Number of the first bin; bin 0 begins at zero.
     step
         Width of a bin.
     count
@@ -54,7 +54,7 @@ class Bins:
     count: int
 
     def edge(self, number: int) -> float:
-        """Where a bin begins.
+        """Return where the bin with index ``number`` begins.
 
         Examples
         --------
@@ -62,31 +62,31 @@ class Bins:
         0.3
         """
         edge = (self.first + number) * self.step
-        # Edges of bins around the largest floats must not exceed them.
+        # Edges of bins near the largest floats must remain finite.
         edge = min(max(edge, -sys.float_info.max), sys.float_info.max)
         return float(f"{edge:.12g}") if abs(self.first) < 1e9 and abs(edge) < sys.float_info.max else edge
 
     def finer(self, parts: int) -> Bins:
-        """Return the bins, each divided into a number of parts."""
+        """Return bins that divide each of these into ``parts`` bins."""
         return Bins(self.first * parts, self.step / parts, self.count * parts)
 
     @property
     def parameters(self) -> tuple[float, float, int]:
-        """What the aggregate ``histogram`` takes."""
+        """The parameters for the aggregate ``histogram``."""
         return self.first, self.step, self.count
 
 
 def round_bins(minimum: float, largest: float, whole: bool, max_bins: int) -> Bins:
-    """Return bins over a range of numbers, of a width of 1, 2 or 5 times a power of ten.
+    """Return bins that cover a range of numbers; their width is 1, 2 or 5 times a power of ten.
 
     Parameters
     ----------
     minimum, largest
-        Finite numbers.
+        Ends of the range; finite numbers.
     whole
-        The numbers are ints: no bin is narrower than one.
+        Whether the numbers are ints; then bins are at least 1 wide.
     max_bins
-        The number of bins exceeds this by at most one.
+        Maximum number of bins; there may be one more.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def round_bins(minimum: float, largest: float, whole: bool, max_bins: int) -> Bi
     Bins(first=10, step=0.05, count=1)
     """
     target_step = largest / max_bins - minimum / max_bins
-    # Nearly all bins narrower than the distance of two floats would be empty.
+    # A bin must not be narrower than the distance between neighbouring floats, or nearly all bins would be empty.
     target_step = max(target_step, max(abs(minimum), abs(largest)) * 2.0**-45)
     if minimum == largest and not whole:
         target_step = abs(minimum) / 10 or 1.0
@@ -104,14 +104,14 @@ def round_bins(minimum: float, largest: float, whole: bool, max_bins: int) -> Bi
 
 
 def time_bins(minimum: float, largest: float, max_bins: int) -> Bins:
-    """Return bins over a range of times in seconds, of natural widths such as minutes and days.
+    """Return bins that cover a range of times in seconds; their widths are usual ones, such as minutes, hours or days.
 
     Examples
     --------
     >>> time_bins(0, 86399, 24)
     Bins(first=0, step=3600, count=24)
     """
-    # A single time is displayed in a bin of a day. Browsers' clocks resolve milliseconds.
+    # A single time gets a bin of one day. Bins are at least a millisecond wide, which is the resolution of times in browsers.
     target_step = (largest - minimum) / max_bins if largest > minimum else float(_DAY)
     if target_step <= _TIMES[-1]:
         step: float = _TIMES[bisect.bisect_left(_TIMES, target_step)] if target_step > 0.5 else round_step(max(target_step, 1e-3))
@@ -121,7 +121,7 @@ def time_bins(minimum: float, largest: float, max_bins: int) -> Bins:
 
 
 def round_step(target: float) -> float:
-    """Return the smallest of 1, 2 and 5 times powers of ten that is not smaller than the target.
+    """Return the smallest number that is 1, 2 or 5 times a power of ten and not smaller than the target.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def round_step(target: float) -> float:
     """
     power = math.floor(math.log10(target))
     for times, exponent in ((1, power), (2, power), (5, power), (1, power + 1)):
-        # The nearest float of the decimal number, which a product of floats may miss.
+        # Parsing the decimal number gives the nearest float; a product of floats may differ from it.
         step = float(f"{times}e{exponent}")
         if step >= target * (1 - 1e-9):
             break
@@ -142,21 +142,21 @@ def _over(minimum: float, largest: float, step: float) -> Bins:
     return Bins(first, step, max(math.floor(largest / step) - first, 0) + 1)
 
 
-# --- The range of a column's numbers, and how many of its rows hold none: one pass
+# --- The range of the numbers in a column, and how many rows contain none: one pass
 
 
 @attrs.frozen
 class Extent:
-    """The numbers of a column.
+    """The range of the numbers in a column, and counts of its values.
 
     Parameters
     ----------
     numbers, missing, nan, infinite
-        How many are finite, missing, NaN and infinite.
+        Numbers of rows with a finite number, a missing value, NaN and an infinite number.
     least, largest
-        Of the finite ones.
+        The smallest and the largest finite number.
     mean, deviation
-        Of the finite ones, the deviation that of a whole population; NaN where there are none.
+        Mean and population standard deviation of the finite numbers; NaN if there are none.
     """
 
     numbers: int
@@ -169,7 +169,7 @@ class Extent:
     deviation: float = math.nan
 
     def note(self) -> str:
-        """Return text about the rows that have no place on an axis.
+        """Return a phrase about the rows that cannot be shown on an axis; empty if there are none.
 
         Examples
         --------
@@ -181,7 +181,7 @@ class Extent:
 
 
 def extent_of(part: Sequence[float]) -> Extent:
-    """Return the result of the aggregate ``finite_range``."""
+    """Return the result of the aggregate ``finite_range`` as an Extent."""
     numbers, missing, nan, infinite = map(int, part[:4])
     if not numbers:
         return Extent(numbers, missing, nan, infinite, part[4], part[5])
@@ -189,7 +189,7 @@ def extent_of(part: Sequence[float]) -> Extent:
 
 
 def extents(nodes: PlannerNode) -> list[Extent]:
-    """Return the extent of each numeric column, in one pass."""
+    """Return the extent of each column of a node, in one pass; all columns must be numeric."""
     parts = reduce_values(nodes, [Aggregation("finite_range", (place,)) for place in range(len(nodes.schema))])
     return [extent_of(part) for part in parts]
 
@@ -197,22 +197,23 @@ def extents(nodes: PlannerNode) -> list[Extent]:
 # --- Counts in bins
 
 
+# Maximum number of bins of a histogram.
 MAX_BINS = 30
-# Of two columns of numbers, as in the reference; more rows are counted in cells.
+# Maximum number of points in a chart of two columns, as in the reference; for more rows, counts in cells are shown.
 MAX_POINTS = 5000
-# On each side of a heat map.
+# Maximum number of cells on each side of a heat map.
 MAX_CELLS = 40
-# On a time line of more rows.
+# Maximum number of bins on a time line.
 MAX_TIMES = 300
 
 
 def as_numbers(node: PlannerNode) -> PlannerNode:
-    """Return date-times as seconds since 1970, and numbers unchanged."""
+    """Return date-times as seconds since 1970; numbers are returned unchanged."""
     return apply_function("cast", node, parameters=(FLOAT, False)) if node.schema[0].kind == DATETIME_KIND else node
 
 
 def bins_for(extent: Extent, column_type: ColumnType, max_bins: int = MAX_BINS) -> Bins:
-    """Return bins with round edges over a column."""
+    """Return bins with round edges that cover the numbers of a column."""
     if not extent.numbers:
         return Bins(0, 1, 1)
     if column_type.kind == DATETIME_KIND:
@@ -221,12 +222,12 @@ def bins_for(extent: Extent, column_type: ColumnType, max_bins: int = MAX_BINS) 
 
 
 def bars(bins: Bins, counts: Sequence[float]) -> list[dict[str, Any]]:
-    """Return a histogram as rows of a table."""
+    """Return bins and their counts as a list of dicts: ``left`` and ``right`` edge, and ``count``."""
     return [{"left": bins.edge(place), "right": bins.edge(place + 1), "count": int(count)} for place, count in enumerate(counts)]
 
 
 def histogram_of(node: PlannerNode) -> tuple[list[dict[str, Any]], Extent]:
-    """Return the bars of a column of numbers or date-times (in seconds since 1970), and its extent."""
+    """Return the histogram of a column of numbers or date-times (in seconds since 1970), and the column's extent."""
     materialize(node)
     numbers = as_numbers(node)
     extent = extents(numbers)[0]
@@ -237,7 +238,7 @@ def histogram_of(node: PlannerNode) -> tuple[list[dict[str, Any]], Extent]:
 
 
 def points_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
-    """Return each row with two finite numbers, for few rows."""
+    """Return a point for each row in which both numbers are finite; all rows are collected, so there must be few."""
     rows = row_tuples(zip_columns(as_numbers(x), as_numbers(y)))
     return [{"x": one, "y": other} for one, other in rows if _is_finite(one) and _is_finite(other)]
 
@@ -247,7 +248,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def cells_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
-    """Return how many rows lie in each cell of two numeric columns, without empty cells."""
+    """Return the number of rows in each cell of two columns of numbers or date-times; empty cells are left out."""
     pair = zip_columns(x, y)
     materialize(pair)
     numbers = zip_columns(*(as_numbers(project(pair, [place])) for place in (0, 1)))
@@ -263,14 +264,14 @@ def cells_of(x: PlannerNode, y: PlannerNode) -> list[dict[str, Any]]:
 
 
 def line_of(time: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], float]:
-    """Return mean, minimum and maximum of each bin of time that has numbers, in order, and the width of a bin in seconds."""
+    """Return mean, minimum and maximum of ``y`` in each time bin that contains numbers, in order, and the width of a bin in seconds."""
     pair = zip_columns(time, y)
     materialize(pair)
     numbers = zip_columns(*(as_numbers(project(pair, [place])) for place in (0, 1)))
     bins = bins_for(extents(project(numbers, [0]))[0], time.schema[0], MAX_TIMES)
     ranges = np.reshape(reduce_values(numbers, [Aggregation("bin_ranges", (0, 1), bins.parameters)])[0], (-1, 4)).tolist()
     table = [
-        # A rounded mean may lie outside the range of the numbers.
+        # Rounding may move a mean outside of the range, so it is limited.
         {"x": bins.edge(place), "y": min(max(mean, minimum), largest), "least": minimum, "largest": largest, "count": int(count)}
         for place, (count, minimum, largest, mean) in enumerate(ranges)
         if count
@@ -278,11 +279,12 @@ def line_of(time: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], fl
     return table, bins.step
 
 
-# --- The most frequent texts
+# --- The most frequent strings
 
 
+# Maximum number of frequent values that a chart shows.
 MAX_LABELS = 12
-# A text of megabytes is no label.
+# Longer strings are truncated in labels.
 MAX_CHARACTERS = 60
 MISSING = "(missing)"
 
@@ -294,12 +296,12 @@ class TopValues:
     Parameters
     ----------
     values
-        Values, None too, and their numbers of rows: the most frequent first, and of equally frequent ones the least. Of more than 65,536 different
-        ones none that is in fewer than one of 4,096 rows.
+        Pairs of a value (None for missing) and its number of rows; the most frequent first, equally frequent ones sorted by value. If the column has
+        more than 65,536 distinct values, only those in more than one of 4,096 rows.
     different, is_exact
-        How many values differ, None being one, and whether that is counted or estimated.
+        Number of distinct values, with missing as one, and whether it is exact or an estimate.
     rows
-        Number of all rows.
+        Number of all rows of the column.
     """
 
     values: list[tuple[Any, int]]
@@ -309,17 +311,17 @@ class TopValues:
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The values alone."""
+        """The values without their numbers of rows."""
         return tuple(value for value, _ in self.values)
 
     @property
     def remaining(self) -> int:
-        """How many other values there are, by the estimate at least one where rows are left."""
+        """The number of distinct values that are not in ``values``; if the number of distinct values is an estimate, at least 1 if rows are left."""
         left = self.rows > sum(count for _, count in self.values)
         return max(self.different - len(self.values), 1) if left else 0
 
     def note(self) -> str:
-        """Return text about the displayed values, if these are not all.
+        """Return a phrase about ``values``, if the column has others; else an empty string.
 
         Examples
         --------
@@ -334,7 +336,7 @@ class TopValues:
 
 
 def label_texts(values: Sequence[Any]) -> list[str]:
-    """Return values as labels of an axis: without control characters, short, visible and distinct.
+    """Return values as labels for an axis: short, visible, distinct, and without control characters.
 
     Examples
     --------
@@ -354,18 +356,18 @@ def label_texts(values: Sequence[Any]) -> list[str]:
 
 
 def summaries_of(columns: PlannerNode) -> list[dict[str, Any]]:
-    """Return the result of the aggregate ``summary`` for each column, in one pass."""
+    """Return the result of the aggregate ``summary`` for each column of a node, in one pass."""
     summaries = reduce_values(columns, [Aggregation("summary", (place,)) for place in range(len(columns.schema))])
     return list(summaries)
 
 
 def top_values(columns: PlannerNode, limit: int = MAX_LABELS) -> list[TopValues]:
-    """Return the most frequent values of each text column, in one pass, or two if there are many values."""
+    """Return the most frequent values of each column of strings, in one pass, or two if a column has many distinct values."""
     return most_frequent(columns, summaries_of(columns), limit)
 
 
 def most_frequent(columns: PlannerNode, summaries: Sequence[dict[str, Any]], limit: int = MAX_LABELS) -> list[TopValues]:
-    """Return the most frequent values of columns, given their summaries."""
+    """Return the most frequent values of each column, given the columns' summaries."""
     candidates = {place: _candidates(summary, limit) for place, summary in enumerate(summaries) if summary["counted"] is None}
     known_candidates = {place: labels for place, labels in candidates.items() if labels}
     exact = (
@@ -391,13 +393,13 @@ def most_frequent(columns: PlannerNode, summaries: Sequence[dict[str, Any]], lim
 def _top(counts_by_value: dict[Any, int], summary: dict[str, Any], limit: int) -> TopValues:
     values = sorted(counts_by_value.items(), key=lambda pair: (-pair[1], pair[0]))
     if summary["missing"]:
-        # Before values that are equally frequent, as missing values sort first.
+        # Missing values come before values that are equally frequent.
         values = sorted([(None, summary["missing"]), *values], key=lambda pair: -pair[1])
     return TopValues(values[:limit], summary["distinct"] + bool(summary["missing"]), summary["counted"] is not None, summary["rows"])
 
 
 def _candidates(summary: dict[str, Any], limit: int) -> tuple[Any, ...] | None:
-    """Return the values that may be among the most frequent, each in more than one of 4,096 rows; None if they are unknown."""
+    """Return the values that may be among the most frequent, and in more than one of 4,096 rows; None if the summary does not tell."""
     threshold, error = summary["rows"] // FREQUENT_SHARE, summary["error"]
     if error > threshold:
         return None
@@ -407,16 +409,16 @@ def _candidates(summary: dict[str, Any], limit: int) -> tuple[Any, ...] | None:
 
 
 def _counted_in_groups(column: PlannerNode, rows: int, limit: int) -> dict[Any, int]:
-    """Return frequent values and their counts by grouping, if the summary could not retain enough of long texts."""
+    """Return the frequent values and their numbers of rows by grouping all rows, for columns whose summary could not keep enough values."""
     counted = group_by(column, [0], [Aggregation("count")])
     frequent = filter_by_mask(counted, apply_function("greater", column_of(counted, 1), Literal(rows // FREQUENT_SHARE, INT)))
-    # What is missing may be among them.
+    # One more than the limit, because one of them may be the missing value, which is left out.
     first = row_tuples(slice_rows(sort_rows(frequent, [(1, False), (0, True)]), 0, limit + 1))
     return {value: int(count) for value, count in first if value is not None}
 
 
 def frequencies_of(node: PlannerNode) -> tuple[list[dict[str, Any]], TopValues]:
-    """Return the most frequent values of a column, missing among them, with all others in one row."""
+    """Return the table of the most frequent values of a column (see :func:`frequency_table`), and these values."""
     materialize(node)
     assert row_count(node)
     top = top_values(node)[0]
@@ -424,7 +426,7 @@ def frequencies_of(node: PlannerNode) -> tuple[list[dict[str, Any]], TopValues]:
 
 
 def frequency_table(top: TopValues) -> list[dict[str, Any]]:
-    """Return the most frequent values as rows of a table, with all others in one row."""
+    """Return the most frequent values as a list of dicts; the last one stands for all other values."""
     table = [_frequency(label, count, top.rows) for label, (_, count) in zip(label_texts(top.labels), top.values, strict=True)]
     table = [{**row, **({"missing": True} if value is None else {})} for row, value in zip(table, top.labels, strict=True)]
     if top.remaining:
@@ -438,7 +440,7 @@ def _frequency(label: str, count: int, rows: int) -> dict[str, Any]:
 
 
 def share_text(part: int, whole: int) -> str:
-    """Return a share in percent.
+    """Return a share as a percentage.
 
     Examples
     --------
@@ -453,39 +455,39 @@ def share_text(part: int, whole: int) -> str:
     return f"{percent:.2g}%" if percent < 1 else f"{percent:.3g}%"
 
 
-# --- Quantiles by counting: in each pass, the bins that contain quantiles are divided, for all columns at once, until they are narrow
+# --- Quantiles by counting: each pass divides the bins that contain quantiles, of all columns at once, until the bins are narrow
 
 
 QUARTILES = (0.25, 0.5, 0.75)
-# Bins of a pass, one of which the next pass divides into as many.
+# Number of bins into which a pass divides the bin that contains a quantile.
 PARTS = 1000
-# Six divisions are enough for any two floats that differ in their first ten digits.
+# Six divisions distinguish any two floats that differ in their first ten digits.
 MAX_PASSES = 7
-# Tolerance relative to the number itself and to the span of all numbers, for the displayed digits.
+# Tolerances for the displayed digits: relative to the number, and relative to the span of all numbers.
 EXACTNESS, OF_THE_WHOLE = 1e-5, 1e-10
 LARGE = 1e15
-# Seconds.
+# Tolerance for times, in seconds.
 TIME_TOLERANCE = 0.01
 
 
 @attrs.define
 class Quantile:
-    """A quantile that is being computed.
+    """A quantile while it is being computed.
 
     Parameters
     ----------
     owner
-        Index of the column or label that it belongs to.
+        Index of the column or label whose quantile it is.
     place
-        How many numbers come before it.
+        How many numbers come before it in sorted order.
     bins
-        The bins in which it lies; the first and last one also count all smaller and larger numbers.
+        Bins that contain it. The first and the last bin count all smaller and all larger numbers.
     span
-        Difference of the largest and the smallest number.
+        Difference between the largest and the smallest number.
     kind
         The kind of the column.
     found
-        The number, once its bin is narrow enough.
+        The result, when the bin that contains it is narrow enough; None before.
     """
 
     owner: int
@@ -496,18 +498,18 @@ class Quantile:
     found: float | None = None
 
     def narrow(self, counts: np.ndarray) -> None:
-        """Narrow the bins to the one in which it lies, given the counts of all."""
+        """Narrow the bins to the one that contains the quantile, given the counts in all bins."""
         chosen = int(np.searchsorted(np.cumsum(counts), self.place, side="right"))
         inside = min(max(chosen, 1), self.bins.count - 1)
         minimum = self.bins.edge(inside)
-        # A number at an edge may be counted on either side of it.
+        # Rounding may count a number at an edge in the bin on either side.
         if chosen != inside or chosen == self.bins.count - 1 or self.bins.step <= self._tolerance(minimum):
             self.found = math.ceil(minimum - 1e-9) if self.kind == INT_KIND else minimum
         else:
             self.bins = guarded(Bins(self.bins.first + chosen, self.bins.step, 1).finer(PARTS))
 
     def _tolerance(self, number: float) -> float:
-        """Return the maximum width of a bin that may be represented by this number."""
+        """Return the maximum width of a bin for which a number in it is precise enough."""
         if self.kind == DATETIME_KIND:
             return TIME_TOLERANCE
         if self.kind == INT_KIND and abs(number) < LARGE:
@@ -517,17 +519,17 @@ class Quantile:
 
     @property
     def number(self) -> float:
-        """The result, or where the search ended."""
+        """The result; if the search ended before it was found, the edge of the last bins."""
         return self.bins.edge(1) if self.found is None else self.found
 
 
 def guarded(bins: Bins) -> Bins:
-    """Return the bins with one more at each end, for all numbers outside."""
+    """Return the bins with one more at each end, in which all numbers outside are counted."""
     return Bins(bins.first - 1, bins.step, bins.count + 2)
 
 
 def location_of(numbers: int, share: float) -> int:
-    """Return how many numbers come before a quantile.
+    """Return how many numbers come before the quantile of a share in sorted order.
 
     Examples
     --------
@@ -541,14 +543,14 @@ BinRequest = tuple[int, Bins]
 
 
 def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[BinRequest]], Sequence[np.ndarray]]) -> dict[BinRequest, np.ndarray]:
-    """Compute all quantiles, and return the counts of the first pass.
+    """Compute quantiles by repeated counting, and return the counts of the first pass.
 
     Parameters
     ----------
     searched
-        The quantiles, which are modified.
+        The quantiles; their results are set.
     counts_of
-        Counts, in one pass, the numbers of each owner in bins of its own.
+        Function that counts, in one pass, the numbers of the requested owners in the requested bins.
     """
     first: dict[BinRequest, np.ndarray] = {}
     for _ in range(MAX_PASSES):
@@ -563,17 +565,17 @@ def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[B
     return first
 
 
-# --- How often two labels come together, and how the numbers of each label are spread
+# --- Pairs of labels of two columns, and the spread of numbers for each label
 
 
-# Up to this number of rows, the numbers of each label are sorted.
+# Up to this number of rows, quartiles are computed exactly by sorting.
 SORTED_ROWS = 100_000
-# Of each label's bins, for quartiles.
+# Number of parts of each bin of a label in the first pass for quartiles.
 PARTS_OF_A_BIN = 40
 
 
 def pairs_of(x: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], tuple[TopValues, TopValues]]:
-    """Return how often the most frequent values of two text columns coincide, and these values."""
+    """Return the number of rows of each pair of the most frequent values of two columns of strings, and these values."""
     pair = zip_columns(x, y)
     materialize(pair)
     across, up = top_values(pair)
@@ -585,7 +587,7 @@ def pairs_of(x: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], tupl
 
 
 def spreads_of(labels: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], TopValues, int]:
-    """Return the spread of the numbers of each of the most frequent texts, these texts, and how many of their rows have no number."""
+    """Return a summary of the numbers for each of the most frequent strings, these strings, and how many of their rows have no finite number."""
     pair = zip_columns(labels, y)
     materialize(pair)
     top = top_values(project(pair, [0]))[0]
@@ -606,7 +608,7 @@ def spreads_of(labels: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]
 
 
 def _exact_quartiles(numbers: PlannerNode, labels: Sequence[Any]) -> dict[Any, Sequence[float]]:
-    """Return the quartiles of the finite numbers of each label, for few rows."""
+    """Return the exact quartiles of the finite numbers of each label; for few rows."""
     label, number = (project(numbers, [place]) for place in (0, 1))
     chosen = apply_function("is_in", label, parameters=(tuple(value for value in labels if value is not None),))
     if None in labels:
@@ -624,7 +626,7 @@ def _searched(place: int, of_label: Sequence[float], share: float, y: PlannerNod
 
 def _row(label: str, of_label: Sequence[float], quartiles: Sequence[float]) -> dict[str, Any]:
     minimum, largest = float(of_label[1]), float(of_label[2])
-    # A quartile is the edge of a narrow bin, which may begin before the smallest number.
+    # A computed quartile is the edge of a narrow bin, which may lie outside of the range of the numbers.
     lower, median, upper = (min(max(float(number), minimum), largest) for number in quartiles)
     return {
         "x": label,
@@ -638,7 +640,7 @@ def _row(label: str, of_label: Sequence[float], quartiles: Sequence[float]) -> d
 
 
 def _counts(numbers: PlannerNode, labels: Sequence[Any], requested: Sequence[BinRequest]) -> list[np.ndarray]:
-    """Return the counts in the bins requested for labels; each aggregate handles one request of each label."""
+    """Return the counts for the requested labels and bins; each aggregate can count one set of bins per label."""
     rounds: list[dict[int, Bins]] = []
     for owner, bins in requested:
         free = next((one for one in rounds if owner not in one), None)

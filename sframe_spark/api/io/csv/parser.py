@@ -1,4 +1,4 @@
-"""The rules of CSV text, line by line, and parsing by Arrow as far as it certainly gives the same fields."""
+"""Defines how CSV text is read, by parsing it line by line; and parses text with Arrow, where Arrow certainly gives the same fields."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ import pyarrow.csv as pcsv
 from sframe_spark.api.io.csv.options import CsvOptions
 from sframe_spark.values.convert import ESCAPED, ESCAPES
 
-# Where fields and lines end: the definition, parsing line by line
+# Where fields and lines end, defined by parsing line by line
 
 SPACE = " \t"
-# A quote that is never closed would make the rest of a file one field: a field of more bytes is not in quotes.
+# Limit for a quoted field. Without it, a quote that is never closed would make the rest of the file one field. In a longer field, quotes are
+# ordinary characters.
 LONGEST_RECORD_BYTES = 64 * 1024 * 1024
 _BRACKETS = r"[\[\]{}\r\n]"
 _TEXTS = {"'": r"""'(?:\\.|[^'\\\r\n])*'|'""", '"': r'''"(?:\\.|[^"\\\r\n])*"|"'''}
-# Tokens that matter inside brackets, by the quotes that may still be closed on the line: quoted texts, unclosed quotes, brackets, line ends.
+# Tokens that matter inside brackets: quoted strings, unclosed quotes, brackets and line ends. The keys are the quotes that may still be closed.
 _BRACKET_TOKENS = {quotes: re.compile("|".join([*map(_TEXTS.__getitem__, quotes), _BRACKETS])) for quotes in ("'\"", "'", '"', "")}
 
 
 @attrs.frozen(eq=False)
 class Patterns:
-    """Regular expressions of the fields of a dialect, with groups for quoted text, text with inner quotes, plain text and the end.
+    """Regular expressions for the fields of a dialect. Their groups: quoted text, text with inner quotes, plain text, and the end of the field.
 
     Parameters
     ----------
     usual
-        Any field; white space before it is left out if the dialect says so.
-    spaceless
-        Any field without white space before it, whatever the dialect says.
+        Any field; white space before it is ignored if the dialect says so.
+    without_space
+        Any field; white space before it is always ignored.
     unquoted
-        A field whose quotes are ordinary characters.
+        A field in which quotes are ordinary characters.
     end
-        White space and the end of a field.
+        White space, and the end of a field.
     margin
-        How many characters after a line may belong to its end.
+        Number of characters after a line that may still belong to its end.
     """
 
     usual: re.Pattern[str]
@@ -54,7 +55,7 @@ class Patterns:
 
 @functools.lru_cache(maxsize=16)
 def patterns_of(options: CsvOptions) -> Patterns:
-    """Return the patterns of a dialect."""
+    """Return the regular expressions for a dialect."""
     delimiter, quote, comment = (re.escape(text) for text in (options.delimiter, options.quote_char, options.comment_char))
     terminator = r"\r\n|\n|\r" if options.has_standard_line_ends else re.escape(options.line_terminator)
     if options.has_standard_line_ends and len(options.delimiter) == 1:
@@ -77,7 +78,7 @@ def patterns_of(options: CsvOptions) -> Patterns:
 
 
 def _quoted(quote: str, options: CsvOptions, stop: str, plain: str) -> str:
-    """Return the pattern of a field that starts with a quote; it scans nothing more than twice, so an unclosed quote costs no quadratic time."""
+    """Return the pattern of a field that begins with a quote. It scans no character more than twice, so unclosed quotes take no quadratic time."""
     escape = re.escape(options.escape_char)
     pairs = "|".join(filter(None, (f"{escape}." if escape else "", quote * 2 if options.double_quote else "")))
     within = rf"[^{quote}{escape}]*+" + (rf"(?:(?:{pairs})[^{quote}{escape}]*+)*+" if pairs else "")
@@ -90,9 +91,10 @@ def _quoted(quote: str, options: CsvOptions, stop: str, plain: str) -> str:
 
 
 def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_header: bool = False, width: int = 0) -> tuple[list[str], int] | None:
-    """Return the fields of the line at a position, and where the next line starts; a blank line has no fields unless every line is one field.
+    """Return the fields of the line at position ``start``, and where the next line starts. A blank line has no fields, unless each line is one field.
 
-    Return None if the result depends on text that follows, which there is unless ``is_last``. ``width`` is the known number of columns, or zero.
+    Return None if the result depends on text that has not been read yet; ``is_last`` means that there is none. ``width`` is the number of columns, or
+    zero if it is unknown.
 
     Examples
     --------
@@ -103,7 +105,7 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
     closing: dict[int, int] = {}
     blank = True
     patterns, position, delimiter = patterns_of(options), start, options.delimiter
-    # White space at the start of a header is no part of a name.
+    # White space before the first field of a header does not belong to the name.
     match = (patterns.without_space if is_header else patterns.usual).match(text, position)
     while match is not None:
         quoted, _, plain, end = match.groups()
@@ -133,7 +135,7 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
 
 
 def _blank_rest(text: str, position: int, patterns: Patterns, delimiter: str) -> int | None:
-    """Return where the next line starts if only white space is left of this one; None otherwise."""
+    """Return where the next line starts, if only white space is left of this line; else None."""
     rest = patterns.end.match(text, position)
     return None if rest is None or rest.group(1) == delimiter else rest.end()
 
@@ -143,7 +145,7 @@ def _is_too_long(text: str) -> bool:
 
 
 def _bracketed(text: str, start: int, options: CsvOptions, known: dict[int, int]) -> tuple[str, str, int] | None:
-    """Return a field that is exactly a list or dict, its end, and where the next field starts; for ``known`` see :func:`closing_bracket`."""
+    """Return a field that is exactly a list or dict, its end, and where the next field starts; None if it is not. See :func:`closing_bracket`."""
     line_end = -1 if options.has_standard_line_ends or start in known else text.find(options.line_terminator, start)
     closing = closing_bracket(text, start, None if line_end < 0 else line_end, known)
     end = patterns_of(options).end.match(text, closing) if closing else None
@@ -151,15 +153,15 @@ def _bracketed(text: str, start: int, options: CsvOptions, known: dict[int, int]
 
 
 def closing_bracket(text: str, start: int, end: int | None = None, known: dict[int, int] | None = None) -> int:
-    """Return where the list or dict at a position ends; 0 if it does not end on its line.
+    """Return where the list or dict that begins at a position ends; 0 if it does not end on its line.
 
     Parameters
     ----------
     text, start, end
-        The text and the range to scan, which starts with an opening bracket.
+        The text, and the range to scan, which begins with an opening bracket.
     known
-        Results for brackets of the same line, which are extended. Without them, each of many opening brackets would be scanned to the end of the
-        line. The text after a bracket means the same wherever the scan began.
+        Results for other brackets of the same line; new results are added. So that not every opening bracket is scanned up to the end of the line.
+        Results can be reused, because the meaning of the text after a bracket does not depend on where the scan began.
 
     Examples
     --------
@@ -174,7 +176,7 @@ def closing_bracket(text: str, start: int, end: int | None = None, known: dict[i
     while (token := _BRACKET_TOKENS[quotes].search(text, position, limit)) is not None:
         position, character = token.end(), token.group()
         if character in quotes:
-            # Unclosed, as is any later quote of its kind: do not search for the end of each.
+            # This quote is not closed, nor is any later one of its kind, so the line need not be searched again for its end.
             quotes = quotes.replace(character, "")
             continue
         if character in "[{":
@@ -205,14 +207,14 @@ def _value(match: re.Match[str], options: CsvOptions, keeps_space: bool) -> str:
 
 
 def _without_quotes(text: str, options: CsvOptions) -> str:
-    """Return a field without the quotes that follow white space, which is not skipped; such quotes do not protect a delimiter."""
+    """Return a field after white space that the dialect does not ignore, without the quotes around it; these do not protect delimiters."""
     quote = options.quote_char
     is_quoted = quote and len(text) > 1 and text[0] == text[-1] == quote
     return _unescaped(text[1:-1], options) if is_quoted else text
 
 
 def _unescaped(quoted: str, options: CsvOptions) -> str:
-    """Return the value of a quoted text."""
+    """Return the text inside quotes with its escapes replaced."""
     if options.double_quote and options.quote_char in quoted:
         quoted = quoted.replace(options.quote_char * 2, options.quote_char)
     if options.escape_char and options.escape_char in quoted:
@@ -222,35 +224,36 @@ def _unescaped(quoted: str, options: CsvOptions) -> str:
 
 
 def meanings_of(options: CsvOptions) -> dict[str, str]:
-    """Return the meanings of the characters that may follow an escape character."""
+    """Return a dict from each character that may follow an escape character to what both together stand for."""
     return {character: character for character in (*ESCAPED, options.escape_char, options.quote_char) if character} | ESCAPES
 
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Larger ints, and floats that may have been written as such ints, are examined as text.
+# Numbers from here on are examined as strings: they may be too long for an int, or floats that were written as such ints.
 MAX_PLAIN = 10**18
 SPACE_BYTES = np.frombuffer(SPACE.encode(), np.uint8)
 
 
 @attrs.frozen
 class NumberColumns:
-    """Which columns are parsed directly as numbers.
+    """The columns that Arrow parses directly as numbers.
 
     Parameters
     ----------
     types
-        int64 or float64 for each selected column; None for columns that are read as text.
+        For each selected column, int64 or float64; None for a column that is read as strings.
     missing
-        Texts that mean a missing value.
+        Fields that stand for a missing value.
     """
 
     types: tuple[pa.DataType | None, ...] = ()
     missing: tuple[str, ...] = ()
 
     def read_exactly_by_arrow(self, text: bytes, end: int, width: int, delimiter: str) -> bool:
-        """Return whether Arrow converts each field of these columns exactly as its text would be converted, or refuses it.
+        """Return whether Arrow converts each field of these columns exactly as its text would be converted, or raises an error.
 
-        Arrow reads hexadecimal numbers as ints, and does not recognize numeric missing values that have white space around them.
+        It does not for hexadecimal numbers, which Arrow reads as ints, nor for missing values that look like numbers and have white space around
+        them.
         """
         if not any(self.types) or width == 1:
             return False
@@ -258,7 +261,7 @@ class NumberColumns:
         numbers = [missing.encode() for missing in self.missing if any(map(str.isdigit, missing))]
         unsure = [(letter, b"0" + letter) for letter in (b"x", b"X")]
         unsure += [(space, pattern) for space in spaces for number in numbers for pattern in (space + number, number + space)]
-        # Searching for one character is much faster than for several.
+        # Search for one character first, which is much faster than for a pattern.
         return not any(text.find(character, 0, end) >= 0 and text.find(pattern, 0, end) >= 0 for character, pattern in unsure)
 
 
@@ -267,14 +270,14 @@ NO_NUMBERS = NumberColumns()
 
 @attrs.frozen(eq=False)
 class Quotes:
-    """The quoted parts of a text, assuming that all its quotes open or close such parts.
+    """The quoted parts of a text, if each quote in it opens or closes such a part.
 
     Parameters
     ----------
     opening, closing
-        Indices of the quotes; a doubled quote closes one part and opens another.
+        Indices of the quotes. A doubled quote closes one part and opens another.
     end
-        Start of an unclosed part; the length of the text if all are closed.
+        Index of a quote that is not closed; the length of the text if there is none.
     """
 
     opening: np.ndarray
@@ -288,13 +291,13 @@ def arrow_safe_end(text: bytes, width: int, options: CsvOptions, is_last: bool) 
     Parameters
     ----------
     text
-        Bytes from the start of a line on.
+        Bytes that begin with the start of a line.
     width
         Number of columns.
     options
         The dialect.
     is_last
-        Whether nothing follows the text.
+        Whether the text ends with the end of the file.
 
     Examples
     --------
@@ -325,7 +328,7 @@ def _quotes(text: bytes, quote: bytes, escape: bytes) -> Quotes:
     closing: list[int] = []
     for match in _parts(quote, escape).finditer(text):
         if match.end() - match.start() == 1:
-            # Unclosed: do not search from every later quote to the end of the text.
+            # An unclosed quote: stop here, because each later quote would be searched up to the end of the text.
             return Quotes(np.array(opening, int), np.array(closing, int), match.start())
         opening.append(match.start())
         closing.append(match.end() - 1)
@@ -333,19 +336,19 @@ def _quotes(text: bytes, quote: bytes, escape: bytes) -> Quotes:
 
 
 def _parts(quote: bytes, escape: bytes) -> re.Pattern[bytes]:
-    """Return the pattern of a quoted part or an unclosed quote."""
+    """Return a pattern that matches a quoted part, or a single unclosed quote."""
     q, e = re.escape(quote), re.escape(escape)
     return re.compile(q + b"[^" + q + e + b"]*+(?:" + e + b".[^" + q + e + b"]*+)*+" + q + b"|" + q, re.DOTALL)
 
 
 def _last_line_end(text: bytes, quotes: Quotes, is_last: bool) -> int:
-    """Return where the last complete line ends; 0 if there is none."""
+    """Return the end of the last complete line; 0 if there is none."""
     limit = quotes.end
     if is_last and limit == len(text):
         return limit
     terminator = b"\n"
     if b"\n" not in text and b"\r" in text:
-        # The next bytes may start with the line feed of this line end.
+        # The line end may be a carriage return whose line feed was not read yet.
         terminator, limit = b"\r", min(limit, len(text) - 1)
     while (line_end := text.rfind(terminator, 0, limit)) >= 0:
         part = int(np.searchsorted(quotes.opening, line_end)) - 1
@@ -356,7 +359,7 @@ def _last_line_end(text: bytes, quotes: Quotes, is_last: bool) -> int:
 
 
 def _starts_field(characters: np.ndarray, ends: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return for each position whether a field starts there, ignoring white space."""
+    """Return for each position whether a field starts there; white space before it is ignored."""
     before = places - 1
     spaces = np.setdiff1d(SPACE_BYTES, ends)
     previous = characters.take(before, mode="clip")
@@ -369,7 +372,7 @@ def _starts_field(characters: np.ndarray, ends: np.ndarray, places: np.ndarray) 
 
 
 def _are_among(letters: np.ndarray, characters: np.ndarray) -> np.ndarray:
-    """Return for each character whether it is one of some letters."""
+    """Return for each character whether it is one of the given letters."""
     matches = characters == letters[0]
     for letter in letters[1:]:
         matches |= characters == letter
@@ -377,7 +380,7 @@ def _are_among(letters: np.ndarray, characters: np.ndarray) -> np.ndarray:
 
 
 def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quotes, escape: bytes) -> bool:
-    """Return whether a quote is inside a field, a quoted field is very long, or white space adjoins a quote at either end of a field."""
+    """Return whether Arrow might read quotes differently: quotes inside fields, very long quoted fields, or white space next to a field's quotes."""
     number = int(np.searchsorted(quotes.opening, len(characters)))
     if not number:
         return False
@@ -397,8 +400,8 @@ def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quote
 
 
 def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.ndarray, escape: bytes) -> bool:
-    """Return whether white space, escaped or not, is just inside the quotes of a field: Arrow would trim it."""
-    # An opening quote is followed, and a closing one preceded, by a quote at least.
+    """Return whether a quoted field begins or ends with white space, escaped or not, because that would be trimmed after parsing."""
+    # Indices are valid: each opening quote is followed, and each closing one preceded, at least by the other quote.
     if any(_are_among(SPACE_BYTES, characters.take(places)).any() for places in (opening + 1, closing - 1)):
         return True
     if not escape:
@@ -409,7 +412,7 @@ def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.
 
 
 def without_escapes(text: bytes, options: CsvOptions) -> bytes:
-    """Return a text in which escapes inside quotes are replaced by their characters, and quotes are doubled."""
+    """Return the text with escapes inside quotes replaced by the characters they stand for; an escaped quote becomes a doubled one."""
     escape, quote = options.escape_char.encode(), options.quote_char.encode()
     if not escape or not quote or escape not in text or quote not in text:
         return text
@@ -430,17 +433,17 @@ def without_escapes(text: bytes, options: CsvOptions) -> bytes:
 def parse_with_arrow(
     text: bytes, end: int, width: int, selected: Sequence[int], options: CsvOptions, numbers: NumberColumns = NO_NUMBERS
 ) -> tuple[tuple[pa.Array, ...], list[str]]:
-    """Return the selected columns of a text without escapes, up to an end, and the lines that have another number of fields.
+    """Return the selected columns of a text up to ``end``, and the lines with a wrong number of fields. The text must not contain escapes.
 
-    Columns are text, except those in ``numbers`` if all their fields are numbers whose text gives no further information.
+    Columns are strings; those in ``numbers`` are numbers, if all their fields are and the text of none is needed.
 
     Raises
     ------
     pa.ArrowInvalid
-        If the bytes are no text.
+        If the bytes are not valid UTF-8.
     """
     if text.startswith(BYTE_ORDER_MARK):
-        # Arrow always skips one byte order mark.
+        # Arrow always skips one byte order mark, so one is added before that of the text.
         text, end = BYTE_ORDER_MARK + text, len(BYTE_ORDER_MARK) + end
     _require_text(text, end)
     if numbers.read_exactly_by_arrow(text, end, width, options.delimiter):
@@ -456,19 +459,19 @@ def parse_with_arrow(
 
 
 def _require_text(text: bytes, end: int) -> None:
-    """Refuse bytes that are no text: Arrow checks the selected columns only, and would drop malformed lines that contain such bytes.
+    """Raise an error for bytes that are not UTF-8. Arrow would check only the selected columns, and leave out malformed lines with such bytes.
 
     Raises
     ------
     pa.ArrowInvalid
-        If there are some.
+        If bytes are not valid UTF-8.
     """
     offsets = pa.py_buffer(np.array([0, end], np.int64))
     pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(text)]).validate(full=True)
 
 
 def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: CsvOptions, numbers: NumberColumns) -> tuple[pa.Table, list[str]]:
-    """Return the selected columns, and the lines that have another number of fields."""
+    """Return the selected columns, and the lines with a wrong number of fields."""
     bad: list[str] = []
     blank = SPACE.replace(options.delimiter, "")
 
@@ -483,14 +486,14 @@ def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: 
     known = {name: kind for name, kind in zip(selected_names, numbers.types, strict=False) if kind is not None}
     table = pcsv.read_csv(
         pa.BufferReader(pa.py_buffer(text).slice(0, end)),
-        # Blocks are parsed in parallel; several threads for one block would take half as much CPU time again.
+        # Blocks are parsed in parallel, each by one thread; several threads for one block would use 50% more CPU time.
         pcsv.ReadOptions(column_names=names, block_size=end + 1, use_threads=False),
         pcsv.ParseOptions(
             delimiter=options.delimiter, quote_char=options.quote_char if quoted else False, newlines_in_values=quoted, invalid_row_handler=keep
         ),
         pcsv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()) | known,
-            # White space around a field is no part of it, but Arrow compares fields with missing values before trimming.
+            # Arrow compares fields with missing values before white space is trimmed, so missing values with white space around them cannot match.
             null_values=["", *(text for text in numbers.missing if text == text.strip(SPACE))],
             strings_can_be_null=False,
             check_utf8=False,
@@ -501,7 +504,7 @@ def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: 
 
 
 def _is_plain(column: pa.ChunkedArray) -> bool:
-    """Return whether the text of values is not needed: no int is long, and no float is infinite or as large as a long int."""
+    """Return whether the text of no value is needed: ints and floats are smaller than ``MAX_PLAIN``, and floats are finite."""
     if pa.types.is_string(column.type):
         return True
     if pa.types.is_integer(column.type):
@@ -511,5 +514,5 @@ def _is_plain(column: pa.ChunkedArray) -> bool:
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column in one array, texts without surrounding white space."""
+    """Return a column as one array; strings without white space at both ends."""
     return (pc.ascii_trim(column, characters=SPACE) if pa.types.is_string(column.type) else column).combine_chunks()

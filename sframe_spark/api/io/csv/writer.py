@@ -1,4 +1,4 @@
-"""Writes rows as CSV, so that ``read_csv`` gives every value back: fields are quoted where they would be read differently without quotes."""
+"""Writes rows as CSV that ``read_csv`` can read back: a field is quoted if it would be read differently without quotes."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ QUOTE_ALL, QUOTE_NONE = 1, 3
 BYTE_ORDER_MARK = "\ufeff"
 UNUSUAL_STARTS = frozenset("[{" + BYTE_ORDER_MARK)
 ESCAPE_LETTERS = {"\n": "n", "\t": "t", "\r": "r"}
-# Characters of written numbers, including nan and inf.
+# All characters that occur in written numbers, including nan and inf.
 NUMBER_CHARACTERS = frozenset("0123456789.+-einfa")
 
 
 def _option_text(value: Any) -> Any:
-    """Return an option as text: that of a number, and an empty one for None, as in the reference."""
+    """Return an option as a string: numbers are formatted, and None becomes an empty string, as in the reference."""
     if value is None:
         return ""
     return display_text(plain_number(value)) if is_number(value) and not isinstance(value, bool) else value
@@ -50,35 +50,37 @@ def _option_text(value: Any) -> Any:
 
 @attrs.frozen
 class CsvFormat:
-    """The format of a written CSV file, in the order of the reference's arguments.
+    """The format of a CSV file to write, with the arguments in the reference's order.
 
-    A field, even a number, is quoted if it would be read differently without quotes. A format that cannot be read back is refused, unless there are
-    no quotes: with ``quote_level=3``, without a ``quote_char``, or if quotes in a text are neither doubled nor escaped.
+    A field, even a number, is quoted if it would be read differently without quotes. A format that cannot be read back raises an error, except
+    formats
+    without quotes: with ``quote_level=3``, without a ``quote_char``, or if quotes in a field are neither doubled nor escaped.
 
     Parameters
     ----------
     delimiter
-        Text between two fields.
+        String between two fields.
     line_terminator
-        Text after each line.
+        String after each line.
     header
-        Whether the first line holds the column names.
+        Whether the first line contains the column names.
     quote_level
-        1: quotes around every field; 3: around none, so that a field that holds a delimiter is read as two; otherwise around those that need them.
+        1: all fields are quoted; 3: no field is quoted, so that a field with a delimiter is read as two; any other number: quoted if necessary.
     double_quote
-        Whether a quote in a field is written twice; otherwise after the escape character.
+        Whether a quote in a field is written twice; otherwise it is written after the escape character.
     escape_char
-        Character before a character that would not be itself; empty: none. The quote itself: no more than that quotes are written twice.
+        Character that is written before special characters in a field; empty: none. If it is the same as ``quote_char``, quotes are doubled, and
+        nothing else is escaped.
     quote_char
-        Character around fields that hold anything.
+        Character before and after a quoted field.
     na_rep
-        What is written for a missing value, a text or a number; None: nothing.
+        What is written for a missing value, a string or a number; None: nothing.
     file_header, file_footer
-        First and last line of the file, which ``read_csv`` takes for rows unless it is told otherwise; empty: none.
+        First and last line of the file, which ``read_csv`` reads as rows unless it is told to skip them; empty: none.
     line_prefix
-        What every line with a row starts with, as it is: ``read_csv`` takes it for the start of the first field.
+        Written as it is at the start of every row; ``read_csv`` reads it as the beginning of the first field.
     no_prefix_on_first_value
-        Whether the first row has no such start.
+        Whether the first row is written without ``line_prefix``.
 
     Examples
     --------
@@ -110,16 +112,16 @@ class CsvFormat:
         if self.quote_level != QUOTE_NONE:
             self._require_distinguishable()
             if self.delimiter not in NEWLINES:
-                # Refuses what could not be read.
+                # Raises an error for options with which the file could not be read.
                 CsvOptions(self.delimiter, True, "", self.escape_char, self.double_quote, self.quote_char, self.line_terminator)
 
     def _require_distinguishable(self) -> None:
-        """Refuse marks that the reader could not distinguish.
+        """Raise an error if the reader could not distinguish delimiters, line ends, quotes and escapes.
 
         Raises
         ------
         InvalidArgumentError
-            If two parts of the dialect look alike.
+            If one of these contains or begins with another, or has another meaning.
         """
         for end in line_ends(self.line_terminator):
             if self.delimiter not in NEWLINES and (self.delimiter.startswith(end) or end.startswith(self.delimiter)):
@@ -137,25 +139,25 @@ class CsvFormat:
                 )
 
     def require_readable(self, width: int) -> None:
-        """Refuse to write several columns where a line is one field.
+        """Raise an error if several columns are to be written with a line break as delimiter, because each line would be read as one field.
 
         Raises
         ------
         InvalidArgumentError
-            If the delimiter is a line break.
+            If this is the case, and the format has quotes.
         """
         if width > 1 and self.delimiter in NEWLINES and self.quote_level != QUOTE_NONE:
             raise InvalidArgumentError(f"with {self.delimiter!r} as delimiter each line would be read as one field: take another for several columns")
 
     def field(self, text: str) -> str:
-        """Return a text as a field: quoted if it would be read differently without; a format without quotes still keeps it on one line."""
+        """Return a string as a field, quoted if it would be read differently without quotes. A format without quotes still escapes line ends."""
         if self.quote_level == QUOTE_NONE:
             quote = self.quote_char
             return self._escaped(text).replace(quote, quote * 2) if quote and self.double_quote else self._escaped(text)
         return self.quoted(text) if self.quote_level == QUOTE_ALL or self._needs_quotes(text) else text
 
     def quoted(self, text: str) -> str:
-        """Return a text in quotes."""
+        """Return a string in quotes; without them if the format has no quotes."""
         if self.quote_level == QUOTE_NONE:
             return text
         escape, quote = self.escape_char, self.quote_char
@@ -164,7 +166,7 @@ class CsvFormat:
         return f"{quote}{text}{quote}"
 
     def _escaped(self, text: str) -> str:
-        """Return a text on one line, if there is an escape character."""
+        """Return a string with line ends and other special characters escaped, if there is an escape character."""
         escape = self.escape_char
         if escape:
             text = text.replace(escape, escape * 2)
@@ -178,40 +180,40 @@ class CsvFormat:
         return self._is_divided(text) or any(mark in text for mark in ("\t", "\\", self.escape_char) if mark)
 
     def _is_divided(self, text: str) -> bool:
-        """Return whether an unquoted text would not be read as one field, or contains quotes."""
+        """Return whether an unquoted string would not be read as one field, or contains quotes."""
         if text[:1] in UNUSUAL_STARTS and (text[0] == BYTE_ORDER_MARK or _is_open_bracket(text)):
             return True
-        # Only marks of several characters can be completed by the text around them.
+        # Delimiters and line ends of several characters may be formed by the end of the string and the text after it.
         if (len(self.delimiter) > 1 or len(self.line_terminator) > 1) and self._ends_early(text):
             return True
         return any(mark in text for mark in (self.delimiter, self.quote_char, self.line_terminator, "\n", "\r") if mark)
 
     def _ends_early(self, text: str) -> bool:
-        """Return whether the end of a text together with the delimiter or line end after it contains an earlier delimiter or line end."""
+        """Return whether a string followed by a delimiter or line end contains a delimiter or line end that begins earlier."""
         marks = (self.delimiter, self.line_terminator)
         return any(len(mark) > 1 and 0 <= (text + after).find(mark) < len(text) for mark in marks for after in marks)
 
     @property
     def _blanks_vanish(self) -> bool:
-        """Whether the reader takes the end of an empty field for white space before the next one."""
+        """Whether the reader would skip an empty field's delimiter or line end, as white space before the next field."""
         # The reader skips no tabs before a field if the delimiter is a tab.
         return self.line_terminator[0] in SPACE or (self.delimiter[0] in SPACE and self.delimiter != "\t")
 
     def plain(self, text: str) -> str:
-        """Return a text as a field, quoted only if it would be read as something else."""
+        """Return a string as a field, quoted only if it would not be read as one field."""
         return self.quoted(text) if self.quote_level == QUOTE_ALL or self._is_divided(text) else text
 
     def _number_writer(self) -> Callable[[str], str]:
-        """Return the function from the text of a number to its field."""
+        """Return the function that converts the text of a number to a field."""
         return (lambda text: text) if self.has_plain_numbers else self.plain
 
     @property
     def has_plain_numbers(self) -> bool:
-        """Whether the text of any number is its field."""
+        """Whether numbers never need quotes."""
         return self.quote_level != QUOTE_ALL and not NUMBER_CHARACTERS & {*self.delimiter, *self.line_terminator, *self.quote_char}
 
     def writer_of(self, kind: str, is_alone: bool = False) -> Callable[[Any], str]:
-        """Return the function from a value of a kind to its field; the empty text of an only column is quoted, so that no line is blank."""
+        """Return the function that converts a value of a kind to a field. In a single column, an empty string is quoted, so that no line is blank."""
         vanishes, number = self._blanks_vanish, self._number_writer()
         empty = self.quote_char * 2 if is_alone or vanishes else ""
         texts: dict[str, Callable[[Any], str]] = {
@@ -226,26 +228,26 @@ class CsvFormat:
         return lambda value: missing if value is None else write(value)
 
     def missing_field(self, is_alone: bool = False) -> str:
-        """Return the field of a missing value; for a single column this is an empty line, as in the reference, unless ``na_rep`` is given."""
+        """Return the field for a missing value; in a single column, it gives an empty line, as in the reference, unless ``na_rep`` is given."""
         is_lost = not self.na_rep.strip(SPACE) and (self._blanks_vanish or (is_alone and self.na_rep != ""))
         return self.quoted(self.na_rep) if is_lost else self.plain(self.na_rep)
 
 
 def _is_open_bracket(text: str) -> bool:
-    """Return whether the list or dict that a text starts may end in a later field, so that the reader would take everything up to there as one."""
+    """Return whether the list or dict that a string begins may end in a later field; the reader would read everything up to there as one field."""
     closing = closing_bracket(text, 0)
-    # A later field may also close a quote in this one.
+    # A later field may also contain the quote that closes one in this field.
     return not closing or any(closing_bracket(text + quote, 0) != closing for quote in "'\"")
 
 
 def _nested_number(value: float) -> str:
-    """Return a float inside a list or dict, where numbers without a point are read as ints, which have no negative zero."""
+    """Return a float for a list or dict. Negative zero is written with a point, because without one it would be read as the int 0."""
     text = exact_float_text(value)
     return "-0.0" if text == "-0" else text
 
 
 def nested_text(value: Any) -> str:
-    """Return a list, dict or array as ``read_csv`` reads it; a list of one missing element has no text of its own and is read as empty.
+    """Return a list, dict or array in the form that ``read_csv`` reads. A list of one missing item is written as an empty list.
 
     Examples
     --------
@@ -268,7 +270,7 @@ def nested_text(value: Any) -> str:
 
 
 def instant_text(value: datetime.datetime) -> str:
-    """Return a date and time with its offset from UTC, if it has one.
+    """Return a date-time as a string, with its offset from UTC if it has one.
 
     Examples
     --------
@@ -317,7 +319,7 @@ def _ends_of(texts: pa.Array) -> np.ndarray:
 
 
 def string_fields(values: pa.Array, form: CsvFormat, is_alone: bool = False) -> pa.Array:
-    """Return texts as fields; missing ones stay missing.
+    """Return strings as fields; missing values remain missing.
 
     Examples
     --------
@@ -339,7 +341,7 @@ def string_fields(values: pa.Array, form: CsvFormat, is_alone: bool = False) -> 
 
 
 def quote_strings(texts: pa.Array, form: CsvFormat) -> pa.Array:
-    """Return texts in quotes, as :meth:`CsvFormat.quoted` writes each.
+    """Return strings in quotes, as :meth:`CsvFormat.quoted` does.
 
     Examples
     --------
@@ -351,7 +353,7 @@ def quote_strings(texts: pa.Array, form: CsvFormat) -> pa.Array:
     escape, quote = form.escape_char, form.quote_char
     replaced = [(escape, escape * 2), *((character, escape + letter) for character, letter in ESCAPE_LETTERS.items())] if escape else []
     replaced += [(quote, quote * 2 if form.double_quote else escape + quote)] if quote else []
-    # No replacement introduces a character that is replaced later, so one search finds all.
+    # No replacement inserts a character that is replaced afterwards, so one search suffices.
     there = characters_in(texts, [character for character, _ in replaced])
     for character, instead in replaced:
         if character in there:
@@ -360,7 +362,7 @@ def quote_strings(texts: pa.Array, form: CsvFormat) -> pa.Array:
 
 
 def characters_in(texts: pa.Array, characters: Sequence[str]) -> list[str]:
-    """Return those of some characters that occur in any of some texts.
+    """Return the given characters that occur in any of the strings.
 
     Examples
     --------
@@ -372,7 +374,7 @@ def characters_in(texts: pa.Array, characters: Sequence[str]) -> list[str]:
 
 
 def _fields_of_some(texts: pa.Array, form: CsvFormat, is_alone: bool) -> pa.Array:
-    """Return the fields of texts most of which differ from their fields."""
+    """Return strings as fields; efficient if most of them differ from their fields."""
     fields, rest = texts, None
     if form.quote_level != QUOTE_NONE:
         in_quotes = pc.match_substring_regex(texts, always_quoted_pattern(form))
@@ -389,7 +391,7 @@ def _fields_of_some(texts: pa.Array, form: CsvFormat, is_alone: bool) -> pa.Arra
 
 
 def _perhaps_special(values: pa.Array, form: CsvFormat, marks: Sequence[str]) -> np.ndarray:
-    """Return a mask of the texts that may differ from their fields, because they contain a mark or for how they start or end."""
+    """Return a mask of the strings that may differ from their fields, because of the characters that they contain, begin or end with."""
     inside = _have_one_of(values, marks)
     ends = _ends_of(values)
     starts, ends, lengths = ends[:-1], ends[1:], np.diff(ends)
@@ -397,7 +399,7 @@ def _perhaps_special(values: pa.Array, form: CsvFormat, marks: Sequence[str]) ->
     data = values.buffers()[2]
     if data is not None and len(data) and form.quote_level != QUOTE_NONE:
         codes = np.frombuffer(data, np.uint8)
-        # For an empty text, which is chosen already, these are neighbouring bytes.
+        # For an empty string, these are bytes of its neighbours; it is in the mask anyway.
         chosen |= _FIRST[codes[np.minimum(starts, len(codes) - 1)]] | _LAST[codes[np.maximum(ends - 1, 0)]]
     if inside is not None:
         chosen |= inside
@@ -415,15 +417,15 @@ def _have_one_of(values: pa.Array, marks: Sequence[str]) -> np.ndarray | None:
 
 
 def _marks(form: CsvFormat) -> list[str]:
-    """Return the characters for which a text may differ from its field."""
+    """Return the characters because of which a string may differ from its field."""
     marks = {*form.quote_char, *form.escape_char, "\n", "\t", "\r"}
-    # A text may end with the start of a delimiter.
+    # Each character of the delimiter counts, because a string may end with the beginning of a delimiter.
     return sorted(marks if form.quote_level == QUOTE_NONE else marks | {*form.delimiter, *form.line_terminator, "\\"})
 
 
 @functools.lru_cache(maxsize=16)
 def special_pattern(form: CsvFormat) -> str:
-    """Return a regular expression that matches at least every text that differs from its field."""
+    """Return a regular expression that matches all strings that differ from their fields, and possibly others."""
     if form.quote_level == QUOTE_NONE:
         return f"^$|{_any_of(_marks(form))}"
     return f"^$|^{_any_of([*_SPACES, '[', '{', BYTE_ORDER_MARK])}|{_any_of(_SPACES)}$|{_any_of(_marks(form))}"
@@ -431,7 +433,7 @@ def special_pattern(form: CsvFormat) -> str:
 
 @functools.lru_cache(maxsize=16)
 def always_quoted_pattern(form: CsvFormat) -> str:
-    """Return a regular expression that matches only texts that are certainly quoted."""
+    """Return a regular expression that matches only strings that are certainly quoted."""
     parts = {mark for text in (form.delimiter, form.line_terminator) if len(text) > 1 for mark in text}
     always = {*form.quote_char, *form.escape_char, "\n", "\t", "\r", "\\"}
     return f"^$|^{_any_of([*_SPACES, BYTE_ORDER_MARK])}|{_any_of(_SPACES)}$|{_any_of(always | ({*_marks(form)} - parts))}"
@@ -441,7 +443,7 @@ def _any_of(characters: Sequence[str] | set[str]) -> str:
     return "[" + "".join(sorted(f"\\x{{{ord(character):x}}}" for character in characters)) + "]"
 
 
-# Columns as fields, by Arrow where it writes what CsvFormat writes, otherwise value by value
+# Columns as fields: written by Arrow where the result is the same as that of CsvFormat, otherwise value by value
 
 
 def lines_of(fields: Sequence[pa.Array], form: CsvFormat, are_plain: bool = False) -> Iterator[bytes | memoryview]:
@@ -452,9 +454,9 @@ def lines_of(fields: Sequence[pa.Array], form: CsvFormat, are_plain: bool = Fals
     fields
         The fields of each column.
     form
-        How they are written.
+        The format.
     are_plain
-        Whether no field contains a mark (:meth:`ColumnWriter.are_plain`): then Arrow's own writer is used, which takes half the time.
+        Whether :meth:`ColumnWriter.are_plain` holds for all columns. Then Arrow's own writer is used, which takes half the time.
     """
     if not len(fields[0]):
         return
@@ -465,13 +467,13 @@ def lines_of(fields: Sequence[pa.Array], form: CsvFormat, are_plain: bool = Fals
     rows = fields[0] if len(fields) == 1 else pc.binary_join_element_wise(*fields, delimiter)
     if form.line_prefix:
         rows = pc.binary_join_element_wise(prefix, rows, nothing)
-    # Joining one list takes half the time of appending a line end to each row.
+    # Joining all rows as one list takes half the time of appending a line end to each.
     yield string_data(pc.binary_join(pa.LargeListArray.from_arrays(pa.array([0, len(rows)], pa.int64()), rows), end))
     yield form.line_terminator.encode()
 
 
 def is_of_arrow(form: CsvFormat) -> bool:
-    """Return whether Arrow's own writer supports the delimiter and the line end."""
+    """Return whether Arrow's own writer supports the format's delimiter and line end."""
     has_plain_delimiter = form.delimiter == "\t" or (form.delimiter.isascii() and form.delimiter.isprintable() and form.delimiter != '"')
     return has_plain_delimiter and len(form.delimiter) == 1 and form.line_terminator == "\n" and not form.line_prefix
 
@@ -489,16 +491,16 @@ def _scalar(text: str) -> pa.Scalar:
 
 @attrs.frozen
 class ColumnWriter:
-    """Writes the fields of a column.
+    """Writes the fields of one column.
 
     Parameters
     ----------
     form
-        How.
+        The format.
     type
         Type of the column.
     name
-        Its name.
+        Name of the column.
     is_alone
         Whether it is the only column.
     """
@@ -509,12 +511,12 @@ class ColumnWriter:
     is_alone: bool
 
     def fields(self, values: pa.Array, first_row: int | None) -> pa.Array:
-        """Return the fields of some rows, of which the first has that number if it is known.
+        """Return the values of some rows as fields; ``first_row`` is the number of the first row if known, for errors.
 
         Raises
         ------
         DateTimeRangeError
-            If a date-time is outside the years of Python's; it names the column and the row.
+            If a date-time has a year that Python's ``datetime`` cannot hold; the error names the column and the row.
         """
         fields = self._by_arrow(values)
         if fields is None:
@@ -525,7 +527,7 @@ class ColumnWriter:
         return fields.cast(pa.large_string())
 
     def are_plain(self, fields: pa.Array) -> bool:
-        """Return whether a quick check shows that no field contains a quote, a delimiter or a line end."""
+        """Return whether it is quickly known that no field contains a quote, a delimiter or a line end; False if it is not known."""
         structure = ('"', "\n", "\r", self.form.delimiter)
         if self.type.kind in (INT_KIND, FLOAT_KIND) and self.form.has_plain_numbers:
             return not any(mark in self.form.missing_field(self.is_alone) for mark in structure)
@@ -550,14 +552,14 @@ class ColumnWriter:
         return fields if fields is None or not fields.null_count else fields.fill_null(self.form.missing_field(self.is_alone))
 
     def _numbers(self, values: pa.Array) -> pa.Array | None:
-        """Return numbers as fields; None if some would be read as several fields."""
+        """Return numbers as fields; None if some may need quotes."""
         if self.form.quote_level != QUOTE_ALL and not self.form.has_plain_numbers:
             return None
         texts = int_texts(values) if self.type.kind == INT_KIND else brief_floats(values)
         return quote_strings(texts, self.form) if self.form.quote_level == QUOTE_ALL else texts
 
     def _date_times(self, values: pa.Array) -> pa.Array | None:
-        """Return date-times without an offset as fields; None if the format changes digits."""
+        """Return date-times without an offset as fields; None if the format would change their digits."""
         digits = "0123456789T."
         start, _, end = self.form.quoted(digits).partition(digits)
         if not all_in_years_of_python(values) or start + digits + end != self.form.quoted(digits):
@@ -571,12 +573,14 @@ __all__ = ["CsvFormat", "nested_text", "write_csv"]
 
 
 def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvFormat | None = None) -> None:
-    """Write all rows as CSV into a file that appears when it is complete; compressed as its name says.
+    """Write all rows to a CSV file, which appears only when it is complete; it is compressed if its extension says so.
 
     Raises
     ------
     OSError
         If the file cannot be written.
+    InvalidArgumentError
+        If a column name is not valid Unicode, or the format cannot be read back.
     """
     chosen = form or CsvFormat()
     require_unicode(names)
@@ -586,16 +590,16 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
 
 @attrs.frozen
 class CsvRows:
-    """Rows as lines of CSV.
+    """Formats rows as lines of CSV.
 
     Parameters
     ----------
     form
-        How they are written.
+        The format.
     names
         Names of the columns.
     types
-        Their types.
+        Types of the columns.
     """
 
     form: CsvFormat
@@ -604,19 +608,19 @@ class CsvRows:
 
     @property
     def between(self) -> bytes:
-        """What is written between two rows and not before the first."""
+        """The bytes between two rows, which are not written before the first."""
         return self.form.line_prefix.encode() if self.form.no_prefix_on_first_value else b""
 
     @property
     def before(self) -> bytes:
-        """What is written before all rows."""
+        """The bytes before the first row."""
         end = self.form.line_terminator
         first = self.form.file_header + end if self.form.file_header else ""
         return (first + (self.form.delimiter.join(map(self.form.field, self.names)) + end if self.form.header and self.names else "")).encode()
 
     @property
     def after(self) -> bytes:
-        """What is written after all rows."""
+        """The bytes after the last row."""
         return (self.form.file_footer + self.form.line_terminator).encode() if self.form.file_footer else b""
 
     def blocks(self, chunks: Iterator[Chunk], first_row: int | None) -> Iterator[bytes | memoryview]:
