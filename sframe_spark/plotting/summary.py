@@ -1,4 +1,4 @@
-"""The summary page of a frame: what each column holds, as an HTML table without scripts, and as charts."""
+"""The summary page of a frame: statistics of each column as an HTML table, which works without scripts, and as charts."""
 
 from __future__ import annotations
 
@@ -42,35 +42,35 @@ from sframe_spark.plotting.plot import Plot
 from sframe_spark.plotting.vega import Scale
 from sframe_spark.types import DATETIME_KIND, INT_KIND, STR_KIND, ColumnType
 
-# --- Facts about columns: one pass over each column, and a few more over those with many different values, all at once
+# --- Statistics of columns: one pass over each column, and a few more, for several columns at once, over those with many distinct values
 
 
-# Columns whose values are counted in one pass: each may take some megabytes.
+# Number of columns that are counted in one pass, because each may take some megabytes.
 COLUMNS_AT_ONCE = 8
-# Sets of bins that are counted in one pass: each takes some hundred kilobytes.
+# Number of sets of bins that are counted in one pass, because each takes some hundred kilobytes.
 BINS_AT_ONCE = 48
-# Between the edges of a bar, for quartiles.
+# Number of finer bins in each bar of a histogram, for computing quartiles.
 PARTS_OF_A_BAR = 200
 
 
 @attrs.frozen
 class ColumnFacts:
-    """What the summary says about a column.
+    """The statistics of one column that the summary shows.
 
     Parameters
     ----------
     kind
-        Its type.
+        Kind of the column.
     rows, missing
-        Numbers of rows, and of those without a value.
+        Number of rows, and of rows with a missing value.
     distinct, is_exact
-        How many values differ, and whether that is counted or estimated; None for lists, arrays and dicts.
+        Number of distinct values (None for lists, arrays and dicts), and whether it is exact or an estimate.
     extent, quartiles
-        Of numbers and date-times, these in seconds since 1970; no quartiles where no number is finite.
+        For numbers and date-times (in seconds since 1970): extent and quartiles; no quartiles if no number is finite.
     bars, labels
-        Of a histogram, or of the most frequent texts.
+        For numbers and date-times, the bars of a histogram; for strings, the most frequent values.
     in_utc
-        Whether date-times have offsets, and are displayed in UTC.
+        Whether date-times have offsets from UTC; they are displayed in UTC.
     """
 
     kind: str
@@ -86,7 +86,7 @@ class ColumnFacts:
 
 
 def facts_of(node: PlannerNode) -> list[ColumnFacts]:
-    """Return the facts about each column of a materialized frame."""
+    """Return the statistics of each column of a materialized frame."""
     rows = row_count(node)
     columns = [column_of(node, place) for place in range(len(node.schema))]
     sources = [as_numbers(column) if has_pictures(column.schema[0]) else column for column in columns]
@@ -111,13 +111,13 @@ def facts_of(node: PlannerNode) -> list[ColumnFacts]:
 
 
 def has_pictures(column_type: ColumnType) -> bool:
-    """Return whether all values are counted, not only missing ones."""
+    """Return whether the summary has a picture of the column; for other types, only missing values are counted."""
     return column_type.is_numeric or column_type.kind in (STR_KIND, DATETIME_KIND)
 
 
 @attrs.frozen
 class _FirstPass:
-    """The result of the first pass over a column: its ``summary``, and the extent of numbers."""
+    """The result of the first pass over a column; ``summary`` is None if only missing values were counted, ``extent`` is None without numbers."""
 
     column_type: ColumnType
     missing: int
@@ -141,7 +141,7 @@ def _summed_up(columns: Sequence[PlannerNode], sources: Sequence[PlannerNode]) -
 
 
 def _labels(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) -> dict[int, list[dict[str, Any]]]:
-    """Return the most frequent values of each text column."""
+    """Return the table of the most frequent values of each column of strings, by column index."""
     summaries = {place: one.summary for place, one in enumerate(passes) if one.summary is not None and one.extent is None}
     labels: dict[int, list[dict[str, Any]]] = {}
     for places in _groups(list(summaries)):
@@ -151,7 +151,7 @@ def _labels(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) -> dic
 
 
 def _of_numbers(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) -> dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]]:
-    """Return the histogram bars and quartiles of each numeric column: from its distinct values if these are few, else by further passes."""
+    """Return the histogram and the quartiles of each numeric column, by index: from its distinct values if all were counted, else by more passes."""
     bars_and_quartiles: dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]] = {}
     searched: list[Quantile] = []
     bins_of: dict[int, Bins] = {}
@@ -169,7 +169,7 @@ def _of_numbers(sources: Sequence[PlannerNode], passes: Sequence[_FirstPass]) ->
     first = find_quantiles(searched, lambda requested: _counts(sources, requested))
     for (place, _), counts in first.items():
         quartiles = tuple(quantile.number for quantile in searched if quantile.owner == place)
-        # A number at an edge may be counted on either side of it.
+        # Rounding may count a number at an edge in the bin on either side, so the outer bins are added to their neighbours.
         inside = np.concatenate([[counts[0] + counts[1]], counts[2:-2], [counts[-2] + counts[-1]]])
         bars_and_quartiles[place] = bars(bins_of[place], inside.reshape(-1, PARTS_OF_A_BAR).sum(axis=1).tolist()), quartiles
     return bars_and_quartiles
@@ -200,11 +200,11 @@ def _groups(items: Sequence[Any]) -> list[Sequence[Any]]:
 # --- The table
 
 
-# Texts next to a name, such as "ascending".
+# Words shown next to column names, such as "ascending".
 Badges = Mapping[str, Sequence[str]]
 WIDTH, HEIGHT = 160, 40
 _MAX_LABELS = 6
-# Fewer bins would fill the whole picture.
+# A histogram with fewer bars is drawn as if it had this many, so that its bars do not fill the whole picture.
 _FEW_BARS = 5
 _NUMBERS = ("min", "25%", "median", "75%", "max", "mean", "std")
 # Class names begin with "sf" and rules override the notebook's own styles. The layout depends on the width of the container, as notebook cells are
@@ -243,7 +243,7 @@ STYLE = """
 
 
 def summary_table(names: Sequence[str], facts: Sequence[ColumnFacts], badges: Badges) -> str:
-    """Return the table of all columns."""
+    """Return the HTML table with a row for each column of the frame."""
     rows = "".join(_row(name, of_column, badges.get(name, ())) for name, of_column in zip(names, facts, strict=True))
     numbers = "".join(f'<th scope="col" class="sf-number">{name}</th>' for name in ("missing", "distinct"))
     head = f'<th scope="col">column</th>{numbers}<th scope="col" colspan="{1 + len(_NUMBERS)}">values</th>'
@@ -251,7 +251,7 @@ def summary_table(names: Sequence[str], facts: Sequence[ColumnFacts], badges: Ba
 
 
 def size_text(rows: int, columns: int) -> str:
-    """Return the size of a frame as text.
+    """Return the numbers of rows and columns as a phrase.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def _numbers(facts: ColumnFacts) -> list[str]:
 
 
 def number_text(value: float, kind: str, between: bool = False) -> str:
-    """Return a number in a few characters; date-times are in seconds since 1970.
+    """Return a number in a few characters. A date-time is given in seconds since 1970. ``between``: means and deviations, which may be fractions.
 
     Examples
     --------
@@ -325,7 +325,7 @@ def number_text(value: float, kind: str, between: bool = False) -> str:
 
 
 def _histogram(facts: ColumnFacts) -> str:
-    """Return a histogram as SVG; tooltips of its bars give edges and rows."""
+    """Return a histogram as SVG; the tooltips of its bars show their edges and numbers of rows."""
     maximum = max(bar["count"] for bar in facts.bars)
     slots = max(len(facts.bars), _FEW_BARS)
     width, first = WIDTH / slots, (slots - len(facts.bars)) / 2
@@ -333,7 +333,7 @@ def _histogram(facts: ColumnFacts) -> str:
     for place, bar in enumerate(facts.bars):
         if not bar["count"]:
             continue
-        # Bars of few rows remain visible next to those of many.
+        # A bar of few rows is at least one pixel high, so that it remains visible next to high bars.
         height = max(HEIGHT * bar["count"] / maximum, 1.0)
         box = f'x="{(first + place) * width:.1f}" y="{HEIGHT - height:.1f}" width="{max(width - 1, 0.5):.1f}" height="{height:.1f}"'
         drawn.append(f"<rect {box}><title>{_bar_text(facts, bar)}</title></rect>")
@@ -397,21 +397,21 @@ field.addEventListener("input", () => {
   told.textContent = wanted ? found + " of " + rows.length : "";
 });
 """
-# From this number of columns on, there is a search field.
+# With more columns than this, the page has a search field.
 COLUMNS_TO_FIND = 12
 
 
 class FrameSummary(Plot):
-    """A page about each column of a frame, and a chart of each; computed when it is displayed.
+    """A page with the statistics of each column of a frame, and a chart for each; computed when it is displayed.
 
     Parameters
     ----------
     names
         Names of the columns.
     facts
-        Returns the facts about each.
+        Function that returns the statistics of each column.
     badges
-        Returns what the planner knows about each.
+        Function that returns, by column name, words about what the planner knows, such as "ascending".
     """
 
     def __init__(self, names: Sequence[str], facts: Callable[[], Sequence[ColumnFacts]], badges: Callable[[], Badges]) -> None:
@@ -419,7 +419,7 @@ class FrameSummary(Plot):
         super().__init__(self._charts)
 
     def get_data(self) -> dict[str, Any]:
-        """The facts about each column, as a list of rows under ``"values"``.
+        """Return a dict with the statistics of each column, as a list of rows in ``"values"``.
 
         Examples
         --------
@@ -438,7 +438,7 @@ class FrameSummary(Plot):
         return self._facts_made()
 
     def _charts(self) -> dict[str, Any]:
-        """Return the charts of the columns that have one, one below the other."""
+        """Return a Vega-Lite specification with the charts of all columns that have one, one below the other."""
         drawn = [_chart(f"{visible(name)} [{facts.kind}]", facts) for name, facts in zip(self._names, self._facts, strict=True)]
         shared = {"$schema", "background", "config"}
         whole = vega.nothing(None, "", "no column has a chart")
@@ -475,7 +475,7 @@ def _chart(title: str, facts: ColumnFacts) -> dict[str, Any] | None:
 
 
 def _reference_summary(place: int, name: str, facts: ColumnFacts) -> dict[str, Any]:
-    """Return the facts about a column in the reference engine's format."""
+    """Return the statistics of a column in the format of the reference engine."""
     summary: dict[str, Any] = {"a": place, "title": name, "num_row": facts.rows, "type": facts.kind, "num_missing": facts.missing}
     summary |= {"num_unique": facts.distinct, "numeric": facts.bars, "categorical": facts.labels}
     extent = facts.extent

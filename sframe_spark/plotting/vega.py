@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite specifications: plain dicts, whose field names are fixed and never those of the user's columns."""
+"""Makes Vega-Lite specifications of charts, as dicts. Field names in them are fixed; names of the user's columns are never used as field names."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 import attrs
 
-# --- Axes: their ranges, and how numbers and times are written
+# --- Axes: their ranges, and the format of numbers and times
 
 
 SECONDS = 1000
 DAY = 86400.0
 TICKS, TICKS_UP = 8, 6
-# More digits would be noise at an axis.
+# An exponent format with at most 12 digits.
 _SCIENTIFIC = ".12~e"
 _LONG_LABELS = 44
-# A tick is labelled by the largest unit that begins there.
+# Formats of ticks on a time axis: each tick has the format of the largest unit that begins there.
 _CLOCK = {"hours": "%H:%M", "minutes": "%H:%M", "seconds": ":%S", "milliseconds": ".%L"}
 _TIMES = {"year": "%Y", "quarter": "%b", "month": "%b", "week": "%b %d", "date": "%b %d", "day": "%b %d", **_CLOCK}
 _WITHIN_DAYS = {**dict.fromkeys(_TIMES, "%H:%M"), **_CLOCK}
@@ -37,11 +37,11 @@ class Scale:
     Parameters
     ----------
     title
-        At the axis.
+        Title of the axis.
     kind
-        ``number``, ``whole`` or ``time``.
+        ``number``, ``whole`` (ints) or ``time``.
     least, largest
-        Of what is drawn; times in seconds since 1970. None where nothing is.
+        The smallest and largest number that is drawn (times in seconds since 1970); None if nothing is drawn yet.
     """
 
     title: str
@@ -51,12 +51,12 @@ class Scale:
 
     @property
     def is_time(self) -> bool:
-        """Whether it is an axis of times."""
+        """Whether the axis shows times."""
         return self.kind == "time"
 
     @property
     def channel_type(self) -> str:
-        """The type of the channel; within seconds, times are drawn as numbers, as the library cannot draw them as times."""
+        """The Vega-Lite type; times that span a few seconds are drawn as numbers, because Vega-Lite cannot draw them as times."""
         return "temporal" if self.is_time and not self._is_within_seconds else "quantitative"
 
     @property
@@ -65,16 +65,16 @@ class Scale:
 
     @property
     def has_room(self) -> bool:
-        """Whether the distance of the ends is a finite float."""
+        """Whether the length of the axis is a finite float."""
         return self.least is None or self.largest is None or math.isfinite((self.largest - self.least) * 2)
 
     def over(self, rows: Sequence[dict[str, Any]], *fields: str) -> Scale:
-        """Return the scale over the numbers of some rows."""
+        """Return the scale with the range of the numbers in the given fields of all rows."""
         numbers = [row[field] for row in rows for field in fields]
         return attrs.evolve(self, least=min(numbers), largest=max(numbers)) if numbers else self
 
     def axis(self, field: str, up: bool = False, **more: Any) -> dict[str, Any]:
-        """Return the channel of a field at this axis."""
+        """Return the Vega-Lite channel for a field on this axis; ``up`` means a vertical axis, ``more`` are further properties."""
         scale = self._scale()
         return {
             "field": field,
@@ -86,7 +86,7 @@ class Scale:
         }
 
     def _scale(self) -> dict[str, Any]:
-        # A UTC scale displays times as stored.
+        # A UTC scale displays times as they are stored, without converting them to local time.
         return {"type": "utc"} if self.channel_type == "temporal" else {"zero": False}
 
     def _labels(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class Scale:
 
 
 def number_labels(minimum: float, largest: float) -> dict[str, Any]:
-    """Return how numbers in a range are written: very large and very small ones with an exponent.
+    """Return the format of numbers on an axis: with an exponent if they are very large or very small, else the default.
 
     Examples
     --------
@@ -114,13 +114,13 @@ def number_labels(minimum: float, largest: float) -> dict[str, Any]:
 
 
 def count_axis(field: str, title: str, max_count: int, up: bool = True) -> dict[str, Any]:
-    """Return the channel of a number of rows, from zero."""
+    """Return the channel for a number of rows, on an axis that begins at zero."""
     labels = {"tickCount": TICKS_UP if up else TICKS, **count_labels(max_count)}
     return {"field": field, "type": "quantitative", "title": title, "scale": {"zero": True}, "axis": labels}
 
 
 def count_labels(max_count: int) -> dict[str, Any]:
-    """Return how numbers of rows are written: as integers, millions abbreviated.
+    """Return the format of numbers of rows on an axis: without decimals; from a million on, abbreviated.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def count_labels(max_count: int) -> dict[str, Any]:
 
 
 def label_axis(labels: Sequence[str], upright: bool) -> dict[str, Any]:
-    """Return how texts at an axis are written: on a vertical axis, or on a horizontal one, slanted if they are long.
+    """Return how strings on an axis are drawn; on a horizontal axis (``upright``) they are slanted if they are long.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def label_axis(labels: Sequence[str], upright: bool) -> dict[str, Any]:
 
 
 def _time_labels(span: float) -> dict[str, Any]:
-    """Return how times are written, with the day or year that they leave out below the first one."""
+    """Return the format of times on an axis. If it leaves out the day or year, the first label shows that in a second line."""
     if span > 3 * 365 * DAY:
         return {"format": _TIMES}
     # The index of a tick is relative to the number of ticks, and NaN for a single one. Expressions contain no text of the data.
@@ -159,23 +159,23 @@ def _time_labels(span: float) -> dict[str, Any]:
 
 
 def on_axis(value: Any, is_time: bool) -> Any:
-    """Return a number as charts draw it, times in milliseconds."""
+    """Return a number as charts draw it; times are converted from seconds to milliseconds."""
     return value * SECONDS if is_time else value
 
 
 # --- Charts
 
 
-# Version 6 draws the same.
+# Version 6 of Vega-Lite draws these charts in the same way.
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 WIDTH, HEIGHT, STEP = 640, 400, 26
-# On white and on black paper each has a contrast of at least 3.9.
+# Each of these colours has a contrast of at least 3.9 on white and on black.
 COLOUR, MISSING_COLOUR = "#4c78a8", "#808080"
-# From nearly the colour of the page, light or dark, to full colour.
+# The colours of a heat map for the smallest and the largest number.
 RAMP = ("rgba(76, 120, 168, 0.2)", "rgba(76, 120, 168, 1)")
-# The ramp behind numbers.
+# The same for heat maps with numbers in their cells.
 RAMP_BEHIND_TEXT = ("rgba(76, 120, 168, 0.1)", "rgba(76, 120, 168, 0.75)")
-# Text and lines take the colour of the page, so that charts fit light and dark ones.
+# Text and lines have the text colour of the page, so that charts suit light and dark pages.
 INK = "currentColor"
 _CONFIG: dict[str, Any] = {
     "axis": {
@@ -196,7 +196,8 @@ _CONFIG: dict[str, Any] = {
     "legend": {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal", "gradientLength": 160},
     "title": {"color": INK, "subtitleColor": INK, "anchor": "start", "fontWeight": 600, "limit": 620, "offset": 12, "subtitlePadding": 4},
     "view": {"stroke": None},
-    # Vega-Lite would make expressions of titles for the descriptions of marks, and users' titles must not become part of expressions.
+    # By default, Vega-Lite describes marks by expressions that contain titles. This is switched off, because users' titles must not be in
+    # expressions.
     "mark": {"aria": False},
     "text": {"color": INK},
     "tick": {"color": INK},
@@ -204,16 +205,16 @@ _CONFIG: dict[str, Any] = {
 }
 TOO_FAR = "the numbers are too far apart for an axis"
 ChartRows = Sequence[dict[str, Any]]
-# Bins of one whole number each are centred on it.
+# If each bin contains one int, the bins are shifted by this, so that they are centred on the ints.
 _ON_THE_NUMBER = 0.5
-# No grid, as its lines would be visible through cells.
+# Heat maps have no grid, because its lines would be visible through the cells.
 _NO_ROOM: dict[str, Any] = {"scale": {"nice": False}, "axis": {"grid": False}}
-# Fewer bins would fill the whole chart.
+# If there are fewer bins, the axis is extended, so that they do not fill the whole chart.
 _FEW_BINS = 5
 
 
 def chart(table: ChartRows, title: str | None, note: str = "", **parts: Any) -> dict[str, Any]:
-    """Return the specification of a table and its drawing; the note is a subtitle."""
+    """Return the specification of a chart: ``table`` is its data, ``parts`` say how it is drawn, and ``note`` is a subtitle."""
     heading = {"text": title or "", **({"subtitle": note} if note else {})}
     titled = {"title": heading} if title or note else {}
     return {
@@ -230,13 +231,13 @@ def chart(table: ChartRows, title: str | None, note: str = "", **parts: Any) -> 
 
 
 def nothing(title: str | None, note: str, why: str, table: ChartRows = ()) -> dict[str, Any]:
-    """Return a chart without a drawing that says why; the table is only part of its data."""
+    """Return a chart that shows only the text ``why`` instead of a drawing; ``table`` is part of its data."""
     mark = {"type": "text", "text": why, "fontSize": 14, "opacity": 0.75}
     return chart(table, title, note, layer=[{"data": {"values": [{}]}, "mark": mark}], height=120)
 
 
 def histogram(table: ChartRows, title: str | None, note: str, scale: Scale, count_title: str) -> dict[str, Any]:
-    """Return bars over bins; bins of few rows remain visible next to those of many."""
+    """Return a histogram; bins with few rows have a line at their foot, so that they remain visible."""
     shift = _shift(table, scale, "left", "right")
     rows = [{**row, **{edge: on_axis(row[edge], scale.is_time) for edge in ("left", "right")}} for row in table]
     scale = scale.over(table, "left", "right")
@@ -257,7 +258,7 @@ def histogram(table: ChartRows, title: str | None, note: str, scale: Scale, coun
 
 
 def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
-    """Return a bar for each value, the most frequent first, with its number of rows and share; the note covers all others."""
+    """Return a bar for each value, most frequent first, with its number of rows and share; ``note`` is about all other values."""
     tooltips = [_text("label", "value"), _tooltip("count", "rows"), _text("percentage", "share")]
     displayed = [row for row in table if not row.get("other")]
     names = [row["label"] for row in displayed]
@@ -266,7 +267,7 @@ def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[st
     maximum = max(row["count"] for row in displayed)
     colour = {"condition": {"test": "datum.missing === true", "value": MISSING_COLOUR}, "value": COLOUR}
     x = count_axis("count", labels[1], maximum, up=False)
-    # Leave space for the longest number after the longest bar.
+    # Leave space after the longest bar for its text.
     x["scale"] = {"zero": True, "domainMin": 0, "domainMax": maximum * 1.2, "nice": False}
     bar_label = "format(datum.count, ',') + ' \u00b7 ' + datum.percentage"
     layers = [
@@ -294,7 +295,7 @@ def scatter(table: ChartRows, title: str | None, note: str, scales: tuple[Scale,
 
 
 def cells(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
-    """Return a heat map of bins."""
+    """Return a heat map with a rectangle for each cell of the table."""
     encoding: dict[str, Any] = {"color": _colour(max(row["count"] for row in table)), "tooltip": []}
     rows, drawn = [dict(row) for row in table], {"mark": "rect", "encoding": encoding}
     ends: dict[str, tuple[float, float] | None] = {}
@@ -317,7 +318,7 @@ def cells(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, S
 
 
 def pairs(table: ChartRows, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
-    """Return a heat map of texts, with the number of rows in each cell."""
+    """Return a heat map of pairs of strings, with the number of rows in each cell."""
     axes = {name: _labels(table, name, label, name == "x") for name, label in zip("xy", labels, strict=True)}
     tooltips = [_text("x", "x"), _text("y", "y"), _tooltip("count", "rows")]
     maximum = max(row["count"] for row in table)
@@ -331,7 +332,7 @@ def pairs(table: ChartRows, title: str | None, note: str, labels: tuple[str, str
 
 
 def boxes(table: ChartRows, title: str | None, note: str, label: str, scale: Scale, upright: bool) -> dict[str, Any]:
-    """Return a box plot: for each text a box between the quartiles with the median, and a line from minimum to maximum."""
+    """Return a box plot: for each string, a box between the quartiles with a mark at the median, and a line from minimum to maximum."""
     names = ("min", "lower quartile", "median", "upper quartile", "max")
     rows = [{**row, **{name: on_axis(row[name], scale.is_time) for name in names}} for row in table]
     across, along = ("x", "y") if upright else ("y", "x")
@@ -361,7 +362,7 @@ def boxes(table: ChartRows, title: str | None, note: str, label: str, scale: Sca
 
 
 def line(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
-    """Return a line through numbers over time, or through means with a band from minimum to maximum."""
+    """Return a line through numbers over time; or through their means, with a band from minimum to maximum."""
     rows = [{**row, "x": on_axis(row["x"], True)} for row in table]
     has_band = bool(rows) and "least" in rows[0]
     across, up = scales[0].over(table, "x"), scales[1].over(table, *(("least", "largest") if has_band else ("y",)))
@@ -383,19 +384,19 @@ def line(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Sc
 
 
 def _shift(table: ChartRows, scale: Scale, low: str, high: str) -> float:
-    """Return how far bins are shifted to be centred on their numbers, if each contains one whole number."""
+    """Return by how much bins are shifted to be centred on their numbers: 0.5 if each contains one int, else 0."""
     is_one = scale.kind == "whole" and bool(table) and table[0][high] - table[0][low] == 1
     return _ON_THE_NUMBER if is_one else 0.0
 
 
 def _with_edges(layer: dict[str, Any], prefix: str, shift: float) -> dict[str, Any]:
-    """Return a layer with the shifted edges of its bins."""
+    """Return a layer in which the edges of bins are computed with the shift."""
     edges = [{"calculate": f"datum.{prefix}{of} - {shift:g}", "as": f"{prefix}{name}"} for name, of in (("from", "left"), ("to", "right"))]
     return {**layer, "transform": [*layer.get("transform", []), *edges]}
 
 
 def _ends(table: ChartRows, scale: Scale, low: str, high: str) -> tuple[float, float] | None:
-    """Return where an axis ends that a few bins would fill; None if there are more."""
+    """Return the ends of an axis that is extended because there are few bins; None if there are enough."""
     assert scale.least is not None and scale.largest is not None
     step = table[0][high] - table[0][low]
     missing = _FEW_BINS - (scale.largest - scale.least) / step
@@ -406,7 +407,7 @@ def _ends(table: ChartRows, scale: Scale, low: str, high: str) -> tuple[float, f
 
 
 def _room(ends: dict[str, tuple[float, float] | None], scales: dict[str, Scale]) -> list[dict[str, Any]]:
-    """Return two invisible points that extend axes beyond the bins."""
+    """Return a layer with two invisible points, which extend the axes beyond the bins."""
     extended = {name: span for name, span in ends.items() if span is not None}
     if not extended:
         return []
@@ -422,7 +423,7 @@ def _labels(table: ChartRows, field: str, title: str, upright: bool) -> dict[str
 
 
 def _title_limit(names: Sequence[str]) -> int:
-    """Return the maximum length of a title along a vertical axis of labels."""
+    """Return the maximum length in pixels of the title of a vertical axis of strings."""
     return max(STEP * len(names), 60)
 
 
