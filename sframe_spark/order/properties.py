@@ -234,9 +234,10 @@ class OrderingProperties:
         return None
 
     def satisfies_set(self, columns: Iterable[Column]) -> tuple[Column, ...] | None:
-        """Return the columns in an order by which the rows are sorted, in whatever directions, or None if there is none.
+        """Return the columns in the order in which they sort the rows, if rows that are equal in all of them are known to be adjacent; otherwise None.
 
-        Rows that are equal in all of the columns are then adjacent. No permutations are searched: any column that can come next is taken.
+        The directions of sorting do not matter, and the rows may also be sorted by other columns that these columns determine. No permutations are
+        searched: any column that can come next is taken.
 
         Source: ``docs/order.md`` section 2.
 
