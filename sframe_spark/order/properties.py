@@ -234,7 +234,7 @@ class OrderingProperties:
         return None
 
     def satisfies_set(self, columns: Iterable[Column]) -> tuple[Column, ...] | None:
-        """Return the columns in the order in which they sort the rows, if rows that are equal in all of them are known to be adjacent; otherwise None.
+        """Return the columns in the order in which they sort the rows, if rows equal in all of them are known to be adjacent; otherwise None.
 
         The directions of sorting do not matter, and the rows may also be sorted by other columns that these columns determine. No permutations are
         searched: any column that can come next is taken.
