@@ -1,4 +1,4 @@
-"""Validates manifests, whether from a file, a plan or this program, in time linear in segments and columns."""
+"""Validates all manifests that are created, from files, from plans or by this program, in time linear in segments and columns."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 _CHECKSUM = re.compile(r"crc32:[0-9a-f]{8}")
-# File names that our writer and Spark's create. Spark ignores files whose names start with a dot or an
-# underscore, and reads the part before a colon as a file system.
+# File names that this package and Spark create for segments. Spark ignores files whose names start with a dot or an
+# underscore, and interprets the part before a colon as a file system.
 _WRITTEN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _HIDDEN_END = "._COPYING_"
 _MAX_LEVELS = 8
@@ -32,23 +32,23 @@ _CLASSES: dict[pa.DataType, type] = {pa.int64(): int, pa.timestamp("us"): int, p
 
 
 class _Wrong(Exception):
-    """Carries a description of what is wrong."""
+    """An error whose message says what is wrong with a manifest."""
 
 
 def check(manifest: Manifest) -> None:
-    """Make sure that a manifest is consistent.
+    """Raise if a manifest is not consistent.
 
     Raises
     ------
     StorageError
-        If a field is of another type than it should be, out of range, or does not fit the others.
+        If a field has a wrong type, is out of range, or contradicts other fields.
     """
     try:
         _check_columns(manifest)
         if manifest.stored is None:
             _check_segments(manifest)
         else:
-            # They were validated together when they were read.
+            # The segments of a sidecar file were validated all at once when they were read.
             _check_stored(manifest)
         _check_order(manifest)
     except _Wrong as error:
@@ -132,7 +132,7 @@ def _check_entry(entry: SegmentEntry, is_built_in: bool) -> None:
         entry.size is not None and len(entry.tail) == 2 and _is_number(entry.tail[0], entry.size + 1) and _is_number(entry.tail[1], 1 << 32)
     ):
         raise _Wrong("the check sum of a footer is none")
-    # Lazy sequences of a sidecar are validated when they are read.
+    # Checksums in a sidecar file, which are not tuples, are validated when they are read.
     groups = entry.group_pages if type(entry.group_pages) is tuple else ()
     for sums in (() if entry.whole is None else (entry.whole,), entry.pages if type(entry.pages) is tuple else (), *groups):
         if not all(_is_number(value, 1 << 32) for value in sums):
@@ -140,7 +140,7 @@ def _check_entry(entry: SegmentEntry, is_built_in: bool) -> None:
 
 
 def _check_file_name(file: Any, is_built_in: bool) -> None:
-    """Make sure that a file name is a plain path inside the directory that Spark reads literally."""
+    """Raise unless a file name is a path inside the directory of the dataset, and, for segment files, one that Spark does not interpret."""
     parts = file.split("/") if type(file) is str else [""]
     is_inside = {"", ".", ".."}.isdisjoint(parts) and is_unicode(file) and "\0" not in file
     if not is_inside or (is_built_in and not (len(parts) <= _MAX_LEVELS and all(map(_is_written_name, parts)))):
@@ -164,7 +164,7 @@ def _check_facts(facts: ColumnStatistics, kind: type | None) -> None:
         bounds: tuple[Any, Any] = (facts.minimum, facts.maximum)
         _check_scalars(bounds, kind)
         low, high = bounds
-        # NaN is no bound.
+        # Comparisons with NaN are false, so NaN is refused, too.
         if (low is None) != (high is None) or (low is not None and not low <= high):
             raise _Wrong(f"no values lie between {low!r:.30} and {high!r:.30}")
 
@@ -189,7 +189,7 @@ def _check_positions(columns: Sequence[Any], width: int) -> None:
 
 
 def class_of_values(column_type: ColumnType) -> type | None:
-    """Return the Python class of the recorded values of a column; None where only missing values are recorded."""
+    """Return the Python class of the values in the statistics of a column; None if the statistics have no values."""
     if column_type.is_zoned:
         return int
     return None if column_type.is_encoded else _CLASSES.get(column_type.physical)
@@ -199,9 +199,9 @@ def _is_number(value: Any, end: int) -> bool:
     return type(value) is int and 0 <= value < end
 
 
-# The same checks for all segments of a sidecar at once.
+# The same checks, made for all segments of a sidecar file at once.
 
-# The patterns above in RE2's syntax.
+# The patterns above, in the syntax of RE2.
 _PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _FILE = rf"^(?:{_PART}/){{0,7}}{_PART}$"
 _HIDDEN_END_PATTERN = r"\._COPYING_(?:/|$)"
@@ -210,12 +210,12 @@ _NEVER_MISSING = ("file", "number", "rows", "first_position", "has_sums", "has_f
 
 
 def impossible_segments(batch: pa.RecordBatch) -> str | None:
-    """Describe the first impossible value in the segments of a sidecar; None where all is right.
+    """Return what is wrong with the segments of a sidecar file; None if they are consistent.
 
     Parameters
     ----------
     batch
-        A row for each segment.
+        The segments, one row for each.
     """
     missing = [name for name in _NEVER_MISSING if batch.column(name).null_count]
     if missing:
@@ -258,7 +258,7 @@ def _wrong_numbers(found: dict[str, npt.NDArray[np.int64]], batch: pa.RecordBatc
 
 
 def _numbers(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.int64]:
-    """A numeric column as an array, with zero for missing values."""
+    """Return a column of integers as a NumPy array, with zero for nulls."""
     found: npt.NDArray[np.int64] = pc.fill_null(batch.column(name).cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     return found
 

@@ -1,4 +1,4 @@
-"""Checksums of files, footers and page headers, which distinguish a damaged or swapped file from a good one."""
+"""Computes and compares checksums of files, footers and page headers, which show whether a file was damaged or replaced."""
 
 from __future__ import annotations
 
@@ -29,27 +29,28 @@ BLOCK_BYTES = 4 * 1024 * 1024
 
 
 def checksummed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMetaData | None = None, with_pages: bool = False) -> SegmentEntry:
-    """Return the entry of a file with the checksums of its footer and of the page headers of each column.
+    """Return the entry of a segment file with its size, and with the checksums of its footer and of the page headers of each column.
 
-    Together with the checksums in the pages they cover every byte; the whole file gets one only where some page has none.
+    Together with the checksums in page headers, they cover every byte of the file. If a page header has no checksum, or there are gaps between
+    pages, a checksum of the whole file is computed.
 
     Parameters
     ----------
     entry
-        The entry, with the length of the file.
+        The entry of the file.
     location
-        The file.
+        The path of the file.
     columns
-        How many columns it has, besides the key.
+        The number of its columns, without the key.
     metadata
-        Its footer; None when it was not read yet.
+        The footer of the file; None if it was not read yet.
     with_pages
         Whether to compare the data of pages with the checksums in their headers.
 
     Raises
     ------
     BrokenPages
-        If pages are not where they should be, or have other checksums.
+        If a page header or a position is invalid, or the checksum of the data of a page is another one.
     """
     with pa.OSFile(location) as source:
         footer = pq.read_metadata(source) if metadata is None else metadata
@@ -68,12 +69,12 @@ def checksummed(entry: SegmentEntry, location: str, columns: int, metadata: pq.F
 
 
 def with_checksums(manifest: Manifest) -> Manifest:
-    """Return a manifest with checksums for all files; known ones are not computed again.
+    """Return a manifest with checksums of all files; checksums that are known are not computed again. External files get none.
 
     Raises
     ------
     StorageError
-        If a file is not what its checksum as a whole says, where it has one, or its pages are not where they should be.
+        If a file differs from the checksum of the whole file, if it has one, or its pages are damaged.
     """
     missing = [place for place, entry in enumerate(manifest.segments) if entry.rows and None in (entry.tail, entry.pages)]
     if not missing or not manifest.has_key:
@@ -96,12 +97,12 @@ def _completed(manifest: Manifest, entry: SegmentEntry) -> SegmentEntry:
 
 
 def check_whole(location: str, entry: SegmentEntry) -> None:
-    """Compare a whole file with its checksum, where its entry has one.
+    """Compare a file with the checksum of the whole file, if its entry has one.
 
     Raises
     ------
     StorageError
-        If it is another one.
+        If the checksum of the file is another one.
     """
     found = None if entry.checksum is None else checksum_of(location)
     if found != entry.checksum:
@@ -109,15 +110,15 @@ def check_whole(location: str, entry: SegmentEntry) -> None:
 
 
 def check_bytes(location: str, entry: SegmentEntry, columns: int) -> None:
-    """Compare every byte of a file with the checksums of its entry before anything is decoded.
+    """Compare all bytes of a file with the checksums in its entry and in its page headers, without decoding values.
 
     Raises
     ------
     StorageError
-        If it is damaged or another file, or if there is no checksum for some of its bytes.
+        If the file is damaged or was replaced, or some of its bytes have no checksum.
     """
     check_whole(location, entry)
-    # The footer first: pyarrow may crash on a damaged one.
+    # The checksum of the footer is compared before pyarrow reads the footer, since pyarrow may crash on a damaged one.
     footer = footer_of(location, entry.size, entry.tail)
     with translate_os_errors("read", location), open(location, "rb") as source:
         start = source.read(len(MAGIC))
@@ -132,7 +133,7 @@ def check_bytes(location: str, entry: SegmentEntry, columns: int) -> None:
 
 
 def checksum_of(location: str) -> str:
-    """Return the checksum of a file: ``crc32:`` and eight hexadecimal digits."""
+    """Return the checksum of a whole local file: ``crc32:`` and eight hexadecimal digits."""
     value = 0
     with translate_os_errors("read", location), open(location, "rb") as source:
         while block := source.read(BLOCK_BYTES):
@@ -141,20 +142,20 @@ def checksum_of(location: str) -> str:
     return f"crc32:{value:08x}"
 
 
-# Checksums by row group for remote files: fetched bytes are checked by themselves.
+# Checksums for each row group of remote files, with which the bytes of a row group can be checked without fetching others.
 
 
 def with_group_sums(entry: SegmentEntry, location: str, columns: int) -> SegmentEntry:
-    """Return the entry of a local file with page header checksums for each of its row groups, if it has several.
+    """Return the entry of a segment file with the checksums of page headers for each row group, if it has several row groups.
 
     Parameters
     ----------
     entry
-        The entry, with checksums of the file.
+        The entry, which has the other checksums of the file.
     location
-        The file.
+        The path of a local copy of the file.
     columns
-        How many columns it has, besides the key.
+        The number of its columns, without the key.
     """
     with pa.OSFile(location) as source:
         footer, content = pq.read_metadata(source), FileBytes(source)
@@ -166,7 +167,10 @@ def with_group_sums(entry: SegmentEntry, location: str, columns: int) -> Segment
 
 
 def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: Iterable[int]) -> Callable[[int, GroupBytes], None] | None:
-    """Return a function that checks the page headers of fetched row groups of a remote file; None where the whole file must be checked."""
+    """Return a function that compares the page headers of a fetched row group of a remote file with their checksums.
+
+    Return None if the file is local, or there are no checksums for each row group.
+    """
     location, groups = join(manifest.directory, entry.file), footer.metadata.num_row_groups
     by_group = entry.group_pages or ((entry.pages,) if entry.pages is not None else ())
     if not is_remote_location(location) or len(by_group) != groups:
@@ -185,7 +189,7 @@ def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: I
     return check
 
 
-# Checks of page headers that run in this process or in a Spark task.
+# Checks of page headers that are made in this process or in a Spark task.
 
 
 def checksum_positions(manifest: Manifest, columns: Iterable[int], with_key: bool = False) -> dict[str, int]:
@@ -195,14 +199,14 @@ def checksum_positions(manifest: Manifest, columns: Iterable[int], with_key: boo
 
 
 class FileChecksums(Mapping[str, int]):
-    """Page header checksums of some columns by name; many files share the index, and a checksum is read on access.
+    """The checksums of the page headers of some columns of a file, by column name. They are read from ``pages`` on access.
 
     Parameters
     ----------
     places
-        Index of each column's checksum.
+        The index of each column's checksum in ``pages``, which many files share.
     pages
-        All of them; None where none was recorded.
+        The checksums of all columns; None if none are recorded, and the mapping is empty.
 
     Examples
     --------
@@ -233,16 +237,16 @@ class FileChecksums(Mapping[str, int]):
 
 @attrs.frozen
 class PageCheck:
-    """A pending check of page headers of some columns of one file.
+    """A check of the footer of a file, and of the page headers of some of its columns, which is still to be made.
 
     Parameters
     ----------
     directory
-        Directory of the dataset.
+        The directory of the dataset.
     entry
-        The file.
+        The entry of the file.
     sums
-        Checksum for each column, by its name in the file.
+        The checksums of the columns' page headers, by column name in the file.
     """
 
     directory: str
@@ -250,46 +254,46 @@ class PageCheck:
     sums: Mapping[str, int]
 
     def sent(self) -> PageCheck:
-        """Return the check without statistics and unneeded checksums, as it is sent to a task."""
+        """Return a copy to send to a task, without the statistics and the checksums of other columns."""
         return attrs.evolve(self, entry=attrs.evolve(self.entry, columns=(), pages=None, group_pages=None))
 
     def run_if_due(self) -> None:
-        """Run the check unless it is known to pass; then not even the footer is read."""
+        """Make the check, unless this process has already made it for the current state of the file; then the footer is not read, either."""
         file = self.file()
         if file is None or self.is_due(file):
             self.run()
 
     def run(self) -> None:
-        """Check the footer and the page headers, as far as this process has not done so.
+        """Make the check for those columns that this process has not verified yet.
 
         Raises
         ------
         StorageError
-            If the file is missing, damaged or another one.
+            If the file is missing, is damaged, or was replaced.
         """
         check_pages(footer_of_entry(self.directory, self.entry), join(self.directory, self.entry.file), self.sums)
 
     def file(self) -> Identity | None:
-        """Return the current path and state of the file (see :func:`as_it_is`)."""
+        """Return the path and the current state of the file; None if it is missing or has another size (see :func:`as_it_is`)."""
         return as_it_is(self.directory, self.entry)
 
     def is_due(self, file: Identity) -> bool:
-        """Return whether some columns of the file have not been verified in this process."""
+        """Return whether this process has not yet verified one of the columns of the file."""
         return bool(VERIFIED_COLUMNS.unchecked(file, self.sums))
 
     def mark_done(self, file: Identity) -> None:
-        """Record that a task has run the check."""
+        """Record that a task has made the check for this state of the file."""
         VERIFIED_COLUMNS.add(file, self.sums)
 
 
 @attrs.frozen
 class PageChecks:
-    """The checks of one task, pickled as one value.
+    """The checks that one task makes.
 
     Parameters
     ----------
     checks
-        What it makes, as :meth:`PageCheck.sent` says of them.
+        The checks, as :meth:`PageCheck.sent` returns them.
     """
 
     travels_as_one: ClassVar[bool] = True
@@ -297,7 +301,7 @@ class PageChecks:
     checks: tuple[PageCheck, ...]
 
     def run(self) -> None:
-        """Run them, one after the other."""
+        """Make all checks, one after the other."""
         for check in self.checks:
             check.run()
 

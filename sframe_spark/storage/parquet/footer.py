@@ -1,4 +1,4 @@
-"""Footers of Parquet files: read once per process, checked, and asked for schema, statistics and annotations."""
+"""Reads and checks the footers of Parquet files, keeps them in memory, and returns their schemas, statistics and annotations."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from sframe_spark.storage.parquet.footer_validation import check_footer
 from sframe_spark.storage.parquet.page_headers import MAGIC
 from sframe_spark.types import ColumnType
 
-# INT96 timestamps, Spark's default: instants that pyarrow reads as nanoseconds without a zone.
+# INT96 timestamps, which Spark writes by default. They are instants, but pyarrow reads them as nanoseconds without a time zone.
 
 SPARK_WROTE = b"org.apache.spark.version"
-# 64 bits of nanoseconds end in the year 2262, so microseconds are read.
+# The unit of INT96 timestamps when they are read: 64-bit nanoseconds would end in the year 2262.
 INT96_UNIT = "us"
 
 
 def int96_columns(metadata: pq.FileMetaData) -> dict[str, pa.DataType]:
-    """Return the types of INT96 columns in a file that Spark wrote: UTC instants. Other writers attach no meaning to the zone."""
+    """Return, by column name, the types of INT96 columns as instants in UTC, for a file that Spark wrote; empty for files of other programs."""
     if SPARK_WROTE not in (metadata.metadata or {}):
         return {}
     schema = metadata.schema.to_arrow_schema()
@@ -51,7 +51,7 @@ def int96_columns(metadata: pq.FileMetaData) -> dict[str, pa.DataType]:
 
 
 def in_utc(data_type: pa.DataType) -> pa.DataType:
-    """Return a type in which nanosecond timestamps, as only INT96 has in Spark's files, are replaced by UTC ones.
+    """Return an Arrow type in which timestamps in nanoseconds, which are INT96 in files of Spark, are replaced by timestamps in UTC.
 
     Examples
     --------
@@ -73,24 +73,24 @@ def _field_in_utc(field: pa.Field) -> pa.Field:
     return field.with_type(in_utc(field.type))
 
 
-# Verified columns: remembered for far more files than there are footers in memory.
+# A registry of verified columns, for many more files than there are footers in memory.
 
-# Path and state of a file, which identify its content.
+# The path and the state of a file, which identify its content.
 Identity = tuple[str, FileState]
 
-# At most about 70 MB. Files with the same columns share one set of names, so that a hundred thousand files are
-# remembered, however wide they are.
+# The capacity of the registry, which then takes at most about 70 MB. Files with the same columns share one set of names, so that there is room
+# for a hundred thousand files with many columns.
 MAX_REMEMBERED = 1_000_000
 COLUMNS_WORTH_A_FILE = 8
 
 
 class VerifiedColumns:
-    """The columns of files whose page headers were verified; files used longest ago are forgotten first.
+    """A registry of the columns of files whose page headers were verified; the least recently used files are removed first.
 
     Parameters
     ----------
     capacity
-        Capacity: the number of columns, plus some for each file.
+        The largest sum of the number of columns in all distinct sets of columns, and of ``COLUMNS_WORTH_A_FILE`` for each file.
 
     Examples
     --------
@@ -108,7 +108,7 @@ class VerifiedColumns:
         self._capacity = capacity
         self._size = 0
         self._names: OrderedDict[Identity, frozenset[str]] = OrderedDict()
-        # The number of files that share each set.
+        # Each set of names, and the number of files that share it.
         self._sets: dict[frozenset[str], tuple[frozenset[str], int]] = {}
 
     def unchecked(self, file: Identity, names: Iterable[str]) -> set[str]:
@@ -148,16 +148,16 @@ VERIFIED_COLUMNS = VerifiedColumns()
 keep_whole_at_fork(VERIFIED_COLUMNS._lock, "verified columns")
 
 
-# Footer, length and checksum of the end of the file, and unsupported columns.
+# The footer, the length and checksum of the end of the file, and the unsupported columns with the reason.
 _ForeignFooter = tuple[pq.FileMetaData, tuple[int, int], dict[str, str]]
 
 REMEMBERED_FOOTERS = 1024
-# Length of the footer, and four letters.
+# The bytes at the end of a file: four for the length of the footer, and four magic bytes.
 FOOTER_END = 8
-# Footers longer than this are validated before they are copied.
+# For longer footers, the declared length is checked before the footer is copied.
 LARGE_FOOTER = 64 << 20
 TAIL_BLOCK = 4 << 20
-# Most external footers are within this distance of the end.
+# How many bytes are fetched from the end of an external remote file at first, which usually contain the footer.
 REMOTE_TAIL = 64 << 10
 
 
@@ -168,19 +168,19 @@ class Footer:
     Parameters
     ----------
     metadata
-        Footer as pyarrow reads it.
+        The footer as pyarrow reads it.
     size
-        Length of the file in bytes.
+        The size of the file in bytes.
     identity
-        Identifies the content of the file.
+        The path and the state of the file.
     tail
-        Length of the end of the file from the footer on, and its checksum; None where a manifest or our writer has it.
+        For an external file, the number of bytes from the footer to the end, and their checksum; None for segment files.
     measured
-        Cached measurements of rows of the file.
+        A cache of measurements, such as estimated bytes per row.
     verified
-        Pairs of row group and column whose page data were compared with their checksums.
+        The pairs of row group and column whose pages were compared with the checksums in their headers.
     unknown
-        Unsupported columns of an external file, with the reason.
+        The unsupported columns of an external file, with the reason.
     """
 
     metadata: pq.FileMetaData
@@ -193,20 +193,20 @@ class Footer:
 
     @functools.cached_property
     def starts(self) -> tuple[int, ...]:
-        """Row at which each row group starts, and at the end the number of rows."""
+        """The first row of each row group, followed by the number of rows."""
         groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
         return tuple(itertools.accumulate((group.num_rows for group in groups), initial=0))
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
-        """Arrow schema of the file."""
+        """The Arrow schema of the file, with the types that annotations give."""
         schema = self._stored_schema
         fields = [field.with_type(self.meant[field.name]) if field.name in self.meant else field for field in schema]
         return pa.schema(fields, schema.metadata) if self.meant else schema
 
     @functools.cached_property
     def _stored_schema(self) -> pa.Schema:
-        """Arrow schema as pyarrow reads it."""
+        """The Arrow schema of the file as pyarrow reads it."""
         return self.metadata.schema.to_arrow_schema()
 
     @functools.cached_property
@@ -218,12 +218,12 @@ class Footer:
 
     @property
     def meant(self) -> dict[str, pa.DataType]:
-        """Types that annotations give to columns where pyarrow reads others."""
+        """The types of columns, by name, for which annotations of the file give another type than pyarrow reads."""
         return self._by_notes[0]
 
     @functools.cached_property
     def refused(self) -> dict[str, str]:
-        """Why columns cannot be read, by their names."""
+        """The columns that cannot be read, by name, with the reason."""
         return {**self._by_notes[1], **geometries_by_note(self.metadata.metadata), **self.unknown}
 
     @functools.cached_property
@@ -231,12 +231,12 @@ class Footer:
         return hybrid_columns(self.metadata.metadata)
 
     def as_meant(self, name: str, values: pa.Array) -> pa.Array:
-        """Return the values of a column as its writer meant them, with annotated types and in the Gregorian calendar.
+        """Return an array of a column with the annotated type, and with datetimes converted to the Gregorian calendar.
 
         Raises
         ------
         DateTimeRangeError
-            If a time stamp has no counterpart in the calendar of columns.
+            If a timestamp cannot be converted.
         """
         if self._hybrid is not None:
             values = self._hybrid.to_gregorian(values, self._stored_schema.field(name).type)
@@ -244,12 +244,12 @@ class Footer:
 
     @functools.cached_property
     def places(self) -> dict[str, int]:
-        """Index of each Parquet leaf column by its path."""
+        """The index of each Parquet leaf column, by its path."""
         return leaf_places(self.metadata)
 
     @functools.cached_property
     def leaves(self) -> dict[str, list[int]]:
-        """Indices of the Parquet leaf columns of each column; column names may contain dots."""
+        """The indices of the Parquet leaf columns of each column, by column name, which may contain dots."""
         found: dict[str, list[int]] = {name: [] for name in self.schema.names}
         for path, place in self.places.items():
             name = path if path in found else path.partition(".")[0]
@@ -257,22 +257,22 @@ class Footer:
         return found
 
     def chunks(self, name: str) -> Iterator[pq.Statistics | None]:
-        """Yield the statistics of a column that is not nested, one for each row group."""
+        """Yield the statistics of a Parquet leaf column for each row group; None for row groups without statistics."""
         return column_chunks(self.metadata, self.places[name])
 
     @property
     def rows(self) -> int:
-        """Number of rows in the file."""
+        """The number of rows in the file."""
         return self.starts[-1]
 
 
 def segment_footer(manifest: Manifest, entry: SegmentEntry) -> Footer:
-    """Return the footer of a segment's file, which is the one that the manifest means.
+    """Return the footer of the file of a segment, after comparing it with the segment's entry.
 
     Raises
     ------
     StorageError
-        If the file is missing, damaged or another one.
+        If the file is missing, is damaged, or was replaced.
     """
     return footer_of_entry(manifest.directory, entry)
 
@@ -286,7 +286,7 @@ def footer_of_entry(directory: str, entry: SegmentEntry) -> Footer:
 
 
 def require_rows(location: str, footer: Footer, entry: SegmentEntry) -> None:
-    """Refuse a file with another number of rows than its entry says."""
+    """Raise if the number of rows in a footer is not the one in the entry of the file."""
     if footer.rows != entry.rows:
         raise StorageError(f"{location} has {footer.rows} rows, its manifest says {entry.rows}; restore it from a copy or save the frame again")
 
@@ -294,20 +294,27 @@ def require_rows(location: str, footer: Footer, entry: SegmentEntry) -> None:
 def footer_of(
     location: str, size: int | None = None, tail: tuple[int, int] | None = None, just_written: bool = False, seen: Seen | None = None
 ) -> Footer:
-    """Return the footer of a file, from memory if the file has not changed since.
+    """Return the footer of a file, from memory if it was read before and the file has not changed.
 
     Parameters
     ----------
     location
-        Path of the file.
+        The path or URI of the file.
     size
-        Length that the file should have, as the manifest says; None when unknown.
+        The size that the manifest has for the file; None if unknown.
     tail
-        How many bytes at its end are no pages, and their checksum; None when unknown.
+        The number of bytes behind the last page, and their checksum; None if unknown.
     just_written
-        Whether our writer has just made the file, so that its footer is trusted.
+        Whether the file was just written by this package or by Spark, so that its footer is not checked as that of an external file.
     seen
-        The state of an external file when its statistics were taken.
+        For an external file, its state when its statistics were computed.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, is damaged, is not a Parquet file, or was changed.
+    SchemaError
+        If the file has columns of types with which pyarrow cannot read its footer.
     """
     if seen is not None and is_remote_location(location):
         return _remote_seen_footer(location, seen)
@@ -325,7 +332,7 @@ def footer_of(
 
 
 def _remote_seen_footer(location: str, seen: Seen) -> Footer:
-    """The footer of an external remote file; on an error, a change of the file is reported first."""
+    """Return the footer of an external remote file. If it cannot be read because the file was changed, the error says so."""
     with translate_os_errors("read", location):
         try:
             footer = _load(location, seen.state, None, False, is_foreign=True)
@@ -339,25 +346,25 @@ def _remote_seen_footer(location: str, seen: Seen) -> Footer:
 
 
 def forget_footers() -> None:
-    """Clear the cache: a footer that was read while its remote file was replaced may be wrong."""
+    """Clear the cache of footers, which may have a wrong one if a remote file was replaced while its footer was read."""
     _load.cache_clear()
 
 
 def other_length(location: str, found: int, said: int) -> StorageError:
-    """Return the error of a file that is longer or shorter than its manifest says."""
+    """Return an error that says that the size of a file is not the one in its manifest."""
     return StorageError(
         f"{location} is damaged or was replaced: it has {found} bytes, its manifest says {said}; restore it from a copy or save the frame again"
     )
 
 
 def damaged_footer(location: str) -> StorageError:
-    """Return the error of a file whose footer is not the one that was written."""
+    """Return an error that says that the checksum of a footer is not the one in the manifest."""
     return StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
 
 
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
 def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_written: bool, is_foreign: bool = False) -> Footer:
-    """Read a footer; the state of the file is part of the key."""
+    """Read a footer, or return it from the cache; the cache key includes the state of the file."""
     found, unknown = None, dict[str, str]()
     try:
         if is_remote_location(location) and is_foreign:
@@ -383,7 +390,7 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
 
 
 def _remote_footer(location: str, size: int, tail: tuple[int, int] | None) -> pq.FileMetaData:
-    """Read the end of a remote file in one request, plus one byte that would show a longer file."""
+    """Read the footer of a remote segment file with one request, which asks for one more byte to find out whether the file is longer."""
     if tail is None:
         raise StorageError(f"{location} has no check sum: it was not saved by this package; save the frame again")
     content = read_range(location, size - tail[0], size + 1)
@@ -394,7 +401,7 @@ def _remote_footer(location: str, size: int, tail: tuple[int, int] | None) -> pq
 
 
 def _foreign_footer(location: str, size: int) -> _ForeignFooter:
-    """Read the footer of an external file; pyarrow sees only bytes that were checked before."""
+    """Read and check the footer of an external file (see :func:`_checked_footer`)."""
     with pa.OSFile(location) as source:
         length = _refuse_false_length(location, source)
         content = source.read_at(length + FOOTER_END, max(size - FOOTER_END - length, 0))
@@ -402,9 +409,9 @@ def _foreign_footer(location: str, size: int) -> _ForeignFooter:
 
 
 def _remote_foreign_footer(location: str, size: int) -> _ForeignFooter:
-    """Read the footer of an external remote file in one request, or two if it is long.
+    """Read the footer of an external remote file with one request, or two if it is long.
 
-    The caller makes sure that the file is still the one that was listed.
+    The caller has to check that the file has not changed.
     """
     start = max(size - REMOTE_TAIL, 0)
     content = read_range(location, start, size)
@@ -417,7 +424,7 @@ def _remote_foreign_footer(location: str, size: int) -> _ForeignFooter:
 
 
 def _checked_footer(content: bytes, length: int) -> _ForeignFooter:
-    """Return pyarrow's footer after our own checks, its length and checksum, and unsupported columns."""
+    """Return a footer as pyarrow reads it, the length and checksum of its bytes, and the unsupported columns; raise if it is invalid."""
     try:
         metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))
         _require_length(metadata, length)
@@ -433,7 +440,7 @@ def _checked_footer(content: bytes, length: int) -> _ForeignFooter:
 
 
 class _UnknownTypesError(Exception):
-    """A footer has columns of unknown types, by name."""
+    """The error of a footer with columns of unknown types: ``columns`` has the reasons, by column name."""
 
     def __init__(self, columns: Mapping[str, str]) -> None:
         super().__init__(*columns.values())
@@ -450,7 +457,7 @@ def _refuse_unknown_types(footer: bytes) -> None:
 
 
 def _refuse_false_length(location: str, source: pa.NativeFile) -> int:
-    """Return the declared length of a footer; a long one is validated before it is copied."""
+    """Return the length of a footer that the file declares; if it is large, compare it with the actual length first, and raise if they differ."""
     length = int.from_bytes(source.read_at(FOOTER_END, max(source.size() - FOOTER_END, 0))[:4], "little")
     if length > LARGE_FOOTER:
         _require_length(pq.read_metadata(location, memory_map=True), length)
@@ -463,7 +470,7 @@ def _require_length(metadata: pq.FileMetaData, length: int) -> None:
 
 
 def tail_checksum(source: pa.NativeFile, length: int) -> int:
-    """Return the checksum of the last bytes of a file, read block by block."""
+    """Return the checksum of the last ``length`` bytes of a file."""
     source.seek(max(source.size() - length, 0))
     value = 0
     while block := source.read(TAIL_BLOCK):
@@ -472,9 +479,9 @@ def tail_checksum(source: pa.NativeFile, length: int) -> int:
 
 
 def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] | None:
-    """Return minimum and maximum of a column over all row groups; None if a row group has no bounds.
+    """Return the minimum and the maximum of a column over all row groups; None if a row group with values has no bounds, or has NaN as a bound.
 
-    Datetimes come as microseconds. NaN is not among the values compared.
+    Both are None if there are no values. Datetimes are returned as integers in the unit of the file. Missing values and NaN are not considered.
     """
     minima, maxima = [], []
     for statistics in chunks:
@@ -485,14 +492,14 @@ def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] |
         is_text = statistics.physical_type == "BYTE_ARRAY"
         minima.append(statistics.min if is_text else statistics.min_raw)
         maxima.append(statistics.max if is_text else statistics.max_raw)
-    # Some old writers include NaN, which makes bounds useless.
+    # Some old programs include NaN in bounds, which are of no use then.
     if any(bound != bound for bound in (*minima, *maxima)):
         return None
     return min(minima, default=None), max(maxima, default=None)
 
 
 def shows_nanoseconds(footer: Footer, name: str) -> bool:
-    """Return whether the bounds of row groups prove that datetimes are not whole microseconds; no value is read."""
+    """Return whether the bounds of row groups show that some datetimes are not whole microseconds; no values are read."""
     data_type = footer.schema.field(name).type
     if not pa.types.is_timestamp(data_type) or data_type.unit != "ns" or name in footer.meant:
         return False
@@ -501,10 +508,9 @@ def shows_nanoseconds(footer: Footer, name: str) -> bool:
 
 
 def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> ColumnStatistics:
-    """Return the column statistics that a footer proves.
+    """Return the statistics of a column that follow from the footer of a file.
 
-    Nothing is known about columns that the file stores in another type, nor about bounds of strings, which writers may
-    truncate.
+    They are unknown for columns that the file stores in another type. Bounds of strings are unknown, since programs may truncate them.
     """
     field = footer.schema.field(name)
     nested = pa.types.is_nested(field.type) and not column_type.is_zoned
@@ -526,7 +532,7 @@ def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> 
 
 
 def _of_single_values(facts: ColumnStatistics, chunks: Sequence[pq.Statistics | None], rows: int) -> ColumnStatistics:
-    """Return statistics with the order, if each row group has a single value."""
+    """Return statistics with the order of the column, if all rows of each row group have the same value; otherwise unchanged ones."""
     values: list[int] = []
     for chunk in chunks:
         if chunk is None or (chunk.has_min_max and chunk.min_raw != chunk.max_raw):
@@ -553,6 +559,6 @@ def leaf_places(metadata: pq.FileMetaData) -> dict[str, int]:
 
 
 def column_chunks(metadata: pq.FileMetaData, place: int) -> Iterator[pq.Statistics | None]:
-    """Yield the statistics of a Parquet column, one for each row group."""
+    """Yield the statistics of the Parquet leaf column at an index for each row group; None for row groups without statistics."""
     for group in range(metadata.num_row_groups):
         yield metadata.row_group(group).column(place).statistics

@@ -1,4 +1,4 @@
-"""Opens Parquet files with known footers: by ranges, or short ones in one go; and verifies the page headers of their columns."""
+"""Opens Parquet files whose footers are known, reads short files as a whole, and compares page headers with their checksums."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from sframe_spark.storage.parquet.page_headers import FileBytes, chunk_range, pa
 
 
 def check_pages(footer: Footer, location: str, sums: Mapping[str, int], content: bytes | None = None) -> None:
-    """Compare page headers of some columns with their checksums, once per process and file.
+    """Compare the page headers of some columns with their checksums; columns that this process has verified are not read again.
 
     Parameters
     ----------
     footer
-        Footer of the file.
+        The footer of the file.
     location
-        The file.
+        The path or URI of the file.
     sums
-        Checksum for each column, by its name in the file.
+        The checksums of the columns' page headers, by column name in the file.
     content
-        All bytes of the file, where they were read already.
+        All bytes of the file, if they were read already; otherwise None.
 
     Raises
     ------
     StorageError
-        If they are not.
+        If a page header is damaged, or a checksum is another one.
     """
     requested = VERIFIED_COLUMNS.unchecked(footer.identity, sums)
     if not requested:
@@ -65,18 +65,18 @@ def _whole_columns(location: str, footer: Footer, names: Iterable[str]) -> pa.Na
 
 @attrs.frozen
 class RequestedChunks:
-    """The row groups and columns that will be read of a file; a remote file is fetched accordingly.
+    """The row groups and columns of a file that will be read, so that only their bytes are fetched from a remote file.
 
     Parameters
     ----------
     groups
-        Row groups.
+        The row groups.
     names
-        Columns.
+        The names of the columns in the file.
     check
-        Checks the fetched bytes of a row group.
+        Called with the number and the fetched bytes of a row group of a remote file; raises if they are damaged.
     coded
-        String columns to be read as dictionary arrays.
+        The names of string columns that are read as dictionary arrays.
     """
 
     groups: range
@@ -86,7 +86,7 @@ class RequestedChunks:
 
 
 def ranges_of(footer: Footer, group: int, names: Iterable[str]) -> list[tuple[int, int]]:
-    """Return where the pages of some columns of a row group are."""
+    """Return the ranges of bytes in the file that hold the pages of some columns of a row group."""
     chunks = footer.metadata.row_group(group)
     found = (chunk_range(chunks.column(place)) for name in names for place in footer.leaves.get(name, ()))
     return [(start, stop) for start, stop in found if 0 < start < stop <= footer.size]
@@ -97,16 +97,16 @@ def _open_requested(location: str, footer: Footer, requested: RequestedChunks | 
         return open_file(location, footer.size)
     check, groups = requested.check, requested.groups
     ranges = [ranges_of(footer, group, requested.names) for group in groups]
-    # Without our checksums nothing else proves that fetched bytes belong to this footer's file.
+    # An external file, which has no checksums in a manifest, is checked for changes after each fetch.
     still = None if footer.tail is None else functools.partial(require_still, location, footer.identity[1])
     return open_ranges(location, footer.size, ranges, None if check is None else lambda place, content: check(groups[place], content), still)
 
 
 @contextlib.contextmanager
 def opened(location: str, footer: Footer, verify: bool = True, requested: RequestedChunks | None = None) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file with a known footer; with ``verify``, pages are compared with their checksums.
+    """Open a Parquet file whose footer is known; with ``verify``, pages are compared with the checksums in their headers.
 
-    The file is not memory-mapped: reading a mapped file that is truncated or fails would end this process.
+    The file is not memory-mapped, since reading a mapped file that was truncated, or is on a failing disk, would end the process.
     """
     coded = [] if requested is None else list(requested.coded)
     with (
@@ -123,24 +123,24 @@ def opened(location: str, footer: Footer, verify: bool = True, requested: Reques
         yield file
 
 
-# Dictionary-encoded string columns are read as dictionary arrays and decoded then, in half of the time.
+# Dictionary-encoded string columns are read as dictionary arrays, and decoded afterwards, which takes half of the time.
 
-# A plain string takes four bytes for its length; columns that take less per value are mostly dictionary-encoded.
+# A string that is not dictionary-encoded takes at least four bytes, so columns with fewer bytes per value are mostly dictionary-encoded.
 MAX_BYTES_OF_CODE = 3
-# With fewer rows, most of what is read are the dictionaries.
+# In files with fewer rows, reading the dictionaries takes most of the time.
 MIN_ROWS = 4_096
 _CODED = "coded texts"
 
 
 def coded_texts(footer: Footer, names: Iterable[str]) -> list[str]:
-    """Return the string columns that a file stores dictionary-encoded.
+    """Return those of the named columns that are string columns, and that the file mostly stores dictionary-encoded.
 
     Parameters
     ----------
     footer
-        The file's.
+        The footer of the file.
     names
-        Columns of the file.
+        Names of columns in the file.
     """
     return [name for name in dict.fromkeys(names) if _is_coded(footer, name)]
 
@@ -157,13 +157,13 @@ def _appears_coded(footer: Footer, name: str) -> bool:
     if place is None or footer.rows < MIN_ROWS or not pa.types.is_string(schema.field(name).type):
         return False
     groups = footer.metadata.num_row_groups
-    # Three row groups are representative; a wrong guess costs time only.
+    # Only three row groups are examined. If others are encoded differently, reading takes longer, but is correct.
     chunks = [footer.metadata.row_group(group).column(place) for group in {0, groups // 2, groups - 1}]
     return all("RLE_DICTIONARY" in chunk.encodings and chunk.total_uncompressed_size <= MAX_BYTES_OF_CODE * chunk.num_values for chunk in chunks)
 
 
 def decoded(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
-    """Return rows with some dictionary columns decoded.
+    """Return a record batch in which the named dictionary columns are decoded.
 
     Examples
     --------
@@ -177,30 +177,30 @@ def decoded(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
     return batch
 
 
-# Short files, read in one go: opening one takes longer than reading it.
+# Short files, which are read as a whole, since opening them takes longer than reading them.
 
-# Files below this size take longer to open than to read.
+# The largest size of a short file.
 SHORT_BYTES = 1 << 20
-# Files below this size are always read in one go.
+# Files up to this size are always read as a whole.
 VERY_SHORT_BYTES = 64 << 10
-# Other short files are read in one go if at least one row in this many is requested.
+# Other short files are read as a whole if at least one of this many of their rows is requested.
 SHARE_OF_ROWS = 4
 
 
 @attrs.frozen
 class ShortFile:
-    """A short file, all of it.
+    """A short file that was read as a whole.
 
     Parameters
     ----------
     content
-        Its bytes.
+        All bytes of the file.
     footer
-        Its footer.
+        The footer of the file.
     file
-        What reads its rows.
+        A Parquet reader of the bytes.
     is_verified
-        Whether all bytes were compared with a checksum, so that no further check is needed.
+        Whether all bytes were compared with a checksum, so that pages need no further check.
     """
 
     content: bytes
@@ -210,9 +210,10 @@ class ShortFile:
 
 
 def is_short(directory: str, entry: SegmentEntry, rows: int) -> bool:
-    """Return whether a file is read in one go for this many rows: a short local one with a footer checksum.
+    """Return whether a file is read as a whole when ``rows`` of its rows are requested.
 
-    A few rows of a medium-sized file are read by themselves: a caller that reads row by row would read all bytes each time.
+    It must be a short local file whose footer has a checksum in the manifest. Unless it is very short, enough of its rows must be requested, since a
+    caller that requests a few rows at a time would read the whole file each time.
     """
     if entry.size is None or entry.size > SHORT_BYTES or entry.tail is None or is_remote_location(directory):
         return False
@@ -220,12 +221,12 @@ def is_short(directory: str, entry: SegmentEntry, rows: int) -> bool:
 
 
 def read_short(directory: str, entry: SegmentEntry) -> ShortFile:
-    """Read a short file (see :func:`is_short`) and check that it is the one of the manifest.
+    """Read a short file (see :func:`is_short`) as a whole, and compare it with its entry in the manifest.
 
     Raises
     ------
     StorageError
-        If it is missing, a link, damaged or another one.
+        If the file is missing, is a link, is damaged, or was replaced by another one.
     """
     assert entry.size is not None and entry.tail is not None
     location = join(directory, entry.file)

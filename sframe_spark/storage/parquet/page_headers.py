@@ -1,7 +1,8 @@
-"""Reads the page headers of Parquet files, which no checksum of a page covers.
+"""Computes checksums of the page headers of Parquet files, which the checksums of pages do not cover.
 
-A page header says how its values are encoded and how many there are, so a damaged one gives other values without an error. They are a few bytes
-each; the place of the first of a column follows from the footer, and that of each other one from the one before it.
+A page header contains the encoding and the number of the values of its page, so a damaged header may lead to wrong values without an error.
+Headers have a few bytes each. The position of the first header of a column is in the footer; each header contains the size of its page, from which
+the position of the next header follows.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sframe_spark.storage.parquet.thrift import INTEGERS, signed, skipped
 
 MAGIC = b"PAR1"
 _COMPRESSED_SIZE, _CHECKSUM = 3, 4
-# Headers are parsed from this many bytes, and retried with more, up to a limit that no writer reaches.
+# A header is first parsed from this many bytes, and if it is longer, from more, up to a limit that no program that writes Parquet reaches.
 COMMON_HEADER, LONGEST_HEADER = 256, 16 << 20
 # Files up to this size are read as a whole.
 SHORT_FILE = 64 << 10
@@ -30,16 +31,16 @@ SHORT_FILE = 64 << 10
 
 @attrs.frozen
 class PageHeaders:
-    """What the headers of a file's pages say.
+    """Checksums of the page headers of some columns of a file, and the positions of their pages.
 
     Parameters
     ----------
     sums
-        Checksum of all page headers of each column, in order of row groups, by the name of the column.
+        The checksum of all page headers of each column, in the order of row groups, by column name.
     complete
-        Whether every page has a checksum of its own data in its header.
+        Whether all page headers contain a checksum of the page's data.
     ranges
-        Where the pages of each of these columns start and end, in order of row groups.
+        The range of bytes of each column chunk, in the order of row groups.
     """
 
     sums: dict[str, int]
@@ -48,22 +49,22 @@ class PageHeaders:
 
     @property
     def end(self) -> int:
-        """Where the last page of these columns ends."""
+        """The position behind the last page of these columns."""
         return max((end for _, end in self.ranges), default=len(MAGIC))
 
     @property
     def gapless(self) -> bool:
-        """Whether pages of these columns fill the file between the magic bytes and the end of the last page."""
+        """Whether the pages of these columns fill the file, without gaps, from the magic bytes at its start to the end of the last page."""
         return all(end == start for (_, end), (start, _) in itertools.pairwise([(0, len(MAGIC)), *sorted(self.ranges)]))
 
 
 class FileBytes:
-    """The bytes of an open file, read on access; a short one is read at once.
+    """The bytes of an open file, which are read by slices; a short file is read as a whole at first.
 
     Parameters
     ----------
     source
-        The file.
+        The open file.
 
     Examples
     --------
@@ -95,25 +96,25 @@ def page_headers(
     with_pages: bool = False,
     groups: Iterable[int] | None = None,
 ) -> PageHeaders:
-    """Return checksums and ranges of the page headers of some columns.
+    """Return the checksums of the page headers of some columns, and the positions of their pages.
 
     Parameters
     ----------
     content
         The bytes of the file.
     metadata
-        Its footer.
+        The footer of the file.
     requested
-        Names of the columns; None for all.
+        The names of the columns; None for all columns.
     with_pages
         Whether to compare the data of pages with the checksums in their headers.
     groups
-        The row groups; None for all.
+        The row groups; None for all row groups.
 
     Raises
     ------
     BrokenPages
-        If headers make no sense, or the data of a page have another checksum.
+        If a page header or a position is invalid, or the checksum of the data of a page is another one.
     """
     names = column_names(metadata)
     places = [(place, name) for place, name in enumerate(names) if requested is None or name in requested]
@@ -142,7 +143,7 @@ def column_names(metadata: pq.FileMetaData) -> list[str]:
 
 
 def chunk_range(chunk: Any) -> tuple[int, int]:
-    """Return where the pages of a column chunk start and end."""
+    """Return the position of the first page of a column chunk, and the position behind the last one."""
     start = chunk.data_page_offset
     if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
         start = chunk.dictionary_page_offset
@@ -164,7 +165,7 @@ def _pages(content: FileBytes | GroupBytes, start: int, end: int) -> Iterator[tu
 
 
 def _header(content: FileBytes | GroupBytes, start: int, end: int) -> tuple[bytes, int, int | None]:
-    """Return a page header, the length of its page, and its checksum if it has one."""
+    """Return the bytes of a page header, the size of its page, and the checksum of the page's data (None if the header has none)."""
     window = COMMON_HEADER
     while True:
         stop = min(start + window, end)
@@ -179,7 +180,7 @@ def _header(content: FileBytes | GroupBytes, start: int, end: int) -> tuple[byte
 
 
 def _parsed_header(header: bytes) -> tuple[int, int, int | None]:
-    """Return the length of a header, and the length and checksum of its page."""
+    """Return the size of a page header, the size of its page, and the checksum of the page's data (None if the header has none)."""
     field, at = 0, 0
     found: dict[int, int] = {}
     while kind := header[at]:
@@ -200,5 +201,5 @@ def _parsed_header(header: bytes) -> tuple[int, int, int | None]:
     size, checksum = found.get(_COMPRESSED_SIZE, -1), found.get(_CHECKSUM)
     if size < 0:
         raise BrokenPages("a page has no length")
-    # Thrift has no unsigned numbers.
+    # Thrift stores the checksum as a signed integer.
     return at + 1, size, None if checksum is None else checksum & 0xFFFFFFFF

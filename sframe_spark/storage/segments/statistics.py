@@ -1,8 +1,8 @@
-"""Collects statistics of columns while rows are written: order, bounds, missing values.
+"""Collects statistics of columns while rows are written: order, minimum and maximum, missing values and NaN.
 
-Recorded orders serve as proofs. The order of a column is three questions, each
-answered once for all: is any value smaller than its predecessor (a descent), greater (an ascent), equal (a tie).
-Once a descent and an ascent were seen nothing is left to find, so unordered columns cost next to nothing.
+The order of a column follows from three facts: whether any value is smaller than the value before it (a descent), whether any is greater (an
+ascent), and whether any is equal (a tie). When a descent and an ascent were found, the column has no order, and no more values are compared, so
+that unordered columns take nearly no time.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.types import ColumnType
 
-# Values out of order are nearly always among the first few, which are checked first.
+# The first rows of a batch are compared first, since they nearly always show that a column is not ordered.
 PREFIX_ROWS = 64
-# Up to this many numbers are compared as fast as a prefix is sliced.
+# Batches of at most this many numbers are compared at once, which takes no longer than slicing off the first rows.
 FEW_NUMBERS = 4096
-# Longer strings are not stored in a manifest.
+# Longer strings are not stored in manifests.
 LONGEST_TEXT = 4096
 
 _MISSING_RANK, _VALUE_RANK, _NAN_RANK = 0, 1, 2
 
 
 def has_order_statistics(column_type: ColumnType) -> bool:
-    """Return whether order and bounds are collected for a type: numbers, strings and datetimes (by their instants).
+    """Return whether order, minimum and maximum are collected for a column type: for numbers, strings and datetimes (by their instants).
 
     Examples
     --------
@@ -45,7 +45,7 @@ def has_order_statistics(column_type: ColumnType) -> bool:
 
 
 def compare_scalars(left: Scalar, right: Scalar) -> int:
-    """Return -1, 0 or 1 as the engine's order puts the left value before, next to or after the right one.
+    """Return -1 if the left value is before the right one in the engine's order, 1 if it is after it, and 0 if they are equal.
 
     Examples
     --------
@@ -70,9 +70,9 @@ class StatisticsCollector:
     Parameters
     ----------
     column_type
-        Type of the column.
+        The type of the column.
     with_bounds
-        Whether to look for the minimum and the maximum; the writer takes them from the footer instead, for nothing.
+        Whether to find the minimum and the maximum; the writer of segments takes them from the footer of the file instead.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class StatisticsCollector:
         self._maximum: Scalar = None
 
     def add(self, array: pa.Array | pa.ChunkedArray) -> None:
-        """Add the next values."""
+        """Add the next values of the column."""
         for chunk in array.chunks if isinstance(array, pa.ChunkedArray) else (array,):
             if len(chunk):
                 self._add_chunk(chunk)
@@ -133,12 +133,12 @@ class StatisticsCollector:
 
     def _compare_neighbours(self, chunk: pa.Array, with_nan: bool) -> None:
         neighbours = _Neighbours(chunk, with_nan)
-        # One comparison proves a strict order, the most common order of long columns.
+        # If the column is strictly ordered so far, as long ordered columns usually are, one comparison suffices.
         if not self._tie and self._ascent != self._descent and neighbours.all_steps(upwards=self._ascent):
             return
         self._descent = self._descent or neighbours.any_descent()
         self._ascent = self._ascent or neighbours.any_ascent()
-        # Ties matter only if there is an order.
+        # Ties are of no interest in a column without an order.
         if not (self._tie or (self._descent and self._ascent)):
             self._tie = neighbours.any_tie()
 
@@ -151,18 +151,18 @@ class StatisticsCollector:
             self._maximum = bounds["max"] if self._maximum is None else max(self._maximum, bounds["max"])
 
     def result(self, bounds: tuple[Scalar, Scalar] | None = None) -> ColumnStatistics:
-        """Return the facts; ``bounds`` are the minimum and the maximum where the caller knows them already."""
+        """Return the statistics, without long strings; ``bounds`` are the minimum and the maximum, if they are known and were not collected."""
         if not self._tracked:
             return ColumnStatistics(has_missing=self._has_missing)
         if bounds is None and self._with_bounds:
             bounds = self._minimum, self._maximum
         if bounds is not None and (_too_long(bounds[0]) or _too_long(bounds[1])):
             bounds = None
-        # Without edges the order across segments cannot be proven, and so not be used either.
+        # Without the first and last values, the order of several segments is unknown, so the order of this one is of no use.
         return self._facts(not (_too_long(self._first) or _too_long(self._last)), bounds)
 
     def exact(self) -> ColumnStatistics:
-        """Return statistics without omitting long strings; bounds only if they were collected."""
+        """Return the statistics, with strings of any length; the minimum and the maximum are included only if they were collected."""
         if not self._tracked:
             return ColumnStatistics(has_missing=self._has_missing)
         return self._facts(True, (self._minimum, self._maximum) if self._with_bounds else None)
@@ -193,20 +193,20 @@ def _too_long(value: Scalar) -> bool:
 
 
 def _any_nan(chunk: pa.Array) -> bool:
-    """Return whether any value is NaN; a sum is NaN only then, or if infinities of both signs meet."""
+    """Return whether any value is NaN. Values are examined only if their sum is NaN, which may also be due to infinities of both signs."""
     total = pc.sum(chunk).as_py()
     return total is not None and math.isnan(total) and bool(pc.any(pc.is_nan(chunk)).as_py())
 
 
 def _as_compared(chunk: pa.Array) -> pa.Array:
-    """Return the values that a column is ordered by."""
+    """Return the values by which a column is ordered: for datetimes, their instants as integers."""
     chunk = pc.struct_field(chunk, "instant") if pa.types.is_struct(chunk.type) else chunk
     # The integers behind datetimes are exact and faster to compare.
     return chunk.view(pa.int64()) if pa.types.is_timestamp(chunk.type) else chunk
 
 
 def steps(array: pa.Array, column_type: ColumnType) -> npt.NDArray[np.int8]:
-    """Return for each value but the first -1, 0 or 1, as the one before it is smaller, equal or greater in the engine's order.
+    """Compare each value with the next one in the engine's order; return -1 if it is smaller, 0 if they are equal, and 1 if it is greater.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def steps(array: pa.Array, column_type: ColumnType) -> npt.NDArray[np.int8]:
 
 
 class _Neighbours:
-    """Each value of an array compared to the one after it, in the engine's order."""
+    """Compares each value of an array with the next one, in the engine's order."""
 
     def __init__(self, chunk: pa.Array, with_nan: bool) -> None:
         self._ranks = _ranks(chunk, with_nan) if with_nan or chunk.null_count else None
@@ -246,13 +246,13 @@ class _Neighbours:
         return self._holds(np.greater, pc.greater).astype(np.int8) - self._holds(np.less, pc.less).astype(np.int8)
 
     def _count(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> int:
-        """Count the pairs for which a comparison holds."""
+        """Return the number of pairs of neighbours for which a comparison is true."""
         if self._ranks is None and self._is_text:
             return int(compare_texts(self._before, self._after).true_count)
         return int(np.count_nonzero(self._holds(compare_numbers, compare_texts)))
 
     def _holds(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> npt.NDArray[np.bool_]:
-        """Return for each pair of neighbours whether a comparison holds."""
+        """Return for each pair of neighbours whether a comparison is true."""
         if self._is_text:
             found = compare_texts(self._before, self._after).to_numpy(zero_copy_only=False)
         else:
@@ -275,7 +275,7 @@ def _ranks(chunk: pa.Array, with_nan: bool) -> npt.NDArray[np.int8]:
 
 
 def column_statistics(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> ColumnStatistics:
-    """Return the facts about all values of a column.
+    """Return the statistics of a column, given as an array.
 
     Examples
     --------
@@ -290,7 +290,7 @@ def column_statistics(array: pa.Array | pa.ChunkedArray, column_type: ColumnType
 
 
 def merge(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
-    """Return the statistics of several consecutive non-empty parts of a column.
+    """Return the statistics of a column from those of its consecutive, non-empty parts.
 
     Examples
     --------
@@ -324,7 +324,7 @@ def merge(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
 
 
 def of_some_rows(facts: ColumnStatistics) -> ColumnStatistics:
-    """Return the statistics that also hold for any subset of the rows in the same order.
+    """Return the statistics that are also true for any subset of the rows in the same order.
 
     Examples
     --------
@@ -345,7 +345,7 @@ def of_some_rows(facts: ColumnStatistics) -> ColumnStatistics:
 
 
 def dataset_statistics(manifest: Manifest) -> tuple[ColumnStatistics, ...]:
-    """Return the facts about each column of a whole dataset, in its row order."""
+    """Return the statistics of each column over all rows of a dataset."""
     if manifest.stored is not None:
         return manifest.stored.summary
     segments = [entry.columns for entry in manifest.segments if entry.rows]
@@ -355,7 +355,7 @@ def dataset_statistics(manifest: Manifest) -> tuple[ColumnStatistics, ...]:
 
 
 def _all(facts: Iterable[bool | None], steps: Iterable[int | None], allowed: tuple[int, ...]) -> bool | None:
-    """Return whether a fact holds in every part and between parts; None if unknown."""
+    """Return whether a fact is true for all parts, and for the steps between them, which must be among ``allowed``; None if unknown."""
     return _conjunction([*facts, *(None if step is None else step in allowed for step in steps)])
 
 
