@@ -55,7 +55,7 @@ def _is_remote_file(path: str) -> bool:
 
 
 def is_text(path: str) -> bool:
-    """Return whether a path names text files, not a saved column: a pattern, an http(s) URL, or a local file that is no index of an archive."""
+    """Return whether a path names text files, not a saved column: a pattern, an http(s) URL, or a local file that is not the index of an archive."""
     if any(sign in path for sign in PATTERN) or (scheme_of(path) or "").lower() in WEB:
         return True
     return scheme_of(path) is None and not path.endswith(ARCHIVE_INDEXES) and os.path.isfile(normalised(path))

@@ -291,14 +291,14 @@ def _table(characters: Sequence[str], place: int) -> np.ndarray:
     return table
 
 
-# Tables of the first and last bytes of texts that may need quotes for how they start or end.
+# For each byte, whether a string that begins (or ends) with it may need quotes for that reason.
 _FIRST, _LAST = _table([*_SPACES, "[", "{", BYTE_ORDER_MARK], 0), _table([*_SPACES], -1)
-# Up to this number, separate searches cost less than a regular expression.
+# Up to this number of characters, searching for each separately is faster than a regular expression.
 _FEW_MARKS = 2
 
 
 def string_data(texts: pa.Array) -> memoryview:
-    """Return the concatenated texts of an array without a copy.
+    """Return the concatenated strings of an array as bytes, without copying them.
 
     Examples
     --------
@@ -310,7 +310,7 @@ def string_data(texts: pa.Array) -> memoryview:
 
 
 def _ends_of(texts: pa.Array) -> np.ndarray:
-    """Return where each text starts in the buffer, and where the last one ends."""
+    """Return where each string starts in the buffer, and where the last one ends."""
     wide = pa.types.is_large_string(texts.type)
     offsets = texts.buffers()[1]
     if offsets is None or not len(texts):

@@ -350,7 +350,7 @@ def _between(data: bytes, on_lines: bool) -> bytes | None:
 
 
 def _count_separate_rows(data: np.ndarray, between: np.ndarray) -> int | None:
-    """Return the number of objects; None if any is nested, separators differ, or a line end is inside an object or there is no object.
+    """Return the number of objects; None if there are none, an object is nested, separators differ, or an object contains a line end.
 
     If a string contains the separator, replacing it puts a line end inside that string. Arrow then refuses it or reads fewer objects.
     """
