@@ -38,7 +38,7 @@ def column_from_path(
     ------
     StorageError
         If there is neither a saved column nor a text file.
-    CsvLineError
+    UnsupportedOperationError
         If a line cannot be converted to ``dtype``.
     """
     if verify or version is not None or not is_text(path):
