@@ -1,4 +1,4 @@
-"""External files as byte streams that start at any position and that notice when the file is changed meanwhile."""
+"""Opens external files as byte streams, at any position, and raises an error if a file is changed while it is read."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from sframe_spark.storage.filesystem.object_store import read_range
 from sframe_spark.storage.filesystem.ranged_reads import SizedFile
 from sframe_spark.storage.filesystem.remote_files import require_still
 
-# Decompressors ask for a few thousand bytes at a time, each of which would be a request.
+# How many bytes of a compressed remote file are read with one request; decompressors read only a few thousand bytes at a time.
 PACKED_BYTES = 8 << 20
-# Small files in a work item are requested one after the other.
+# The largest number of small files in a work item, which are read one after the other.
 MAX_COMBINED = 100
-# How far past the end of a range is read at once to complete its last line.
+# How many bytes behind a range are read at first in order to complete its last line.
 BEHIND_BYTES = 64 << 10
 
 
 class RemoteFile(SizedFile):
-    """A remote file of which each read is one request, followed by a check that the file is unchanged.
+    """A remote file. Each read makes one request, and then checks that the file has not changed.
 
     Parameters
     ----------
     uri
-        Where it is.
+        The URI of the file.
     state
-        The file as it was found.
+        The state of the file when it was found.
     """
 
     def __init__(self, uri: str, state: FileState) -> None:
@@ -45,14 +45,14 @@ class RemoteFile(SizedFile):
         self._state = state
 
     def _read_between(self, start: int, stop: int) -> bytes:
-        """Return all bytes between two places.
+        """Return the bytes from one position to another.
 
         Raises
         ------
         StorageError
-            If they cannot be had, are not as many as the store says, or are of a later file.
+            If they cannot be read, the file was changed, or its size is not the one that the file system reports.
         """
-        # One more byte than expected shows a file that is longer than its store says.
+        # At the end of the file one more byte is requested, to find out whether the file is longer than the file system reports.
         content = read_range(self._uri, start, stop + (stop == self._size))
         require_still(self._uri, self._state)
         if len(content) != stop - start:
@@ -62,19 +62,19 @@ class RemoteFile(SizedFile):
 
 
 class LocalFile(SizedFile):
-    """A local or mounted file of which each read checks that it is unchanged, also when another machine opens the same path.
+    """A local or mounted file. Each read checks that the file has not changed since it was found, maybe by a process on another machine.
 
     Parameters
     ----------
     path
-        Where it is.
+        The path of the file.
     state
-        The file as it was found.
+        The state of the file when it was found.
 
     Raises
     ------
     StorageError
-        If it is another file, or cannot be opened.
+        If the file was changed, or cannot be opened.
     """
 
     def __init__(self, path: str, state: FileState) -> None:
@@ -86,23 +86,23 @@ class LocalFile(SizedFile):
         self._require_still()
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
         super().close()
         if hasattr(self, "_file"):
             self._file.close()
 
     def _read_between(self, start: int, stop: int) -> bytes:
-        """Return all bytes between two places.
+        """Return the bytes from one position to another.
 
         Raises
         ------
         StorageError
-            If they cannot be read, or are those of a later file.
+            If they cannot be read, or the file was changed.
         """
         parts: list[bytes] = []
         with translate_os_errors("read", self._uri):
             self._file.seek(start)
-            # A system may give less than there is, as network file systems do.
+            # A read may return fewer bytes than there are, for example on network file systems.
             while start < stop and (part := self._file.read(stop - start)):
                 parts.append(part)
                 start += len(part)
@@ -119,16 +119,16 @@ class LocalFile(SizedFile):
 
 
 def open_bytes(path: str, state: FileState | None, start: int) -> Any:
-    """Open a file without decompression at a position.
+    """Open a file at a position, without decompression.
 
     Parameters
     ----------
     path
-        Its path or URI.
+        The path or URI of the file.
     state
-        The expected state, checked on each read; None for a local file that the caller checks.
+        The expected state of the file, which each read checks; None for a local file that the caller checks.
     start
-        The place.
+        The position.
     """
     stream = pa.OSFile(path) if state is None else _compared(path, state)
     stream.seek(start)
@@ -140,18 +140,18 @@ def _compared(path: str, state: FileState) -> SizedFile:
 
 
 def open_unpacked(path: str, state: FileState | None) -> Any:
-    """Open a file at its start, decompressed if its name says that it is compressed.
+    """Open a file at its start; it is decompressed if it has the file name extension of a compression format.
 
     Raises
     ------
     StorageError
-        If its first bytes are not packed as its name says.
+        If the first bytes do not agree with the file name extension.
     """
     if not says_more_than_text(path):
         return open_bytes(path, state, 0)
     stream = open_bytes(path, state, 0)
     try:
-        # Remotely each read is a request.
+        # With a state, the first read is large, since each read of a remote file is a request.
         start = stream.read(SAMPLE_BYTES if state is None else PACKED_BYTES)
         require_content(path, start[:SAMPLE_BYTES])
     except BaseException:
@@ -167,18 +167,18 @@ def open_unpacked(path: str, state: FileState | None) -> Any:
 
 @attrs.frozen
 class FileRange:
-    """A range of bytes in a file, which stands for the lines that start in it.
+    """A range of bytes of a text file, for reading the lines that start in it.
 
     Parameters
     ----------
     path, state
-        The file, as for :func:`open_bytes`.
+        The path and the expected state of the file, as for :func:`open_bytes`.
     number
-        Its number among the files that are read.
+        The index of the file among the files that are read.
     start, stop
-        Where they are; no stop: they go to the end of the file.
+        The first position, and the position behind the last one; None for the end of the file.
     is_line
-        Whether a line is known to start where they do.
+        Whether it is known that a line starts at ``start``.
     """
 
     path: str
@@ -190,19 +190,19 @@ class FileRange:
 
     @property
     def is_part(self) -> bool:
-        """Whether the file has other bytes."""
+        """Whether the range may be only a part of the file."""
         return self.start > 0 or self.stop is not None
 
 
 class WholeLines:
-    """The lines that start between two positions of a stream, complete even if the last one ends behind the range.
+    """Reads the lines that start between two positions of a stream; the last one is read to its end, even if that is behind the range.
 
     Parameters
     ----------
     stream
-        At the byte before the first of these places, or at the start of the file.
+        The stream, positioned at the byte before ``start``, or at the start of the file.
     start, stop
-        The places; no stop: all lines to the end.
+        The two positions; None for all lines to the end.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class WholeLines:
         self._is_in_line, self._is_done, self._behind = not start, False, BEHIND_BYTES
 
     def read(self, size: int) -> bytes:
-        """Return some bytes, about as many; none at the end."""
+        """Return the next bytes of the lines, about ``size``; none at the end."""
         while not self._is_done:
             data = self._stream.read(self._bytes_to_read(size))
             self._is_done = not data
@@ -231,12 +231,12 @@ class WholeLines:
             return size
         if left:
             return left + BEHIND_BYTES
-        # A long line: read more each time, as the caller scans all of it again.
+        # The last line is long. The number of bytes is doubled each time, since the caller searches the whole line again.
         self._behind = min(2 * self._behind, max(size, BEHIND_BYTES))
         return self._behind
 
     def _own_bytes(self, data: bytes) -> bytes:
-        """The part of newly read bytes that belongs to the lines."""
+        """Return the part of the bytes just read that belongs to the lines."""
         begin, first = self._position, 0
         self._position += len(data)
         if not self._is_in_line:
@@ -256,7 +256,9 @@ class WholeLines:
 
 
 def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileRange], bool]) -> list[tuple[FileRange, ...]]:
-    """Return work items of about ``size`` bytes each, in order: several small files, or a range of a large one.
+    """Return work items of about ``size`` bytes each, in order: each is several small files, one file, or a range of a large file.
+
+    Only files for which ``is_divisible`` returns True are divided into ranges.
 
     Examples
     --------
@@ -268,7 +270,7 @@ def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileR
     combined: list[FileRange] = []
     combined_bytes = 0
     for file in files:
-        # Sizes of local files are not known here: each is an item of its own.
+        # The sizes of files without a state are not known, and each of them is a work item by itself.
         length = size if file.state is None else file.state.size
         count = round(length / size) if is_divisible(file) and file.state is not None else 0
         if combined and (count > 1 or combined_bytes + length > size or len(combined) >= MAX_COMBINED):
@@ -286,12 +288,12 @@ def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileR
 
 
 class WatchedFiles:
-    """Local files that are read several times and must be the same each time.
+    """Local files that are read several times, and must not change between the reads.
 
     Parameters
     ----------
     compared
-        Files with their expected states; those with a state are checked by their streams.
+        The paths and the expected states of the files. Files with a state are not checked here, since their streams check them.
     """
 
     def __init__(self, compared: Iterable[tuple[str, FileState | None]]) -> None:
@@ -299,23 +301,23 @@ class WatchedFiles:
         self._seen: dict[str, FileState] = {}
 
     def require_unchanged(self, path: str) -> None:
-        """Make sure that a file is as it was at the first call.
+        """Raise if a file was changed since the first call for it.
 
         Raises
         ------
         StorageError
-            If it was changed since.
+            If the file was changed, or does not exist.
         """
         if path not in self._compared:
             self._seen[path] = unchanged(path, self._seen.get(path))
 
     def seen(self, path: str) -> FileState:
-        """Return the state of a local file at the first call.
+        """Return the state of a local file, which must not have changed since the first call for it.
 
         Raises
         ------
         StorageError
-            If it was changed since.
+            If the file was changed, or does not exist.
         """
         self.require_unchanged(path)
         return self._seen[path]

@@ -1,4 +1,4 @@
-"""Turns errors of the operating system, of pyarrow and of Spark about files into messages that say what happened and what to do about it."""
+"""Translates errors about files, of the operating system, pyarrow and Spark, into messages that say what happened and what to do."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from sframe_spark.locations import is_remote_location
 from sframe_spark.process.leases import owner_in
 from sframe_spark.storage.filesystem.paths import of_named
 
-# How Spark names a file that it cannot find or read.
-# Ours end in .parquet and may have spaces in them; what Spark says next follows after one.
+# Messages of Spark about a file that it cannot find or read, with the path of the file. Paths that end with .parquet may contain spaces; others end
+# at the first space.
 _UNREADABLE = re.compile(
     r"(?:(?P<given>Path does not exist: )|(?P<uri>Encountered error while reading file )|FileNotFoundException: File )"
     r"(?P<file>[^\n]+?\.parquet|\S+?)\.?(?:\s|$)"
 )
-# The first error condition, or a traceback, decides what a message is about; words after it may quote data.
+# The beginnings of error conditions and tracebacks. A match after one that is not about files may be part of the user's data.
 _ABOUT = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] |Traceback \(most recent call last\):")
 _ABOUT_FILES = ("[PATH_NOT_FOUND", "[FAILED_READ_FILE", "[TASK_WRITE_FAILED")
-# What is said of a file by a process that has not found it.
+# Messages of a process that has not found a file.
 _FILE_NOT_FOUND = re.compile(r"\[FAILED_READ_FILE\.FILE_NOT_EXIST\]|FileNotFoundException: ")
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NO_SPACE_WORDS = "|".join(re.escape(os.strerror(number)) for number in NO_SPACE)
 _FULL = re.compile(rf"(?:(?P<java>(?:Exception|Error): )|OSError: \[Errno \d+\] )(?:{_NO_SPACE_WORDS})")
-# Where Spark says that a task of a job has failed for the last time.
+# The message of Spark about the last failure of a task, with the host and the executor.
 _TASK = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((?P<host>\S+) executor (?P<executor>\w+)\)")
-# How pyarrow says, by an error of any class, that a file may be sound but is not for it.
+# Words in errors of pyarrow about files that are not damaged, but have features that pyarrow does not support.
 _UNSUPPORTED = re.compile(r"not (?:currently |yet )?(?:supported|implemented)|[Uu]nsupported")
 # Arrow's message when the system cannot start a thread, for lack of memory or because of a limit.
 NO_THREAD = "Failed to launch worker thread"
@@ -42,14 +42,14 @@ _CLEARED = "it held rows of a frame that is not saved, and the temporary directo
 
 
 def translate_os_errors(action: str, location: str) -> contextlib.AbstractContextManager[None]:
-    """Turn what the operating system or pyarrow reports inside the block into a :class:`StorageError`.
+    """Turn errors of the operating system and of pyarrow in the ``with`` block into a :class:`StorageError`.
 
     Parameters
     ----------
     action
-        What the block does, as a verb phrase: "write segment".
+        What the block does, for the message, such as "write segment".
     location
-        The path it does it to.
+        The path for the message.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def translate_os_errors(action: str, location: str) -> contextlib.AbstractContex
 
 
 class _TranslateOsErrors(contextlib.AbstractContextManager[None]):
-    """The context manager of :func:`translate_os_errors`: a class, since a generator takes three times as long and a small save enters twenty."""
+    """The context manager of :func:`translate_os_errors`. It is a class, since a generator takes three times as long."""
 
     __slots__ = ("_action", "_location")
 
@@ -74,14 +74,14 @@ class _TranslateOsErrors(contextlib.AbstractContextManager[None]):
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        # One of ours has its own words, even where it is an OSError too: a user's function may raise one.
+        # Errors of this package are not translated, although some are OSErrors, too.
         if isinstance(error, (OSError, ArrowException)) and not isinstance(error, SFrameError):
             reason = explanation(error, self._location, self._action in READING)
             raise (NoMemoryError if is_out_of_memory(error) else StorageError)(f"cannot {self._action} {self._location}: {reason}") from error
 
 
 def explanation(error: Exception, location: str, reading: bool) -> str:
-    """Explain why an operation failed and what helps; ``reading``: whether it would not have changed anything."""
+    """Return a text that says why an operation on a file failed, and what to do; ``reading`` is whether the operation only reads."""
     number = getattr(error, "errno", None)
     if number in NO_SPACE:
         return full_disk(location)
@@ -105,18 +105,18 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
     if isinstance(error, ArrowNotImplementedError) or (number is None and reading and _UNSUPPORTED.search(str(error))):
         said = (str(error).strip().splitlines() or [""])[0]
         return f"pyarrow does not read what it is made of ({said}); have it written with another compression, encoding or type"
-    # The system names the file, too, which may be one of ours that no one knows.
+    # For errors of the system, the message without the file name is used, since the user may not know the file.
     reported = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
     said = (reported.strip().splitlines() or [""])[0]
     is_there = is_remote_location(location) or os.path.isfile(location)
     if number is None and reading and is_there and not is_out_of_memory(error):
-        # What pyarrow says of a file whose bytes make no sense. What is being written has no copy, and memory may be short over a good file.
+        # An error of pyarrow while an existing file is read, other than lack of memory, means that the file is damaged.
         return f"it is damaged ({said}); restore it from a copy"
     return f"{type(error).__name__}: {said}"
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Return whether an operation failed for lack of memory, according to Python, the system or Arrow."""
+    """Return whether an error of Python, the operating system or Arrow means that there is not enough memory."""
     return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or NO_THREAD in str(error)
 
 
@@ -125,7 +125,7 @@ def _leads_nowhere(path: object) -> bool:
 
 
 def full_disk(location: str) -> str:
-    """Say that the disk of a location is full and what helps.
+    """Return a message that the disk of a location is full, and what to do.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def full_disk(location: str) -> str:
 
 
 def is_full_disk_message(text: str) -> bool:
-    """Return whether a message of the JVM, which passes on the words of the operating system, is about a full disk.
+    """Return whether an error message of Spark is about a full disk.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def is_full_disk_message(text: str) -> bool:
 
 
 def full_disk_of_executor(text: str, location: str) -> str | None:
-    """Say whose disk is full, if that is what a message of a task on another machine is about; None for those of this one.
+    """Return a message that the disk of an executor is full, from an error message of Spark about a full disk; None if the task ran on the driver.
 
     Examples
     --------
@@ -171,12 +171,12 @@ def full_disk_of_executor(text: str, location: str) -> str | None:
 
 
 def _is_about_files(before: str) -> bool:
-    """Return whether no condition in the text before a match names anything but files."""
+    """Return whether all error conditions in a text are about files; True if there are none."""
     return all(found.startswith(_ABOUT_FILES) for found in _ABOUT.findall(before))
 
 
 def file_damage_in_message(text: str) -> str | None:
-    """Say which file is missing or damaged if that is what a message of Spark is about; None otherwise.
+    """Return a message that names the missing or damaged file, from an error message of Spark; None if that is about something else.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def file_damage_in_message(text: str) -> str | None:
     match = _UNREADABLE.search(text)
     if match is None or not _is_about_files(text[: match.start()]):
         return None
-    # What cannot be read Spark names by its URI, in which a space is %20; what it does not find, as it was given; otherwise it stands as it is.
+    # A file that Spark cannot read is named by its URI, with escapes such as %20; a path that does not exist, with the escapes of patterns.
     file = (unquote(match["file"]) if match["uri"] else of_named(match["file"]) if match["given"] else match["file"]).removeprefix("file:")
     file = "/" + file.lstrip("/") if file.startswith("/") else file
     if os.path.exists(file) and _FILE_NOT_FOUND.search(text[: match.end()]):
@@ -198,7 +198,7 @@ def file_damage_in_message(text: str) -> str | None:
 
 
 def _unseen(file: str, text: str) -> str:
-    """Say that a file exists, but that a Spark task on another machine does not see it."""
+    """Return a message that a file exists here, but that a Spark process, maybe on another machine, does not find it."""
     task = _TASK.search(text)
     host = "" if task is None or task["executor"] == "driver" else f" on {task['host']}"
     return (
@@ -208,7 +208,7 @@ def _unseen(file: str, text: str) -> str:
 
 
 def missing(file: str) -> str:
-    """Say that a file of an open dataset is gone and what helps.
+    """Return a message that a file of an open dataset is missing, and what to do.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def missing(file: str) -> str:
 
 
 def why_missing(uri: str) -> str:
-    """Explain why a remote file of an open dataset may be missing, and what helps.
+    """Return a text that says why a remote file of an open dataset may be missing, and what to do.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def _is_temporary(file: str) -> bool:
 
 
 def lost(file: str, reason: str) -> str:
-    """Explain that a file of temporary rows is gone, why the rows cannot be recomputed, and what helps.
+    """Return a message that a file with temporary rows is missing, why the rows cannot be computed again, and what to do.
 
     Examples
     --------
@@ -252,10 +252,10 @@ def lost(file: str, reason: str) -> str:
 
 
 def free_space(location: str) -> str:
-    """Return the free bytes of the disk of a path, which need not exist, and whether the disk has no inode left."""
+    """Return a text with the number of free bytes on the disk of a path, which need not exist; it says if there are no free inodes."""
     while location and not os.path.exists(location) and os.path.dirname(location) != location:
         location = os.path.dirname(location)
     free = f"{shutil.disk_usage(location).free:,} bytes free"
-    # File systems that count no inodes have 0 of 0.
+    # File systems without a fixed number of inodes report 0.
     has_no_inodes = hasattr(os, "statvfs") and (found := os.statvfs(location)).f_files and not found.f_favail
     return f"{free}, and no inode for another file: delete files" if has_no_inodes else free

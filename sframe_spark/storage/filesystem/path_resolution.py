@@ -1,7 +1,7 @@
-"""Resolves what a user names as input (a path, a directory, a pattern, a URL, or a list of these) to files.
+"""Finds the files that a user gives as input: by a path, a directory, a pattern, a URL, or a list of these.
 
-An existing name is never a pattern: only what the user wrote, and only if nothing has that name, is one. Names found in
-directories are never patterns. Directories below a directory are those of a partitioned table, named ``column=value``, or refused.
+A string of the user is a pattern only if no file or directory has that name. Names of files in directories are never patterns. Subdirectories of
+a directory must be those of a partitioned table, named ``column=value``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sframe_spark.storage.filesystem.local_files import FileState, is_hidden, re
 from sframe_spark.storage.filesystem.remote_files import METADATA_OF_ICEBERG, Download, files_in_place, other_rows_than_its_files
 
 _PATTERN = re.compile(r"[*?[]")
-# What Hive, and whoever writes tables as it does, calls a missing value.
+# The name of the directory for missing values in partitioned tables of Hive, Spark and others.
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -35,18 +35,18 @@ SortKey = Callable[[str], Any]
 
 @attrs.frozen
 class DataFile:
-    """A file that holds rows.
+    """An input file.
 
     Parameters
     ----------
     path
-        Where it is: a path of this machine, or the URI of a file that is read where it is.
+        The local path of the file, or of the downloaded copy of a remote file; or the URI of a remote file that is not downloaded.
     origin
-        What the user, or a directory, calls it: the URL of what was fetched.
+        The path or URL of the original file.
     partition
-        Columns of a partitioned table with the texts of their values in the names of directories above the file.
+        The partition columns, with the strings of their values in the names of the directories above the file.
     state
-        A file that is read remotely, as it was when it was found.
+        For a remote file that is not downloaded, its state when it was found; None for other files.
     """
 
     path: str
@@ -57,14 +57,14 @@ class DataFile:
 
 @attrs.frozen
 class DataFiles:
-    """The files that a user named, in row order.
+    """The input files, in row order.
 
     Parameters
     ----------
     files
         The files.
     holder
-        Keeps those that were fetched; None where there are none.
+        An object that keeps downloaded copies from being deleted; None if there are none.
     """
 
     files: tuple[DataFile, ...]
@@ -72,12 +72,12 @@ class DataFiles:
 
     @property
     def paths(self) -> list[str]:
-        """Where the files are."""
+        """The paths or URIs from which the files are read."""
         return [file.path for file in self.files]
 
     @contextlib.contextmanager
     def named_in_errors(self) -> Iterator[None]:
-        """Make errors name a fetched file by its URL, not by the path of its copy."""
+        """Replace, in the messages of errors in the ``with`` block, the paths of downloaded copies by the URLs of the files."""
         try:
             yield
         except SFrameError as error:
@@ -92,25 +92,27 @@ class DataFiles:
 
 
 def resolve(given: Any, sort_key: SortKey, kind: str = "file", in_place: bool = False) -> DataFiles:
-    """Return the files that a user named, each exactly once for each time that it was named.
+    """Return the files that a user gave as input; a file that was given twice is returned twice.
 
     Parameters
     ----------
     given
         A path, ``file:`` URI, directory, pattern or URL, or a list of these.
     sort_key
-        Puts the names in one directory, and those that a pattern matches, in order.
+        The sort key for the names in a directory, and for the paths that match a pattern.
     kind
-        What messages call a file.
+        The word for a file in error messages.
     in_place
-        Whether remote files stay there, where tasks can read them by ranges and all are in one bucket; others are fetched.
+        Whether remote files are not downloaded, if tasks can read ranges of all files, and all are in one bucket.
 
     Raises
     ------
     StorageError
-        If there is none, one is missing, or one cannot be fetched; the message names it.
+        If no file is found, or a file is missing or cannot be downloaded; the message names it.
     SchemaError
-        If it is nothing of that kind.
+        If ``given`` is neither a path nor a list of paths.
+    InvalidArgumentError
+        If a path or the list is empty.
 
     Examples
     --------
@@ -142,7 +144,7 @@ def resolve(given: Any, sort_key: SortKey, kind: str = "file", in_place: bool = 
 
 
 def _staying(texts: Sequence[str], sort_key: SortKey) -> list[list[DataFile]] | None:
-    """The files that each text names, if all of them can be read in place on a remote store; None otherwise."""
+    """Return the files for each given string, if all files are remote and can be read without downloading them; None otherwise."""
     resolved: list[list[DataFile]] = []
     for text in texts:
         files = None if scheme_of(text) is None else files_in_place(text, sort_key, is_pattern(text))
@@ -154,14 +156,14 @@ def _staying(texts: Sequence[str], sort_key: SortKey) -> list[list[DataFile]] | 
 
 
 def text_of(path: Any) -> str:
-    """Return what a user named as text.
+    """Return a path that a user gave as a string.
 
     Raises
     ------
     SchemaError
-        If it is not a path.
+        If it is neither a string nor a path object.
     InvalidArgumentError
-        If it is empty: that would be the current directory.
+        If it is empty, which would be the current directory.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise SchemaError(f"a path is a str, got {type(path).__name__}; several paths are a list of them")
@@ -185,7 +187,7 @@ def _files_of(text: str, sort_key: SortKey, download: Download) -> list[DataFile
 
 
 def _is_there(location: str) -> bool:
-    """Return whether a path exists; raises if a directory on the way may not be entered, since then it is unknown."""
+    """Return whether a path exists; raise PermissionError if a directory above it cannot be entered, so that this is unknown."""
     try:
         os.lstat(location)
     except PermissionError:
@@ -196,19 +198,19 @@ def _is_there(location: str) -> bool:
 
 
 def is_pattern(text: str) -> bool:
-    """Return whether a text contains pattern characters; it is a pattern only if nothing has that name."""
+    """Return whether a string contains characters of patterns; callers use it as a pattern only if no file has that name."""
     return _PATTERN.search(text) is not None
 
 
 def _matching(location: str, sort_key: SortKey) -> list[DataFile]:
-    """The files that a pattern matches; where it matches directories alone, what is in these."""
+    """Return the files that match a pattern; if only directories match, the files in these directories."""
     if not is_pattern(location):
         raise StorageError(f"there is no file {location}: check the path")
     directory, name = os.path.split(location)
-    # A directory that is there as it is named is no pattern.
+    # If the directory exists, only the last part of the path is a pattern.
     pattern = os.path.join(glob.escape(directory), name) if os.path.isdir(directory) else location
     with translate_os_errors("read", location):
-        # Several "**" match one name in several ways.
+        # A pattern with several "**" may match the same path several times.
         matches = sorted(dict.fromkeys(glob.glob(pattern, recursive=True)), key=sort_key)
         files = [path for path in matches if not os.path.isdir(path)]
         for path in files:
@@ -222,7 +224,7 @@ def _matching(location: str, sort_key: SortKey) -> list[DataFile]:
 
 
 def _require_nothing_left_out(pattern: str, files: Sequence[str], directories: Sequence[str]) -> None:
-    """Refuse a pattern that matches both files and directories with other files, since one of the two would be ignored.
+    """Raise if a pattern matches files and also directories that contain other files, since the files in the directories would be ignored.
 
     Raises
     ------
@@ -245,13 +247,13 @@ def _parents(path: str) -> Iterator[str]:
 
 
 def _in_directory(root: str, sort_key: SortKey) -> list[DataFile]:
-    """Files below a directory.
+    """Return the data files in a directory, and in the directories of a partitioned table below it.
 
     Raises
     ------
     StorageError
-        If it is a table of Delta, Hudi or Iceberg, or a partition of one: some of its files hold rows that were deleted or replaced. Also if it is
-        a saved frame.
+        If the directory is a saved frame, or a table of Delta, Hudi or Iceberg or a partition of one, whose files may have rows that were deleted
+        or replaced.
     """
     _refuse_lakes(root)
     refuse_saved(root)
@@ -280,7 +282,7 @@ def _has_metadata_of_iceberg(directory: str) -> bool:
 
 
 def _data_below(directory: str, sort_key: SortKey) -> Iterator[str]:
-    """Yield the data files below a directory in order; names that start with a dot or an underscore are no data."""
+    """Yield the paths of the data files in a directory, and in partition directories below it, in order; hidden files are left out."""
     with translate_os_errors("list", directory):
         names = sorted((name for name in os.listdir(directory) if not is_hidden(name)), key=sort_key)
     paths = [os.path.join(directory, name) for name in names]
@@ -295,12 +297,12 @@ def _data_below(directory: str, sort_key: SortKey) -> Iterator[str]:
 
 
 def partition_of(inside: str, origin: str) -> Partition:
-    """Return columns and values that the directories of a path below a table name; values as they are written there.
+    """Return the partition columns and values in a path relative to a table; values are not decoded, and None for missing ones.
 
     Raises
     ------
     StorageError
-        If a directory is named otherwise, or a column twice.
+        If a directory in the path is not named ``column=value``, or a column occurs twice.
 
     Examples
     --------
@@ -326,6 +328,6 @@ def _unquoted(text: str, origin: str) -> str:
 
 
 def values_of_partitions(files: Sequence[DataFile]) -> list[tuple[str, list[str | None]]]:
-    """Return each column that directories name with its text for each file."""
+    """Return each partition column with the strings of its values, one for each file; None for missing values."""
     names = [name for name, _ in files[0].partition] if files else []
     return [(name, [file.partition[place][1] for file in files]) for place, name in enumerate(names)]
