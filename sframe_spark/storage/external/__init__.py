@@ -1,1 +1,1 @@
-"""Files that others wrote, as sources: Parquet, ORC and tables of lakes."""
+"""Reads files that other programs wrote: Parquet, ORC, and tables of Delta and Iceberg."""

@@ -1,4 +1,4 @@
-"""Reads local Delta tables without a JVM: the log with the library `deltalake`, the files as segments of ours."""
+"""Opens local Delta tables without a JVM: the library `deltalake` reads the log, and this package reads the Parquet files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sframe_spark.storage.manifest.manifest import Manifest
 
 INSTALL = "pip install 'sframe_spark[delta]'"
 WITH_SPARK = "read it with Spark, SFrame(spark.read.format('delta').load(...)), or have its files rewritten without it"
-# Table features that do not change which rows a file holds.
+# Table features with which the rows of the files are those of the table; deletion vectors are checked separately.
 _HARMLESS = frozenset(
     {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck"}
 )
@@ -29,14 +29,18 @@ _NEWEST_READER = 3
 
 
 def delta_manifests(path: Any, version: int | None = None) -> list[Manifest]:
-    """Return manifests of a version of a Delta table, files ordered by the time in the log and then by name.
+    """Return manifests for a version of a Delta table, for the newest one if ``version`` is None.
+
+    Files are ordered by the modification time in the log, and then by name.
 
     Raises
     ------
     StorageError
-        If there is no such table or version, or its files are not as its log says.
+        If the table or the version does not exist, the log cannot be read, or the files do not agree with it.
     UnsupportedOperationError
-        If the library is missing, or the table has features without which its files hold other rows.
+        If the library is not installed, the table is not local, or it uses features that are not supported.
+    InvalidArgumentError
+        If ``version`` is not a version number.
     """
     root = _directory_of(path)
     if version is not None and (isinstance(version, bool) or not isinstance(version, int) or not 0 <= version < 1 << 63):
@@ -53,7 +57,7 @@ def delta_manifests(path: Any, version: int | None = None) -> list[Manifest]:
 
 
 def _as_in_files(field: pa.Field, mapping: str) -> pa.Field:
-    """A field with the name or number that its files use, and no other metadata."""
+    """Return a field whose metadata has only the name or number of the column in the files of the table."""
     metadata = field.metadata or {}
     said = {"name": (STORED_NAME, PHYSICAL_NAME), "id": (FIELD_ID, COLUMN_NUMBER)}.get(mapping)
     stored_as = {said[0]: metadata[said[1]]} if said is not None and said[1] in metadata else None
@@ -81,7 +85,7 @@ def _directory_of(path: Any) -> str:
     if os.path.isfile(real):
         raise StorageError(f"{visible(root)} is a file; a Delta table is a directory")
     if urllib.parse.unquote(real) != real or "\\" in real:
-        # The library would then read the log of another directory.
+        # The library decodes escapes and backslashes, and would read the log of another directory.
         raise UnsupportedOperationError(f"{visible(real)} has per cent signs or backslashes, which the library deltalake takes for others: rename it")
     return root
 
@@ -114,20 +118,20 @@ def _open(root: str, version: int | None) -> Any:
 
 @contextlib.contextmanager
 def _translate_errors(root: str) -> Iterator[None]:
-    """Translate the library's errors; many of them have no class of their own."""
+    """Translate all errors of the library in the ``with`` block, many of which have no specific class, into a StorageError."""
     try:
         yield
     except (MemoryError, StorageError):
         raise
     except BaseException as error:
-        # A panic of the library is no Exception.
+        # The class of panics of the library is derived from BaseException.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise StorageError(f"the log of the Delta table {visible(root)} cannot be read: {_first_line(error)}") from error
 
 
 def _refuse_features(root: str, table: Any, mapping: str) -> None:
-    """Refuse features by which the rows are not those of the files."""
+    """Raise if a table uses features that are not supported, because its rows may not be those of its files."""
     with _translate_errors(root):
         protocol = table.protocol()
     reason = None
@@ -147,7 +151,7 @@ def _refuse_features(root: str, table: Any, mapping: str) -> None:
 
 
 def _deletion_vectors(table: Any) -> str | None:
-    """Find deletion vectors; if the library fails, there may be some."""
+    """Return a text that says that a table has deletion vectors, or may have some, as the library cannot read them; None if it has none."""
     try:
         found = any(pa.record_batch(batch).num_rows for batch in table.deletion_vectors())
     except Exception as error:
@@ -156,7 +160,7 @@ def _deletion_vectors(table: Any) -> str | None:
 
 
 def _first_line(error: BaseException) -> str:
-    """The first line of the library's message, without its call stack."""
+    """Return the first line of the message of an error, without the call stack that the library adds."""
     return visible(str(error).partition("\n")[0])[:400]
 
 
@@ -180,7 +184,7 @@ def _column(root: str, found: pa.Table, name: str) -> pa.Array:
 
 
 def _unquoted(root: str, path: str) -> str:
-    """Return the path of a file, which the log has as a relative URL."""
+    """Return the path of a file of the table from its relative URL in the log."""
     if urllib.parse.urlsplit(path).scheme:
         raise StorageError(
             f"the Delta table {visible(root)} has a file {visible(path)!r} that is not inside its directory (a shallow clone?): {WITH_SPARK}"

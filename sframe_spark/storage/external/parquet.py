@@ -1,4 +1,4 @@
-"""Reads existing Parquet files as read-only segments."""
+"""Returns manifests for Parquet files that other programs wrote, so that they are read like segment files."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from sframe_spark.values.input_values import require_known_extensions
 
 
 def manifest_of_files(found: DataFiles) -> Manifest:
-    """Return a manifest of all rows of Parquet files, one after the other.
+    """Return a manifest with the rows of all given Parquet files, in the order of the files.
 
-    Only footers are read. The files may store a column in different Arrow types of one kind, and columns in different
-    orders; the names of the columns must be the same. Columns of a partitioned table that its directories name come last.
+    Only footers are read. All files must have the same column names, but the order of the columns may differ, and so may the Arrow types of a column
+    if they are of the same kind. Partition columns come last.
 
     Raises
     ------
     StorageError
-        If the files do not fit together, one is no Parquet file, or of a saved frame.
+        If the files have different columns, a file occurs twice, is not a Parquet file, is damaged, or belongs to a saved frame.
     SchemaError
-        If a column is of a type that no column can have.
+        If the type of a column is not supported.
     """
     files = found.paths
     _require_named_once(files)
@@ -76,7 +76,7 @@ def manifest_of_files(found: DataFiles) -> Manifest:
 
 
 def _footers(found: DataFiles) -> list[Footer]:
-    """Read all footers, and make sure that no file was changed meanwhile."""
+    """Return the footers of all files; raise if a remote file was changed meanwhile."""
     remote = {file.path: file.state for file in found.files if file.state is not None}
     if not remote:
         with translate_os_errors("read", found.paths[0]):
@@ -86,19 +86,19 @@ def _footers(found: DataFiles) -> list[Footer]:
         footers = in_threads(_footer, found.files, AT_A_TIME)
         require_all_still(remote)
     except BaseException:
-        # The footers were not confirmed, and the files may revert to their old state.
+        # A cached footer may be that of a changed file, and must not be used if the file gets its old state again.
         forget_footers()
         raise
     return footers
 
 
 def with_remote_states(manifest: Manifest) -> Manifest:
-    """Return a manifest of remote external files that came from a plan's text, with the current states of the files.
+    """Return a manifest of remote external files, which comes from a deserialised plan, with the current states of the files.
 
     Raises
     ------
     StorageError
-        If one is not there, or has another length or number of rows.
+        If a file does not exist, or has another size or number of rows.
     """
     uris = [join(manifest.directory, entry.file) for entry in manifest.segments]
     states = states_now(uris)
@@ -114,7 +114,7 @@ def with_remote_states(manifest: Manifest) -> Manifest:
 
 
 def _footer(file: DataFile) -> Footer:
-    """Read the footer of a file; if it is no Parquet file, the error says what it is."""
+    """Return the footer of a file; if the file is recognised as one of another format, the error says which."""
     try:
         return footer_of(file.path) if file.state is None else footer_of(file.path, file.state.size, seen=Seen(file.state))
     except StorageError:
@@ -123,12 +123,12 @@ def _footer(file: DataFile) -> Footer:
 
 
 def _refuse_segments(found: DataFiles, first: Footer) -> None:
-    """Refuse files of saved frames, whose columns are named by position.
+    """Raise if files are segment files of a saved frame, which do not contain the names of the columns.
 
     Raises
     ------
     StorageError
-        If their columns are called so, and a manifest says what they really are.
+        If the first file has the column names of segment files, and a file belongs to a saved frame.
     """
     names = first.schema.names
     if names == [*map(file_column, range(len(names) - 1)), KEY_NAME]:
@@ -136,12 +136,12 @@ def _refuse_segments(found: DataFiles, first: Footer) -> None:
 
 
 def _require_named_once(files: Sequence[str]) -> None:
-    """Refuse repeated files, since rows are identified by their file.
+    """Raise if a file occurs twice, since rows are identified by their file.
 
     Raises
     ------
     StorageError
-        If a file is there twice.
+        If a file occurs twice.
     """
     twice = [file for file, count in Counter(files).items() if count > 1]
     if twice:
@@ -149,7 +149,7 @@ def _require_named_once(files: Sequence[str]) -> None:
 
 
 def natural(name: str) -> tuple[tuple[int, int, str, str], ...]:
-    """Return a sort key by which numbers in names count as numbers.
+    """Return a sort key with which numbers in names are ordered by value.
 
     Examples
     --------
@@ -160,30 +160,30 @@ def natural(name: str) -> tuple[tuple[int, int, str, str], ...]:
 
 
 def _natural_part(part: str) -> tuple[int, int, str, str]:
-    # Not the number itself: Python makes none of thousands of digits.
+    # Digits are compared as strings of equal length, since Python does not convert strings of thousands of digits to integers.
     digits = part.lstrip("0")
     return (0, len(digits), digits, part) if part.isdecimal() else (1, 0, "", part)
 
 
 class HasSchema(Protocol):
-    """What is known of a file."""
+    """The schema of a file, and its columns that cannot be read."""
 
     @property
     def schema(self) -> pa.Schema:
-        """Its Arrow schema."""
+        """The Arrow schema of the file."""
 
     @property
     def refused(self) -> Mapping[str, str]:
-        """Why a column cannot be read, by its name."""
+        """The columns that cannot be read, by name, with the reason."""
 
 
 def common_names(files: Sequence[str], footers: Sequence[HasSchema]) -> tuple[str, ...]:
-    """Return the names of the columns that all files have.
+    """Return the names of the columns, which must be the same in all files, in the order of the first file.
 
     Raises
     ------
     StorageError
-        If they have others, or one name is there twice.
+        If a file has other columns, or the first file has a name twice.
     """
     names = tuple(footers[0].schema.names)
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
@@ -198,14 +198,14 @@ def common_names(files: Sequence[str], footers: Sequence[HasSchema]) -> tuple[st
 
 
 def common_type(name: str, files: Sequence[str], footers: Sequence[HasSchema]) -> ColumnType:
-    """Return the type in which the values of a column of all files can be held.
+    """Return a column type that can hold the values of a column in all files; float if all files have the null type for it.
 
     Raises
     ------
     SchemaError
-        If no column can hold them.
+        If a type of the column in a file is not supported.
     StorageError
-        If the files have values of different kinds.
+        If the column has different kinds in different files.
     """
     common: ColumnType | None = None
     for file, footer in zip(files, footers, strict=True):
@@ -223,7 +223,7 @@ def common_type(name: str, files: Sequence[str], footers: Sequence[HasSchema]) -
             raise SchemaError(f"column {name!r} of {file}: {error}") from error
         except TypeError as error:
             raise StorageError(f"column {name!r} is {found.kind} in {file} but not in {files[0]}: {error}") from error
-    # No file has more than the null type for it.
+    # If all files have the null type for the column, it becomes a float column.
     return FLOAT if common is None else common
 
 
@@ -231,6 +231,6 @@ def _common_directory(files: Sequence[str]) -> str:
     directories = [os.path.dirname(file) for file in files]
     if not is_remote_location(files[0]):
         return os.path.commonpath(directories)
-    # All are in one bucket; commonpath would collapse the two slashes.
+    # All files are in one bucket. The scheme is left out, since commonpath would remove one of its two slashes.
     scheme, mark, _ = files[0].partition("://")
     return scheme + mark + os.path.commonpath([directory.removeprefix(scheme + mark) for directory in directories])

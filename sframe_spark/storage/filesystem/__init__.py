@@ -1,1 +1,1 @@
-"""Files and directories of this machine: how they are named, fetched, listed and distinguished, and what their errors mean."""
+"""Operations on local and remote files: resolving paths, listing, reading, writing, recognising formats, and translating errors."""

@@ -1,1 +1,1 @@
-"""Parquet files as bytes: footers, headers of pages and checksums, examined before any value is read."""
+"""Reads and checks the footers, page headers and checksums of Parquet files, before values are read; copies pages without decoding them."""

@@ -1,1 +1,1 @@
-"""Rows of a dataset: written with their statistics, read by ranges, left out where bounds say so."""
+"""Writes the segment files of a dataset, with statistics; reads ranges of rows, and skips rows by the recorded minima and maxima."""
