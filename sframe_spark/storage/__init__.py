@@ -1,1 +1,1 @@
-"""Ordered rows on disk: Parquet segments and the manifest that makes them one dataset."""
+"""Stores rows as datasets: ordered Parquet files, called segments, and a manifest that describes them; and reads files of other programs."""

@@ -1,7 +1,7 @@
-"""The sidecar file of a manifest with many segments: statistics and checksums are read block by block when they are needed.
+"""Writes and reads the sidecar file of a manifest with many segments, whose statistics and checksums are read in blocks when they are needed.
 
-A file ``_segments-<uuid>.arrow`` holds one block with a row for each segment, blocks of checksums for ranges of segments, and blocks of
-statistics for groups of columns. The manifest names the blocks with their checksums, and has the statistics of all rows.
+A file ``_segments-<uuid>.arrow`` has one block with a row for each segment, blocks of checksums for ranges of segments, and blocks of statistics for
+groups of columns. The manifest has the positions and checksums of the blocks, and the statistics of the columns over all rows.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from sframe_spark.storage.manifest.statistics import ColumnStatistics
 
 
-# Blocks: Arrow streams one after the other in a file, each with its own checksum.
+# Blocks: the file is a sequence of Arrow streams, each with its own checksum.
 
-# Start, end and checksum of a block.
+# The start, the end and the checksum of a block.
 StoredBlock = tuple[int, int, int]
 
 
@@ -71,12 +71,12 @@ class BlockWriter:
 
 
 def block_from_json(value: Any, size: int) -> StoredBlock:
-    """Return the block that a JSON value describes, inside a file of the given size.
+    """Return the start, end and checksum of a block from a JSON value; ``size`` is the size of the file.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If the value is not a list of these three numbers, or the block is not inside the file.
     """
     if not isinstance(value, list) or len(value) != 3 or not all(type(item) is int and item >= 0 for item in value):
         raise ValueError(f"{value!r:.80} is no block")
@@ -87,23 +87,23 @@ def block_from_json(value: Any, size: int) -> StoredBlock:
 
 
 def read_block(location: str, size: int, block: StoredBlock, schema: pa.Schema, rows: int) -> pa.RecordBatch:
-    """Return the values of a block.
+    """Return the record batch in a block.
 
     Parameters
     ----------
     location
-        The file.
+        The path or URI of the file.
     size
-        How long it is.
+        The size of the file.
     block
-        The block.
+        The start, end and checksum of the block.
     schema, rows
-        Expected schema and number of values; anything else is damage.
+        The expected schema and number of rows.
 
     Raises
     ------
     StorageError
-        If the file is missing, damaged or another one.
+        If the file is missing, is damaged, or was replaced.
     """
     start, stop, checksum = block
     content = read_range(location, start, stop) if is_remote_location(location) else _read_local(location, size, start, stop)
@@ -111,7 +111,7 @@ def read_block(location: str, size: int, block: StoredBlock, schema: pa.Schema, 
         raise damaged_file(location, f"the check sum of bytes {start} to {stop} is another one")
     try:
         table = table_of(content)
-        # Offsets outside of a buffer are refused here, before they are used.
+        # This refuses arrays whose offsets are outside of their buffers.
         table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise damaged_file(location, str(error).splitlines()[0][:200]) from error
@@ -136,22 +136,22 @@ def _read_local(location: str, size: int, start: int, stop: int) -> bytes:
 
 
 def damaged_file(location: str, reason: str) -> StorageError:
-    """Return the error of a damaged sidecar."""
+    """Return an error that says that a sidecar file is damaged, and why."""
     return StorageError(f"{location} is damaged or was replaced: {reason}; restore it from a copy or save the frame again")
 
 
-# Lazy sequences that stand for the fields of a segment entry.
+# Lazy sequences: values of fields of segment entries that are read from the file on access.
 
 
 class LazyValues(Sequence[Any]):
-    """Values of a segment, read on access; equal to any sequence of the same values, and pickled as a tuple.
+    """A sequence of values of a segment, read on access. It is equal to any sequence of the same values, and is pickled as a tuple.
 
     Parameters
     ----------
     stored
-        The file.
+        The sidecar file.
     row
-        Which of its segments.
+        The index of the segment.
     """
 
     __slots__ = ("row", "stored")
@@ -172,7 +172,7 @@ class LazyValues(Sequence[Any]):
         return f"<{len(self)} values of segment {self.row} in {self.stored.file}>"
 
     def _place(self, index: int) -> int:
-        """The index counted from the start."""
+        """Return an index, which may be negative, counted from the start."""
         length = len(self)
         if not -length <= index < length:
             raise IndexError(index)
@@ -180,7 +180,7 @@ class LazyValues(Sequence[Any]):
 
 
 class SegmentFacts(LazyValues):
-    """The statistics of each column of a segment."""
+    """The statistics of each column of a segment, read on access."""
 
     __slots__ = ()
 
@@ -192,7 +192,7 @@ class SegmentFacts(LazyValues):
 
 
 class SegmentChecksums(LazyValues):
-    """The page header checksums of each column of a segment, and of its key."""
+    """The checksums of the page headers of each column of a segment and of its key, read on access."""
 
     __slots__ = ()
 
@@ -208,7 +208,7 @@ class SegmentChecksums(LazyValues):
 
 
 class GroupChecksums(LazyValues):
-    """The page header checksums of each row group of a segment."""
+    """The checksums of page headers for each row group of a segment, read on access."""
 
     __slots__ = ("_count",)
 
@@ -223,14 +223,15 @@ class GroupChecksums(LazyValues):
         return self.stored.group_sums_of(self.row, self._place(index))
 
 
-# From this many cells (segments times columns) on, a sidecar is written; below, the manifest is one text of up to 10 MB, parsed in half a second.
+# A sidecar file is written for at least this many cells (segments times columns, including the key). With fewer cells, the manifest is a JSON file
+# of up to 10 MB, which is parsed in half a second.
 MIN_CELLS = 50_000
-# Up to this many cells, statistics of all columns are stored (36 MB); beyond, only those of columns that are likely to help.
+# Up to this many cells, the statistics of all columns are stored (36 MB); beyond, those of the first columns and of ordered columns.
 MAX_FACTS = 1 << 20
 FIRST_COLUMNS = 32
-# Values in a block.
+# The approximate largest number of values in a block.
 BLOCK_VALUES = 1 << 18
-# Cached blocks.
+# The largest number of cached blocks.
 MAX_BLOCKS = 32
 
 _NAME = re.compile(r"(?:data/[0-9a-f]{32}/)?_segments-[0-9a-f]{32}\.arrow")
@@ -246,22 +247,22 @@ _FACT_TYPES: dict[type | None, pa.DataType] = {int: pa.int64(), float: pa.float6
 _FLAGS = ("ascending", "descending", "strictly_ascending", "strictly_descending", "constant", "has_missing", "has_nan")
 _SCALARS = ("first", "last", "minimum", "maximum")
 _EDGES, _BOUNDS, _ALL_FLAGS = 1 << 14, 1 << 15, (1 << 16) - 1
-# The lower bit of each flag; two bits say unknown, no or yes.
+# The lower bits of the flags: each flag has two bits, which are 0 for unknown, 1 for false and 2 for true.
 _LOWER_BITS = 0x1555
 
 
 def needs_sidecar(manifest: Manifest) -> bool:
-    """Return whether a manifest has so many segments that they are stored in a sidecar."""
+    """Return whether a manifest has so many segments and columns that a sidecar file is written; False if it has external files."""
     return len(manifest.segments) * (len(manifest.types) + 1) >= MIN_CELLS and all(entry.seen is None for entry in manifest.segments)
 
 
 def new_name() -> str:
-    """Return a new name for a file of segments."""
+    """Return a new unique name for a sidecar file."""
     return f"_segments-{uuid.uuid4().hex}.arrow"
 
 
 def is_file_of_segments(name: str) -> bool:
-    """Return whether a name is one of a sidecar file.
+    """Return whether a file name is that of a sidecar file.
 
     Examples
     --------
@@ -272,18 +273,18 @@ def is_file_of_segments(name: str) -> bool:
 
 
 class StoredSegments:
-    """The segments of a dataset in a sidecar file.
+    """A sidecar file with the segments of a dataset.
 
     Parameters
     ----------
     directory
-        The directory of the dataset; it may be set when the dataset moves.
+        The directory of the dataset; it is changed when the dataset is moved.
     said
-        What the manifest says of the file.
+        The reference to the file in the manifest.
     types
-        Types of the columns.
+        The types of the columns.
     make
-        Makes column statistics from named facts.
+        The class of column statistics.
 
     Raises
     ------
@@ -316,11 +317,17 @@ class StoredSegments:
             raise ValueError("check sums of other segments than there are")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Tasks get the facts that they need in the entries.
+        # The file is not sent to tasks, which get the statistics and checksums that they need in the entries.
         return _nothing, ()
 
     def entries(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the field values of each segment entry, in the order of the fields."""
+        """Return an iterator of tuples with the field values of each segment entry, in the order of the fields.
+
+        Raises
+        ------
+        StorageError
+            If the file is missing or damaged.
+        """
         batch = self._block(self._segments, _SEGMENTS, self.count)
         if wrong := impossible_segments(batch):
             raise damaged_file(self._location, wrong)
@@ -349,12 +356,12 @@ class StoredSegments:
         )
 
     def remember(self, segments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Remember which tuple of segments was made from this file, and return it."""
+        """Record that a tuple of entries was created from this file, and return it."""
         self._segments_id = id(segments)
         return segments
 
     def is_of(self, segments: tuple[Any, ...]) -> bool:
-        """Return whether a tuple of segments is the one that was made from this file."""
+        """Return whether a tuple of entries is the one for which :meth:`remember` was called."""
         return id(segments) == self._segments_id
 
     @property
@@ -368,17 +375,17 @@ class StoredSegments:
         found = self._read.get(block[0])
         if found is None:
             found = self._block(block, schema, rows)
-            # Replaced, not cleared: other threads may be reading it.
+            # The dict is replaced instead of changed, since other threads may read it.
             self._read = {**(self._read if len(self._read) < MAX_BLOCKS else {}), block[0]: found}
         return found
 
     def check_all(self) -> None:
-        """Read everything that the file has.
+        """Read and check all blocks of checksums and statistics.
 
         Raises
         ------
         StorageError
-            If something of it is damaged.
+            If the file is missing or damaged.
         """
         for row in range(0, self.count, self._rows_per_block):
             self.sums_of(row)
@@ -388,7 +395,7 @@ class StoredSegments:
             self._facts_block(columns[0])
 
     def sums_of(self, row: int) -> npt.NDArray[np.uint32]:
-        """Return the page header checksums of the columns of a segment, and of its key."""
+        """Return the checksums of the page headers of the columns of a segment and of its key."""
         number, place = divmod(row, self._rows_per_block)
         width = self.width + 1
         rows = min(self._rows_per_block, self.count - number * self._rows_per_block) * width
@@ -396,7 +403,7 @@ class StoredSegments:
         return found[place * width : (place + 1) * width]
 
     def group_sums_of(self, row: int, group: int) -> tuple[int, ...]:
-        """Return the same for one row group of a segment."""
+        """Return the checksums of the page headers of the columns and the key in one row group of a segment."""
         number = row // self._rows_per_block
         counts = self._groups[number * self._rows_per_block : (number + 1) * self._rows_per_block]
         width = self.width + 1
@@ -405,7 +412,7 @@ class StoredSegments:
         return tuple(found.slice(first, width).to_pylist())
 
     def facts_of(self, row: int, column: int) -> ColumnStatistics:
-        """Return the statistics of a column of a segment; unknown for columns that are not indexed."""
+        """Return the statistics of a column of a segment; unknown statistics if the file has none of the column."""
         if column not in self._place_of_column:
             return self._make()
         batch, first = self._facts_block(column)
@@ -414,7 +421,7 @@ class StoredSegments:
         return self._make(**known, edges_known=bool(flags & _EDGES), bounds_known=bool(flags & _BOUNDS), **dict(zip(_SCALARS, scalars, strict=True)))
 
     def bounds_of(self, column: int) -> tuple[npt.NDArray[np.bool_], pa.Array, pa.Array] | None:
-        """Return, for all segments, whether bounds are known, and the minima and maxima; None for a column that is not indexed."""
+        """Return for all segments whether the bounds of a column are known, the minima, and the maxima; None if the file has none of the column."""
         if column not in self._place_of_column:
             return None
         batch, first = self._facts_block(column)
@@ -423,7 +430,7 @@ class StoredSegments:
         return known, part.column("minimum"), part.column("maximum")
 
     def _facts_block(self, column: int) -> tuple[pa.RecordBatch, int]:
-        """The block with a column's statistics, and the row where they start in it."""
+        """Return the block with the statistics of a column, and the row of the block at which they start."""
         number, place = self._place_of_column[column]
         columns, block = self._facts[number]
         is_new = block[0] not in self._read
@@ -434,7 +441,7 @@ class StoredSegments:
 
 
 def _impossible_fact(batch: pa.RecordBatch) -> str | None:
-    """Describe the first impossible value in a block of statistics; None where there is none."""
+    """Return what is wrong with a block of statistics; None if all values are possible."""
     if any(column.null_count for column in batch.columns[:1]):
         return "facts about a column are missing"
     flags = batch.column("flags").to_numpy()
@@ -449,7 +456,7 @@ def _impossible_fact(batch: pa.RecordBatch) -> str | None:
 
 
 def facts_schema(kind: type | None) -> pa.Schema:
-    """Return the schema of a block of statistics of columns with one kind of values."""
+    """Return the schema of a block of statistics, whose values are all of one Python class (None for no values)."""
     return pa.schema([("flags", pa.int32()), *((name, _FACT_TYPES[kind]) for name in _SCALARS)])
 
 
@@ -460,20 +467,20 @@ def _number(value: Any) -> int:
 
 
 def _nothing() -> None:
-    """Replaces a pickled :class:`StoredSegments` in a task."""
+    """Return None, which replaces a :class:`StoredSegments` when it is unpickled."""
 
 
 def write_segments(stream: BinaryIO, file: str, manifest: Manifest, summary: Sequence[ColumnStatistics]) -> dict[str, Any]:
-    """Write the segments of a manifest into a sidecar file, and return the manifest's reference to it.
+    """Write the segments of a manifest to a sidecar file, and return the reference to the file for the manifest.
 
     Parameters
     ----------
     stream, file
-        The file, and its name in the directory of the dataset.
+        The open file, and its name in the directory of the dataset.
     manifest
         The manifest.
     summary
-        Statistics of each column over all rows.
+        The statistics of each column over all rows.
     """
     entries, width, writer = manifest.segments, len(manifest.types), BlockWriter(stream)
     rows_per_block = max(1, BLOCK_VALUES // (width + 1))
@@ -518,7 +525,7 @@ def _segment_columns(entries: Sequence[Any]) -> dict[str, pa.Array]:
 
 
 def _column_blocks(manifest: Manifest, summary: Sequence[ColumnStatistics]) -> Iterator[list[int]]:
-    """Yield the indexed columns, grouped by block: consecutive ones with values of one kind."""
+    """Yield, for each block of statistics, the positions of its columns, whose values are all of one Python class."""
     width, count = len(manifest.types), len(manifest.segments)
     indexed = set(range(width if width * count <= MAX_FACTS else min(width, FIRST_COLUMNS)))
     indexed |= {column for ordering in manifest.order.orderings for column, _ in ordering}
@@ -541,20 +548,20 @@ def _flags(known: ColumnStatistics) -> int:
     return pairs | (_EDGES if known.edges_known else 0) | (_BOUNDS if known.bounds_known else 0)
 
 
-# Facts for tasks: values of the columns that a task reads, and of no others.
+# Sequences for tasks, with the values of only those columns that a task reads.
 
 
 class SelectedValues(Sequence[Any]):
-    """A sparse sequence: values of some columns of a segment at their original indices.
+    """A sequence of which only some values are known, at their original indices.
 
     Parameters
     ----------
     length
-        Length of the sequence.
+        The length of the sequence.
     values
-        The known values by index.
+        The known values, by index.
     otherwise
-        Value of the others; None: accessing one is an error.
+        The value at all other indices; if it is None, accessing one raises a StorageError.
 
     Examples
     --------
@@ -570,7 +577,7 @@ class SelectedValues(Sequence[Any]):
 
     @classmethod
     def of(cls, values: Sequence[Any], places: Iterable[int], otherwise: Any = None) -> SelectedValues:
-        """Select values by index; the others are not accessed, since they may have to be read from a file."""
+        """Return a sequence with the values at some indices of another sequence, whose other values are not accessed, as that might read a file."""
         return cls(len(values), {place % len(values): values[place] for place in places}, otherwise)
 
     def __len__(self) -> int:
