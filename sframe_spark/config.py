@@ -420,7 +420,7 @@ class Configuration:
 
     small_rows = Option(
         262_144,
-        whole_number(0, MAX_BYTES, BYTES),
+        whole_number(0, MAX_BYTES, "of rows "),
         "Row by row work over at most this many rows runs on the driver if they fit the memory budget; 0 sends everything to Spark.",
         "SFRAME_SPARK_SMALL_ROWS",
     )
@@ -445,7 +445,7 @@ class Configuration:
     )
     single_task_rows = Option(
         20_000,
-        whole_number(0, MAX_BYTES, BYTES),
+        whole_number(0, MAX_BYTES, "of rows "),
         "Spark queries whose inputs have at most this many rows each run as one task, without exchanges; 0 parallelises every query.",
         "SFRAME_SPARK_SINGLE_TASK_ROWS",
     )

@@ -152,3 +152,9 @@ def test_options_of_bytes_say_so() -> None:
         config.work_memory = "1GB"
     with pytest.raises(ValueError, match="must be a whole number from 1 to"):
         config.batch_rows = 0
+
+
+@pytest.mark.parametrize("name", ["small_rows", "single_task_rows"])
+def test_numbers_of_rows_are_not_called_bytes(name: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="a whole number of rows from 0"):
+        setattr(config, name, -1)
