@@ -165,7 +165,8 @@ def _is_spelled(steps: Sequence[dis.Instruction]) -> bool:
 
     The instructions start after ``getattr`` has been loaded. The name is the second argument: it is loaded last, or before a constant default.
     """
-    depth, loaded = 0, []
+    depth = 0
+    loaded: list[dis.Instruction] = []
     for step in steps:
         if step.opname in ("PRECALL", "CALL") and depth == step.arg:
             constants = list(itertools.takewhile(lambda load: load.opname in _LOADS_CONSTANT, reversed(loaded)))

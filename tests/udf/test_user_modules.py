@@ -51,7 +51,7 @@ def test_functions_of_a_module_beside_the_script(users_module: Any) -> None:
 
 
 def test_the_search_path_has_no_installed_packages() -> None:
-    assert str(Path(__file__).parents[3]) in search_path()
+    assert str(Path(__file__).parents[2]) in search_path()
     assert not any("site-packages" in directory for directory in search_path())
 
 
