@@ -123,7 +123,7 @@ def _plan_dry_run(root: PlannerNode, found: DryRun, reason: str = THE_RESULT) ->
         # The placeholders replace nodes of the graph, not of the plans that were made before.
         last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan), reason)
         for section in new_sections(last, found):
-            if section.mode.is_remote_location:
+            if section.mode.runs_in_other_processes:
                 require_owned(section.root, chosen.owned)
         return last
 

@@ -142,9 +142,9 @@ def test_what_is_printed_of_programs_with_looks_before_runs_on_spark(seed: int, 
             assert compared(frame._node) == [], program.lines
 
 
-@pytest.mark.parametrize("mode", [mode for mode in Mode if mode.is_remote_location or mode in (Mode.THREADS, Mode.PARTS_OF_THREADS)])
+@pytest.mark.parametrize("mode", [mode for mode in Mode if mode.runs_in_other_processes or mode in (Mode.THREADS, Mode.PARTS_OF_THREADS)])
 def test_plans_and_runs_agree_on_who_may_call_no_function_of_others(mode: Mode) -> None:
-    assert task_runner_for(mode).is_out_of_process is mode.is_remote_location
+    assert task_runner_for(mode).is_out_of_process is mode.runs_in_other_processes
 
 
 def test_rows_made_first_keep_their_reason_where_they_are_the_result() -> None:

@@ -532,7 +532,9 @@ class Executor:
         """Start Spark in the background if a section that is not the first to run certainly needs it."""
         sections = list(in_order_of_running([section]))
         # A plan that calls functions in other processes without owning them will be replaced, and may then need no Spark.
-        if any(map(needs_spark, sections[1:])) and not any(not_owned(each.root, self.owned) for each in sections if each.mode.is_remote_location):
+        if any(map(needs_spark, sections[1:])) and not any(
+            not_owned(each.root, self.owned) for each in sections if each.mode.runs_in_other_processes
+        ):
             start_ahead()
 
     def ready(self, section: Section) -> Section:

@@ -57,7 +57,7 @@ class Mode(enum.Enum):
         return self in (Mode.TASKS, Mode.PARTS, Mode.EXCHANGED_BY_TASKS, Mode.QUERY)
 
     @property
-    def is_remote_location(self) -> bool:
+    def runs_in_other_processes(self) -> bool:
         """Return whether the section runs, or is treated as running, in other processes, where memos of users' functions are not filled."""
         return self.is_on_spark or self in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES, Mode.IN_TURN, Mode.PARTS_IN_TURN)
 
