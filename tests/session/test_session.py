@@ -13,7 +13,6 @@ import pytest
 
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session import session
-from sframe_spark.session import session as module
 from sframe_spark.session.launch import FIXED_SETTINGS, LEGACY_PREFIX, driver_memory_gib, is_on_this_machine, local_settings, open_session
 from sframe_spark.session.session import SessionHolder
 
@@ -194,13 +193,13 @@ def test_import_starts_and_imports_no_spark() -> None:
 def test_closed_session_of_a_user_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     holder = SessionHolder()
     users = object()
-    monkeypatch.setattr(module, "active_session", lambda: users)
-    monkeypatch.setattr(module, "open_session", lambda base: ("ours", base))
-    monkeypatch.setattr(module, "UserSettings", lambda base: SimpleNamespace(carry_over=lambda session: None))
-    monkeypatch.setattr(module, "is_alive", lambda session: True)
+    monkeypatch.setattr(session, "active_session", lambda: users)
+    monkeypatch.setattr(session, "open_session", lambda base: ("ours", base))
+    monkeypatch.setattr(session, "UserSettings", lambda base: SimpleNamespace(carry_over=lambda session: None))
+    monkeypatch.setattr(session, "is_alive", lambda session: True)
     assert holder.get() == ("ours", users)
-    monkeypatch.setattr(module, "is_alive", lambda session: False)
-    monkeypatch.setattr(module, "active_session", lambda: None)
+    monkeypatch.setattr(session, "is_alive", lambda session: False)
+    monkeypatch.setattr(session, "active_session", lambda: None)
     with pytest.raises(SessionClosedError):
         holder.get()
     assert not holder.is_started()

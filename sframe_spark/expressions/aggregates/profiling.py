@@ -27,7 +27,7 @@ from sframe_spark.values.value_model import family_of
 
 # Histograms of one column and of pairs of columns, for all rows or rows with a label. The range of the numbers, needed for bins, is found before.
 
-_KINDS = (INT_KIND, FLOAT_KIND)
+_NUMBERS = (INT_KIND, FLOAT_KIND)
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
 # The numbers of missing, NaN and infinite values; the smallest and the largest finite value, and the variance state of the finite values.
@@ -36,7 +36,7 @@ RangePart = tuple[int, int, int, float, float, VarianceState]
 
 def _infer_histogram(types: Types, parameters: Parameters) -> ColumnType:
     for column_type in types:
-        require("a histogram", column_type, _KINDS)
+        require("a histogram", column_type, _NUMBERS)
     return ARRAY
 
 
@@ -117,8 +117,6 @@ define_aggregate("histogram", _infer_histogram, parts=Decomposition(_bin_counts,
 
 
 # Counts, ranges and histograms of the rows with each of a few labels, or in each of some bins, as charts of groups need them, in one pass.
-
-_NUMBERS = (INT_KIND, FLOAT_KIND)
 
 
 def _infer_counts(types: Types, parameters: Parameters) -> ColumnType:
@@ -519,14 +517,6 @@ def _rank_counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters
     return np.bincount(ranges.astype(np.int64), minlength=RANGES)
 
 
-def _added(first: np.ndarray, second: np.ndarray, types: Types) -> np.ndarray:
-    return first + second
-
-
-def _counts_as_array(part: np.ndarray, types: Types, parameters: Parameters) -> array.array:
-    return array.array("d", part.astype(np.float64))
-
-
 def _keys(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
     """Return the keys in a range, minus the lowest key; parameters are the lowest and the highest key."""
     return _chosen(arrays[0], parameters)
@@ -560,5 +550,5 @@ def _infer_keys(types: Types, parameters: Parameters) -> ColumnType:
     return list_of(INT)
 
 
-define_aggregate("key_counts", _infer_rank_counts, parts=Decomposition(_rank_counts, _added, _counts_as_array), order_sensitive=False)
+define_aggregate("key_counts", _infer_rank_counts, parts=Decomposition(_rank_counts, added_counts, as_floats), order_sensitive=False)
 define_aggregate("keys_between", _infer_keys, parts=Decomposition(_keys, _joined, _keys_in_order), order_sensitive=False)

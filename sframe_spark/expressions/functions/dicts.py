@@ -213,14 +213,12 @@ def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameter
     return F.when(columns[0].isNotNull(), known.cast("bigint"))
 
 
-def _infer_trim_keys(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Return the type of the result. Parameters: the keys, and whether their entries are removed instead of kept."""
-    _require_dicts(types)
-    return types[0]
+def _infer_trimmed(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Return the type of the trimmed dicts.
 
-
-def _infer_trim_values(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Return the type of the result. Parameters: both inclusive bounds, or None. Values that are not numbers stay."""
+    Parameters of ``dict_trim_keys``: the keys, and whether their entries are removed instead of kept. Parameters of ``dict_trim_values``: both
+    inclusive bounds, or None; values that are not numbers stay.
+    """
     _require_dicts(types)
     return types[0]
 
@@ -362,5 +360,5 @@ define_function("dict_keys", _infer_list("keys"), _compute_list("keys"), _build_
 define_function("dict_values", _infer_list("values"), _compute_list("values"), _build_list("values"), by_arrow=always_by_arrow)
 # May fail: it raises if a key has another class than the keys of a row.
 define_function("dict_has_keys", _infer_has, _compute_has, _build_has, may_fail=True, by_arrow=always_by_arrow)
-define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys, may_fail=True, by_arrow=always_by_arrow)
-define_function("dict_trim_values", _infer_trim_values, _compute_trim_values, _build_trim_values, by_arrow=_trims_by_arrow)
+define_function("dict_trim_keys", _infer_trimmed, _compute_trim_keys, _build_trim_keys, may_fail=True, by_arrow=always_by_arrow)
+define_function("dict_trim_values", _infer_trimmed, _compute_trim_values, _build_trim_values, by_arrow=_trims_by_arrow)

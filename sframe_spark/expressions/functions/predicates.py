@@ -83,7 +83,7 @@ def _seconds(argument: Argument, column_type: ColumnType) -> Argument:
     return pc.divide(microseconds_of(argument, column_type).cast(pa.float64(), safe=False), float(SECOND))
 
 
-def _infer_equality(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+def _infer_logical(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     return LOGICAL
 
 
@@ -236,8 +236,8 @@ def _monotone_ordering(name: str) -> MonotonyOf:
     return monotone
 
 
-define_function("equal", _infer_equality, _compute_equal, _build_equality(True), by_arrow=always_by_arrow)
-define_function("not_equal", _infer_equality, _compute_not_equal, _build_equality(False), by_arrow=always_by_arrow)
+define_function("equal", _infer_logical, _compute_equal, _build_equality(True), by_arrow=always_by_arrow)
+define_function("not_equal", _infer_logical, _compute_not_equal, _build_equality(False), by_arrow=always_by_arrow)
 for _name in _SYMBOLS:
     define_function(
         _name,
@@ -409,10 +409,6 @@ define_function("if_else", _infer_if_else, _compute_if_else, _build_if_else, by_
 # Missing values: None in every type, and NaN in float columns.
 
 
-def _infer_test(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    return LOGICAL
-
-
 def _is_missing(values: Argument, column_type: ColumnType) -> Argument:
     return pc.is_null(values, nan_is_null=column_type.kind == FLOAT_KIND)
 
@@ -515,7 +511,7 @@ def _build_coalesce(columns: Sequence[Column], types: Sequence[ColumnType], para
 
 
 # Missing values and NaN come first in an ascending order.
-define_function("is_missing", _infer_test, _compute_is_missing, _build_is_missing, by_arrow=always_by_arrow)
-define_function("is_not_missing", _infer_test, _compute_is_not_missing, _build_is_not_missing, by_arrow=always_by_arrow)
+define_function("is_missing", _infer_logical, _compute_is_missing, _build_is_missing, by_arrow=always_by_arrow)
+define_function("is_not_missing", _infer_logical, _compute_is_not_missing, _build_is_not_missing, by_arrow=always_by_arrow)
 define_function("fill_missing", _infer_fill, _compute_fill, _build_fill, by_arrow=always_by_arrow)
 define_function("coalesce", _infer_coalesce, _compute_coalesce, _build_coalesce, by_arrow=always_by_arrow)

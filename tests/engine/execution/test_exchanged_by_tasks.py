@@ -14,7 +14,6 @@ import pytest
 
 from sframe_spark import SFrame, config, load_sframe
 from sframe_spark.engine.execution import executor
-from sframe_spark.engine.execution import executor as section_runs
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import local_strategies, placement
@@ -66,9 +65,9 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows count as many, Spark is elsewhere, and is not started."""
     started = is_started()
     monkeypatch.setattr(placement, "is_spark_local", lambda: False)
-    monkeypatch.setattr(section_runs, "SparkTaskRunner", SentToThreads)
+    monkeypatch.setattr(executor, "SparkTaskRunner", SentToThreads)
     monkeypatch.setattr(executor, "start_ahead", lambda: None)
-    monkeypatch.setattr(section_runs, "is_shared_with", lambda workers, directory: True)
+    monkeypatch.setattr(executor, "is_shared_with", lambda workers, directory: True)
     monkeypatch.setattr(local_strategies, "BYTES_OF_TASKS_RANGE", 9_000)
     monkeypatch.setattr(exchange, "BYTES_OF_RUN", 20_000)
     directory = str(tmp_path / "temporary")
@@ -160,7 +159,7 @@ CHANGES: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("change", [*CHANGES, "deleted"])
 def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected, made, found = expected_of("by texts", frame), made_of("by texts", frame), section_runs.ranges_of_outputs
+    expected, made, found = expected_of("by texts", frame), made_of("by texts", frame), executor.ranges_of_outputs
 
     def damaged(given: Any, passed: Any) -> Any:
         for path in Path(temporary_store().directory).rglob("exchange-*"):
@@ -171,27 +170,27 @@ def test_damage_is_told_and_loses_nothing(frame: SFrame, change: str, monkeypatc
         return found(given, passed)
 
     with monkeypatch.context() as patch:
-        patch.setattr(section_runs, "ranges_of_outputs", damaged)
+        patch.setattr(executor, "ranges_of_outputs", damaged)
         with pytest.raises(StorageError, match=r"temporary rows in .* are (not those that were written|missing)"):
             materialize(made._node, NOTHING_SMALL)
     assert files_left() == [] and rows_equal(rows_of(made), expected)
 
 
 def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = section_runs.ranges_of_outputs
-    monkeypatch.setattr(section_runs, "ranges_of_outputs", lambda *given: [attrs.evolve(part, chunks=part.chunks[1:]) for part in found(*given)])
+    found = executor.ranges_of_outputs
+    monkeypatch.setattr(executor, "ranges_of_outputs", lambda *given: [attrs.evolve(part, chunks=part.chunks[1:]) for part in found(*given)])
     with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
         materialize(made_of("by texts", frame)._node, NOTHING_SMALL)
 
 
 @pytest.mark.parametrize("ascending", [True, False])
 def test_rows_of_one_value_need_no_room(ascending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(section_runs, "MAX_BYTES_OF_TASKS_RANGE", ROWS * 4)
+    monkeypatch.setattr(executor, "MAX_BYTES_OF_TASKS_RANGE", ROWS * 4)
     frame = SFrame({"k": [row % 97 if row % 4 == 0 else 5 for row in range(ROWS)], "t": range(ROWS)})
     with config.using(small_rows=10 * ROWS, memory_budget=1 << 20):
         expected = rows_of(frame.sort("k", ascending))
     asked, made = list[Any](), frame.sort("k", ascending)
-    monkeypatch.setattr(section_runs.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
+    monkeypatch.setattr(executor.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
     materialize(made._node, NOTHING_SMALL)
     assert rows_equal(rows_of(made), expected) and not asked
 
@@ -204,14 +203,14 @@ def test_the_quota_counts_what_is_exchanged(frame: SFrame) -> None:
 
 def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SentToThreads, "parallelism", lambda self: 500)
-    monkeypatch.setattr(section_runs, "MAX_EXCHANGE_RUNS", 300)
-    expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), section_runs.ranges_of_outputs
+    monkeypatch.setattr(executor, "MAX_EXCHANGE_RUNS", 300)
+    expected, made, pieces, found = expected_of("by texts", frame), made_of("by texts", frame), list[int](), executor.ranges_of_outputs
 
     def counted(given: Any, passed: Any) -> Any:
         pieces.append(len(given) * len(given[0].rows))
         return found(given, passed)
 
-    monkeypatch.setattr(section_runs, "ranges_of_outputs", counted)
+    monkeypatch.setattr(executor, "ranges_of_outputs", counted)
     materialize(made._node, MaterializeOptions(in_memory=0, segments=3))
     assert pieces and 0 < pieces[0] <= 300 and rows_equal(rows_of(made), expected)
 
@@ -219,13 +218,13 @@ def test_many_cores_have_no_more_ranges_than_there_may_be_pieces(frame: SFrame, 
 @pytest.mark.parametrize("why", ["not shared", "no room", "too many tasks"])
 def test_otherwise_it_is_a_query(frame: SFrame, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(section_runs.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
+    monkeypatch.setattr(executor.SectionRunner, "as_query", lambda self, node: asked.append(node) or StopIteration)
     if why == "no room":
-        monkeypatch.setattr(section_runs, "MAX_BYTES_OF_TASKS_RANGE", 100)
+        monkeypatch.setattr(executor, "MAX_BYTES_OF_TASKS_RANGE", 100)
     elif why == "too many tasks":
-        monkeypatch.setattr(section_runs, "MAX_EXCHANGE_RUNS", 100)
+        monkeypatch.setattr(executor, "MAX_EXCHANGE_RUNS", 100)
     else:
-        monkeypatch.setattr(section_runs, "is_shared_with", lambda workers, directory: False)
+        monkeypatch.setattr(executor, "is_shared_with", lambda workers, directory: False)
     made = made_of("by texts", frame)
     with pytest.raises(AttributeError):
         materialize(made._node, MaterializeOptions(in_memory=0, segments=50))

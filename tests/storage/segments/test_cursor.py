@@ -25,7 +25,6 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources import source as source_readers
 from sframe_spark.operators.sources import source as sources
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.storage.manifest.manifest import Manifest
@@ -152,7 +151,7 @@ def test_ranges_of_several_who_go_through_the_rows(
     manifests: list[Manifest], which: int, most: int, ranges: list[tuple[int, int]], starts: list[int]
 ) -> None:
     source = SegmentSource.of(manifests[which])
-    reader = source_readers.SegmentReader(source, 2, most)
+    reader = sources.SegmentReader(source, 2, most)
     asked = list(ranges)
     for step in range(4):
         # Each with gaps of its own, among ranges that follow nothing.
