@@ -97,12 +97,11 @@ from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, Scalar
 from sframe_spark.expressions.program import Literal, Program, Register, Step
 from sframe_spark.laws import STAGES
 from sframe_spark.operators.append import append
+from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import RowWise, apply_program
-from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by, reduce_columns
-from sframe_spark.operators.project import project, zip_columns
-from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.operators.sort import reverse, sort_rows
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties

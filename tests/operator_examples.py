@@ -10,10 +10,9 @@ import pyarrow as pa
 from sframe_spark.expressions.program import Literal, Program, Register, Step
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.append import Append
-from sframe_spark.operators.arrange import Arrange
+from sframe_spark.operators.columns import Arrange, Project, Zip
 from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
 from sframe_spark.operators.explode import Explode
-from sframe_spark.operators.filter import Filter, FilterRows
 from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.cycles import CycleFunction, MapCycles
@@ -26,11 +25,10 @@ from sframe_spark.operators.joins.join import KINDS, Join
 from sframe_spark.operators.joins.key_window import KeyWindow
 from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin
-from sframe_spark.operators.project import Project, Zip
 from sframe_spark.operators.row_number import RowNumber
-from sframe_spark.operators.slice import SliceRows
+from sframe_spark.operators.row_selection import Filter, FilterRows, SliceRows
 from sframe_spark.operators.sort import AssumeOrder, Reverse, Sort, SuffixSort, TopRows
-from sframe_spark.operators.sources.generated import constant_source, range_source
+from sframe_spark.operators.sources.in_memory import constant_source, range_source
 from sframe_spark.operators.sources.segment_subset import parts_of
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.window.cumulative import Cumulative

@@ -27,7 +27,7 @@ from sframe_spark.errors import (
 )
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import brief
-from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.udf_calls import calls_user_functions
 from sframe_spark.planner.inference import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode

@@ -19,12 +19,12 @@ from sframe_spark.engine.runtime.dataset_writer import write_runs
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
 from sframe_spark.expressions.program import Literal
 from sframe_spark.operators.append import append
-from sframe_spark.operators.arrange import column_of, columns_alongside, replace_column
+from sframe_spark.operators.columns import column_of, columns_alongside, replace_column
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import reduce_columns
-from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sources.memory import MemorySource, memory_source, memory_source_of_parts
+from sframe_spark.operators.row_selection import slice_rows
+from sframe_spark.operators.sources.in_memory import MemorySource, memory_source, memory_source_of_parts
 from sframe_spark.planner.chunk import Chunk, aligned_chunks, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.inference import infer_planner_node_length, prove_equal_length

@@ -1,8 +1,8 @@
-"""Hashing of batches: SipHash and CityHash64 of strings, membership in sets of ints, lookup tables in Spark, hash partitioning of rows."""
+"""Hashing of batches: SipHash and CityHash64 of strings, and membership in sets of ints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import comparable_values
 from sframe_spark.compute.sorting import mostly_differ
-from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Schema
 from sframe_spark.values.nested.text_spans import bytes_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    pass
 
 
 # SipHash-2-4.
@@ -407,129 +404,3 @@ class NumberSet:
             return None
         result[passed] = pc.is_in(pa.array(there[passed]), self.numbers).to_numpy(zero_copy_only=False)
         return result
-
-
-# A lookup of ints in a constant table within a Spark plan, built with few JVM calls whatever its size.
-
-# A dense table is used if its size is below FEW + MAX_GAPS * keys, otherwise a trie.
-MAX_GAPS, FEW = 8, 1024
-# The trie has one level per 6-bit digit of the 30-bit keys.
-DIGIT_BITS, NUMBER_BITS = 6, 30
-
-
-def lookup_column(number: Column, values: Mapping[int, int]) -> Column:
-    """Return a Spark column with the value of each key; every key must be in the table.
-
-    Parameters
-    ----------
-    number
-        Column of keys: non-negative ints below ``2**30``.
-    values
-        Value of each key.
-    """
-    from pyspark.sql import functions as F
-
-    if max(values) < FEW + MAX_GAPS * len(values):
-        return F.get(_array([values.get(place, 0) for place in range(max(values) + 1)]), number.cast("int"))
-    table = _array(digit_table(values))
-    result = F.lit(0).cast("bigint")
-    for shift in shifts():
-        digit = F.shiftright(number, shift).bitwiseAND(F.lit((1 << DIGIT_BITS) - 1))
-        result = F.get(table, (result + digit).cast("int"))
-    return result
-
-
-def digit_table(values: Mapping[int, int]) -> list[int]:
-    """Return a trie as one list, in which each node has 64 entries, one per digit.
-
-    An entry is the offset of the next node; at the last level it is the value.
-
-    Examples
-    --------
-    >>> table = digit_table({5: 70, 2**30 - 1: 80})
-    >>> len(table), table[0], table[63], table[table[table[table[table[0]]]] + 5]
-    (576, 64, 320, 70)
-    """
-    width = 1 << DIGIT_BITS
-    table = [0] * width
-    for number, value in values.items():
-        part = 0
-        for shift in shifts():
-            place = part + (number >> shift & (width - 1))
-            if not shift:
-                table[place] = value
-            elif not table[place]:
-                # Offset zero is the root, so zero means that there is no node yet.
-                table[place] = len(table)
-                table += [0] * width
-            part = table[place]
-    return table
-
-
-def shifts() -> Iterator[int]:
-    """Return the bit offset of each digit, the highest first."""
-    return reversed(range(0, NUMBER_BITS, DIGIT_BITS))
-
-
-def _array(values: list[int]) -> Column:
-    """Return a Spark column with ints as a constant array, which Spark evaluates once, when it plans the query."""
-    from pyspark.sql import functions as F
-
-    return F.split(F.lit(",".join(map(str, values))), ",").cast("array<bigint>")
-
-
-# Hash partitioning: rows with equal keys get the same partition number, whichever input they come from.
-
-HALF = np.uint64(32)
-
-
-@attrs.frozen
-class HashPartitioner:
-    """Partitions rows by a hash of their keys; keys are equal by the rule of *values* in :mod:`~sframe_spark.compute.key_encoding`.
-
-    Parameters
-    ----------
-    positions
-        Positions of the key columns.
-    types
-        Types of the key columns.
-    count
-        Number of partitions.
-
-    Examples
-    --------
-    >>> from sframe_spark.types import INT
-    >>> positions = HashPartitioner((0,), (INT,), 16).partition_numbers(Chunk.of([pa.array([5, None, 7, None, 5])]))
-    >>> bool(positions[0] == positions[4]), bool(positions[1] == positions[3]), bool(positions.max() < 16)
-    (True, True, True)
-    """
-
-    positions: tuple[int, ...]
-    types: Schema
-    count: int
-
-    def partition_numbers(self, rows: Chunk) -> np.ndarray:
-        """Return the partition number of each row."""
-        result = np.zeros(rows.rows, np.uint64)
-        for position, column_type in zip(self.positions, self.types, strict=True):
-            for values in comparable_values(rows.columns[position], column_type):
-                result ^= words_of(values)
-                # Only the upper half of a product depends on all bits, so it is XORed into the lower half.
-                result *= SPREAD
-                result ^= result >> HALF
-                result *= SPREAD
-        return ((result >> HALF) * np.uint64(self.count) >> HALF).view(np.int64)
-
-
-def words_of(values: pa.Array) -> np.ndarray:
-    """Return a 64-bit int for each value of an array of :func:`comparable_values`, the same for equal values.
-
-    Missing values have the same int as zero or the empty string.
-    """
-    kind = values.type
-    if pa.types.is_null(kind):
-        return np.zeros(len(values), np.uint64)
-    if pa.types.is_string(kind):
-        return text_hashes(values.fill_null("") if values.null_count else values)
-    numbers = values.view(pa.int64()) if pa.types.is_timestamp(kind) else values if pa.types.is_floating(kind) else values.cast(pa.int64())
-    return (numbers.fill_null(0) if numbers.null_count else numbers).to_numpy(zero_copy_only=False).view(np.uint64)

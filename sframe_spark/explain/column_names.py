@@ -7,8 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 import attrs
 
 from sframe_spark.engine.physical.column_lineage import origins_of
-from sframe_spark.operators.sources.generated import RangeSource
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
@@ -29,8 +28,8 @@ class ColumnNames:
 
     Examples
     --------
-    >>> from sframe_spark.operators.project import project, zip_columns
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.columns import project, zip_columns
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> both = zip_columns(range_source(7, 3), range_source(5, 3))
     >>> names = ColumnNames.of_plan(project(both, [1]), ["speed"])
     >>> names.name(both, 1), names.name(both, 0), names.order(both, [(1, False)])

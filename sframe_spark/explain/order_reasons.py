@@ -38,7 +38,7 @@ from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.key_window import KeyWindow
 from sframe_spark.operators.joins.merge_sorted import MergeSorted
 from sframe_spark.operators.joins.sorted_join import SortedJoin
-from sframe_spark.operators.slice import SliceRows
+from sframe_spark.operators.row_selection import SliceRows
 from sframe_spark.operators.sort import Sort, SuffixSort, TopRows
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts
 from sframe_spark.operators.sources.source import SegmentSource
@@ -63,7 +63,7 @@ def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNa
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> print(not_known(range_source(3, 4, -1), [(0, True)], ColumnNames()))
     nothing known rules out column 0 of the range_source = 1 before column 0 of the range_source = 0
     """
@@ -126,8 +126,8 @@ def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = No
 
     Examples
     --------
-    >>> from sframe_spark.operators.slice import slice_rows
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.row_selection import slice_rows
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> origin_of_order(slice_rows(range_source(0, 9), 2, 5), [(0, True)])
     'the numbers are consecutive; kept by slice'
     """
@@ -344,7 +344,7 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNa
     Examples
     --------
     >>> from sframe_spark.operators.sort import sort_rows
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> plan = sort_rows(range_source(0, 3, -1), [(0, True)])
     >>> print(*order_reasons(plan, names=ColumnNames.of_plan(plan, ["day"]))[0].split(": "), sep="\\n")
     r1 sort by day

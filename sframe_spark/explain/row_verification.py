@@ -18,9 +18,8 @@ from sframe_spark.compute.sorting import steps
 from sframe_spark.config import config
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
-from sframe_spark.operators.sources.memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.operators.sources.statistics import recordable_part
+from sframe_spark.operators.sources.in_memory import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource, recordable_part
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema

@@ -89,7 +89,7 @@ def query_work(plan: PlannerNode) -> QueryWork | None:
     --------
     >>> from sframe_spark.config import config
     >>> from sframe_spark.operators.sort import sort_rows
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> with config.using(single_task_rows=0):
     ...     query_work(sort_rows(range_source(9, 3, -1), [(0, True)]))
     QueryWork(exchanges=1, sorts=1)

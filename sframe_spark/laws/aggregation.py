@@ -12,17 +12,16 @@ from sframe_spark.expressions.program import Register
 from sframe_spark.laws.algorithm_choice import one_value_per_group
 from sframe_spark.laws.fusion import computed
 from sframe_spark.laws.pruning import has_random_access
+from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
-from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.property_inference import INT_LIMITS
-from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sort import sort_rows
-from sframe_spark.operators.sources.generated import constant_source, range_source
-from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.operators.sources.statistics import Statistics, source_statistics
+from sframe_spark.operators.sources.in_memory import constant_source, range_source
+from sframe_spark.operators.sources.source import SegmentSource, Statistics, source_statistics
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.inference import properties_of
 from sframe_spark.planner.law import law

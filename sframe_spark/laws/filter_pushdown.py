@@ -10,12 +10,11 @@ import pyarrow as pa
 from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step, identity_program
 from sframe_spark.laws.fusion import computed
 from sframe_spark.operators.append import append
+from sframe_spark.operators.columns import Zip, zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform
-from sframe_spark.operators.filter import Filter, FilterRows
 from sframe_spark.operators.joins.join import Join
-from sframe_spark.operators.project import Zip, zip_columns
-from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.row_selection import Filter, FilterRows, slice_rows
+from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.order.properties import RelationProperties, ValueBounds
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.inference import properties_of, prove_equal_length

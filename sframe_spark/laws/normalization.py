@@ -8,10 +8,9 @@ from typing import Any
 import attrs
 
 from sframe_spark.operators.append import append
-from sframe_spark.operators.arrange import Arrange
+from sframe_spark.operators.columns import Arrange, Project, shows_all, zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform, RowWise
-from sframe_spark.operators.project import Project, shows_all, zip_columns
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.operators.project import Zip, all_columns, places_of, project, shows_all, zip_columns
+from sframe_spark.operators.columns import Zip, all_columns, places_of, project, shows_all, zip_columns
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law

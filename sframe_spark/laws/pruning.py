@@ -14,11 +14,11 @@ import pyarrow as pa
 from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
 from sframe_spark.operators.append import append
+from sframe_spark.operators.columns import Zip, part_of_zip
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.lookup.numeric_keys import Numbers, key_numbers
-from sframe_spark.operators.project import Zip, part_of_zip
 from sframe_spark.operators.property_inference import INT_LIMITS, MAX_STEPS, compared_with_constant, compares_exactly, monotone_step
-from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts, parts_of, rows_before
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import Chunk

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.slice import SliceRows, slice_rows
+from sframe_spark.operators.row_selection import SliceRows, slice_rows
 from sframe_spark.operators.sort import Sort, TopRows, reverse
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.law import law

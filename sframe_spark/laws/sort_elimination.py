@@ -8,14 +8,14 @@ import attrs
 
 from sframe_spark.expressions.program import Register
 from sframe_spark.laws.algorithm_choice import for_adjacent_groups, one_value_per_group
+from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
-from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.slice import SliceRows, slice_rows
+from sframe_spark.operators.row_selection import SliceRows, slice_rows
 from sframe_spark.operators.sort import AssumeOrder, Reverse, Sort, SuffixSort, TopRows, reverse, sort_rows
-from sframe_spark.operators.sources.generated import range_source
+from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.shift import Shift, shift_rows
 from sframe_spark.order.properties import requirement

@@ -10,7 +10,7 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.expressions.program import Function, Literal, Operand, Program, Register, Step, lower_program
 from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.operators.project import Zip, joined_schemas, places_of, side_by_side
+from sframe_spark.operators.columns import Zip, joined_schemas, places_of, side_by_side
 from sframe_spark.operators.property_inference import program_properties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.project import places_of
+from sframe_spark.operators.columns import places_of
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk

@@ -16,8 +16,8 @@ import pyarrow as pa
 from sframe_spark.compute.key_runs import RunOperator, run_numbers, run_starts
 from sframe_spark.compute.sorting import order_of, sort_parts
 from sframe_spark.errors import RunTooLongError
-from sframe_spark.operators.project import places_of
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.columns import places_of
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties, requirement

@@ -18,14 +18,13 @@ from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.program import Program, Register, Step
 from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform, LambdaTransform, RowWise
 from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.cycles import MapCycles
-from sframe_spark.operators.project import zip_columns
 from sframe_spark.operators.row_number import RowNumber
-from sframe_spark.operators.sources.generated import RangeSource
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import fold, postorder

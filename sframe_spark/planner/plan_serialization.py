@@ -42,7 +42,7 @@ def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> print(plan_text(range_source(0, 3)))
     r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3
     >>> print(plan_text(range_source(0, 3), lambda node, position: "id"))
@@ -108,7 +108,7 @@ def graph_to_json(node: PlannerNode) -> str:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> from sframe_spark.planner.plan_serialization import plan_text
     >>> print(plan_text(graph_from_json(graph_to_json(range_source(0, 3)))))
     r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3
@@ -141,7 +141,7 @@ def graph_from_json(text: str) -> PlannerNode:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> graph_from_json(graph_to_json(range_source(0, 3))).operator_parameters
     {'start': 0, 'rows': 3, 'step': 1}
     """

@@ -16,13 +16,11 @@ from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.expressions.aggregates.profiling import FREQUENT_SHARE
 from sframe_spark.expressions.program import Literal
 from sframe_spark.message_text import visible
-from sframe_spark.operators.arrange import column_of
+from sframe_spark.operators.columns import column_of, project, zip_columns
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
-from sframe_spark.operators.project import project, zip_columns
-from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, FLOAT, INT, INT_KIND, ColumnType

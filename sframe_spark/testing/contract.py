@@ -29,7 +29,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.range_partitioning import KINDS, RangePartitioner
+from sframe_spark.compute.partitioning import KINDS, RangePartitioner
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.engine.physical.adaptive import with_known_rows
 from sframe_spark.engine.physical.placement import Placement, place
@@ -37,7 +37,7 @@ from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, combi
 from sframe_spark.engine.runtime.tasks import combined_parts, summarize
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import ContractBroken, PlanInvariantError
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import Source, source_of
 from sframe_spark.order import OrderingItem, OrderingProperties
 from sframe_spark.order.properties import RelationProperties
@@ -80,7 +80,7 @@ class Example:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> str(Example("range_source", "three numbers", lambda: range_source(0, 3)))
     'range_source -- three numbers'
     """
@@ -496,8 +496,8 @@ def check_operator(example: Example) -> None:
 
     Examples
     --------
-    >>> from sframe_spark.operators.slice import slice_rows
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.row_selection import slice_rows
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> check_operator(Example("slice", "every other row", lambda: slice_rows(range_source(0, 9), 1, 8, 2)))
     """
     node = example.node()

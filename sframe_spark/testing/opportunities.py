@@ -17,7 +17,7 @@ from itertools import groupby
 import attrs
 import pyarrow as pa
 
-from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Length
 from sframe_spark.planner.node import PlannerNode
@@ -156,8 +156,8 @@ def unused_opportunities(examples: Iterable[Example]) -> list[str]:
 
     Examples
     --------
-    >>> from sframe_spark.operators.slice import slice_rows
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.row_selection import slice_rows
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> unused_opportunities([Example("slice", "every other row", lambda: slice_rows(range_source(0, 9), 1, 8, 2))])
     []
     """

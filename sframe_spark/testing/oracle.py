@@ -664,8 +664,8 @@ class Oracle:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.generated import range_source
-    >>> from sframe_spark.operators.slice import slice_rows
+    >>> from sframe_spark.operators.sources.in_memory import range_source
+    >>> from sframe_spark.operators.row_selection import slice_rows
     >>> Oracle().rows(slice_rows(range_source(10, 5), 1, None, 2))
     [(11,), (13,)]
     """

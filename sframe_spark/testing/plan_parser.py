@@ -18,9 +18,8 @@ from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
 from sframe_spark.expressions.python_function import PythonFunction
 from sframe_spark.operators.append import Append
-from sframe_spark.operators.arrange import Arrange
+from sframe_spark.operators.columns import Arrange, Project, Zip
 from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
-from sframe_spark.operators.filter import Filter, FilterRows
 from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
@@ -29,10 +28,9 @@ from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.key_window import KeyWindow
 from sframe_spark.operators.joins.sorted_join import SortedJoin
-from sframe_spark.operators.project import Project, Zip
-from sframe_spark.operators.slice import SliceRows
+from sframe_spark.operators.row_selection import Filter, FilterRows, SliceRows
 from sframe_spark.operators.sort import AssumeOrder, Reverse, Sort, SuffixSort, TopRows
-from sframe_spark.operators.sources.generated import ConstantSource
+from sframe_spark.operators.sources.in_memory import ConstantSource
 from sframe_spark.operators.sources.segment_subset import SegmentParts
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_frame import SparkSource

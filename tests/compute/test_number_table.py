@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import aggregate, load_sframe
-from sframe_spark.compute.hashing import DIGIT_BITS, digit_table, lookup_column, shifts
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.operators.sources.spark_scan import KEY_BITS, dense_position
+from sframe_spark.operators.sources.spark_scan import DIGIT_BITS, KEY_BITS, dense_position, digit_table, lookup_column, shifts
 from sframe_spark.session.launch import open_session
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry

@@ -19,7 +19,7 @@ from sframe_spark.engine.memory_budget import BatchSize, fits_driver, plan_size_
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.laws import optimize
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import Reader, SegmentReader, SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import sizes_of
@@ -201,14 +201,14 @@ def test_budgets_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_large_row_group_of_others_is_several_blocks(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.operators.lookup import source_lookup
-    from sframe_spark.operators.lookup import source_lookup as blocks
+    from sframe_spark.operators.lookup import cached_reader
+    from sframe_spark.operators.lookup import cached_reader as blocks
 
     monkeypatch.setattr(blocks, "LARGEST_BLOCK_BYTES", 20 * LONG)
     table = pa.table({"k": pa.array(range(0, 200, 2)), "t": pa.array([f"{row:05d}" * (LONG // 5) for row in range(100)])})
     pq.write_table(table, tmp_path / "one.parquet")
     right = SFrame.read_parquet(str(tmp_path / "one.parquet"))
-    assert 4 <= source_lookup.Lookup.of(source_of(right._node)).block_count <= 6
+    assert 4 <= cached_reader.Lookup.of(source_of(right._node)).block_count <= 6
     found = SFrame({"k": [0, 77, 198]}).asof_join(right.assume_sorted("k"), on="k")
     assert [row["t"][:5] for row in found] == ["00000", "00038", "00099"]
 

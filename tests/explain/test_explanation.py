@@ -21,7 +21,7 @@ from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.explain.explanation import Explanation, physical_lines, what_ran
 from sframe_spark.explain.plan_tree import explained_sections
 from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.sources.generated import range_source
+from sframe_spark.operators.sources.in_memory import range_source
 from tests.random_programs.plans import DRIVER_STEPS, random_program
 
 Box = tuple[float, float, float, float]

@@ -19,14 +19,13 @@ from sframe_spark.laws import STAGES, optimize
 from sframe_spark.laws.filter_pushdown import filter_below
 from sframe_spark.laws.slice_pushdown import last_rows_of_sort
 from sframe_spark.laws.sort_elimination import group_by_of_neighbours, sort_of_partly_reversed, sort_of_reversed, top_of_reversed
+from sframe_spark.operators.columns import project
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
-from sframe_spark.operators.project import project
-from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.operators.sort import AssumeOrder, TopRows, reverse, sort_rows
-from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.node import PlannerNode

@@ -15,10 +15,10 @@ from sframe_spark.expressions.program import Literal
 from sframe_spark.laws import optimize
 from sframe_spark.laws.aggregation import SKIPPING, aggregates_skip_missing
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import reduce_columns
-from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.row_selection import filter_by_mask
+from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.types import INT

@@ -17,8 +17,8 @@ from sframe_spark.config import config
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.laws import optimize
-from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.row_selection import slice_rows
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from tests.model.programs import program_of

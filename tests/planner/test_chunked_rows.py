@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.operators.sources.memory import MemorySource
-from sframe_spark.operators.sources.statistics import memory_statistics
+from sframe_spark.operators.sources.in_memory import MemorySource
+from sframe_spark.operators.sources.source import memory_statistics
 from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import MIN_CHUNK_ROWS, Chunk, ChunkedRows, coalesce_chunks, compacted, concatenate
 from sframe_spark.types import INT, STR

@@ -155,7 +155,7 @@ def test_a_plan_with_a_parameter_that_does_not_exist_is_refused(name: str) -> No
 
 
 def test_parameters_have_their_domains_for_everybody() -> None:
-    from sframe_spark.operators.slice import slice_rows
+    from sframe_spark.operators.row_selection import slice_rows
     from sframe_spark.operators.window.cumulative import cumulative
 
     x = node_of(SArray([1, 2]))

@@ -9,9 +9,8 @@ import attrs
 import pytest
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.project import project
-from sframe_spark.operators.sources.generated import range_source
-from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.columns import project
+from sframe_spark.operators.sources.in_memory import memory_source, range_source
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode, check_same_rows
 from sframe_spark.types import INT, STR

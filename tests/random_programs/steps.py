@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.expressions.program import Literal
-from sframe_spark.operators import arrange, elementwise, explode, flat_map, project, row_number, sort
+from sframe_spark.operators import columns, elementwise, explode, flat_map, row_number, sort
 from sframe_spark.operators.append import append
-from sframe_spark.operators.filter import FilterRows, filter_by_mask
 from sframe_spark.operators.groupby import groupby
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.joins import join
-from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.row_selection import FilterRows, filter_by_mask, slice_rows
 from sframe_spark.operators.sort import AssumeOrder, TopRows
 from sframe_spark.operators.window import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
@@ -38,7 +37,7 @@ def project_some(growth: Growth) -> PlannerNode | None:
     if node is None:
         return None
     positions = [growth.choose.randrange(node.facts.width) for _ in range(growth.choose.randint(1, 4))]
-    return growth.add(project.project(node, positions))
+    return growth.add(columns.project(node, positions))
 
 
 def zip_some(growth: Growth) -> PlannerNode | None:
@@ -49,7 +48,7 @@ def zip_some(growth: Growth) -> PlannerNode | None:
     for _ in range(growth.choose.randint(1, 2)):
         partner = growth.partner(lambda node: growth.rows(node) == growth.rows(first))
         parts.append(partner or first)
-    return growth.add(project.zip_columns(*parts))
+    return growth.add(columns.zip_columns(*parts))
 
 
 def arrange_some(growth: Growth) -> PlannerNode | None:
@@ -60,13 +59,13 @@ def arrange_some(growth: Growth) -> PlannerNode | None:
     made = first
     for _ in range(growth.choose.randint(1, 3)):
         partner = growth.partner(lambda node: has_columns(node) and growth.rows(node) == growth.rows(first)) or first
-        column = arrange.column_of(partner, growth.choose.randrange(partner.facts.width))
+        column = columns.column_of(partner, growth.choose.randrange(partner.facts.width))
         if growth.choose.random() < 0.5:
-            made = arrange.replace_column(made, growth.choose.randrange(made.facts.width), column)
+            made = columns.replace_column(made, growth.choose.randrange(made.facts.width), column)
         else:
-            made = arrange.columns_alongside(made, column)
+            made = columns.columns_alongside(made, column)
     if growth.choose.random() < 0.3:
-        made = arrange.columns_of(made, growth.choose.sample(range(made.facts.width), growth.choose.randint(1, made.facts.width)))
+        made = columns.columns_of(made, growth.choose.sample(range(made.facts.width), growth.choose.randint(1, made.facts.width)))
     return growth.add(made)
 
 
@@ -169,7 +168,7 @@ def number_rows(growth: Growth) -> PlannerNode | None:
     node = growth.any_node()
     assert node is not None
     numbers = growth.add(row_number.row_number(node, growth.choose.choice((0, 1, 5))))
-    return growth.add(project.zip_columns(numbers, node)) if growth.choose.random() < 0.6 else numbers
+    return growth.add(columns.zip_columns(numbers, node)) if growth.choose.random() < 0.6 else numbers
 
 
 def run_along(growth: Growth) -> PlannerNode | None:
@@ -178,7 +177,7 @@ def run_along(growth: Growth) -> PlannerNode | None:
     if column is None:
         return None
     values = growth.add(cumulative.cumulative(growth.single(column), growth.choose.choice(cumulative.KINDS)))
-    return growth.add(project.zip_columns(column[0], values)) if growth.choose.random() < 0.5 else values
+    return growth.add(columns.zip_columns(column[0], values)) if growth.choose.random() < 0.5 else values
 
 
 def roll_along(growth: Growth) -> PlannerNode | None:

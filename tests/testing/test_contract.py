@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 from sframe_spark.errors import ContractBroken
-from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sources.generated import range_source
+from sframe_spark.operators.row_selection import slice_rows
+from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.plugin import INT, STR, Chunk, Need, Operator, register
 from sframe_spark.testing.contract import Example
 from sframe_spark.testing.opportunities import unused_opportunities

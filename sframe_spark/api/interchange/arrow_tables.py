@@ -17,8 +17,8 @@ from sframe_spark.api.node_values import collect_chunks, rows_of
 from sframe_spark.engine.execution.materialize import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.message_text import visible
-from sframe_spark.operators.arrange import columns_of
-from sframe_spark.operators.sources.memory import memory_source_of_parts
+from sframe_spark.operators.columns import columns_of
+from sframe_spark.operators.sources.in_memory import memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, ColumnType
 from sframe_spark.values.datetimes import warn_of_nanoseconds

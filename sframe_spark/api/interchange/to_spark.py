@@ -17,8 +17,8 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.dataset_writer import source_for_users
 from sframe_spark.engine.spark.query import lower
 from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.operators.columns import Project, project, zip_columns
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.project import Project, project, zip_columns
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.planner.chunk import column_names

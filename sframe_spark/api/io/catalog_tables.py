@@ -32,7 +32,7 @@ from sframe_spark.errors import (
     UnsupportedOperationError,
 )
 from sframe_spark.message_text import visible
-from sframe_spark.operators.project import zip_columns
+from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.planner.facts import Length
 from sframe_spark.session.deployment import is_one_process

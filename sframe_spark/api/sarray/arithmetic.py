@@ -13,7 +13,7 @@ from sframe_spark.api.node_values import literal_of, node_from_values, recoded, 
 from sframe_spark.errors import NotAColumnError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.sources.generated import constant_source
+from sframe_spark.operators.sources.in_memory import constant_source
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, INT, ColumnType, common_encoding
 from sframe_spark.values.input_values import library_of
 from sframe_spark.values.value_model import NUMBERS, family_of, one_value

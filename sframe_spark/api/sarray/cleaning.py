@@ -16,8 +16,8 @@ from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.physical.placement import is_at_hand
 from sframe_spark.errors import FillValueError, NotValuesError
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.filter import filter_by_mask
-from sframe_spark.operators.sources.memory import MemorySource, memory_source
+from sframe_spark.operators.row_selection import filter_by_mask
+from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
 from sframe_spark.types import ARRAY_KIND, LIST_KIND, LOGICAL, STR
 from sframe_spark.values.cast import cast_array
 from sframe_spark.values.infer import column_type_for

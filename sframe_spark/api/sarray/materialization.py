@@ -16,7 +16,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical.column_lineage import source_column
 from sframe_spark.errors import NoAttributeError, UnsupportedOperationError
 from sframe_spark.explain.explanation import Explanation
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import to_stream
 from sframe_spark.planner.inference import infer_planner_node_length
@@ -35,7 +35,7 @@ def content_identifier(node: PlannerNode) -> int:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> content_identifier(range_source(0, 3)) == content_identifier(range_source(0, 3)) != content_identifier(range_source(0, 4))
     True
     """

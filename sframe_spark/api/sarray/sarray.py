@@ -51,9 +51,8 @@ from sframe_spark.errors import (
 from sframe_spark.message_text import brief
 from sframe_spark.operators.append import append
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.filter import filter_by_mask
-from sframe_spark.operators.slice import slice_rows
-from sframe_spark.operators.sources.generated import constant_source, range_source
+from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
+from sframe_spark.operators.sources.in_memory import constant_source, range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.infer import column_type_for, encoding_for

@@ -14,14 +14,14 @@ from sframe_spark.api.sampling import chosen_seed, random_ints, shuffled, split
 from sframe_spark.api.sarray.cleaning import Cleaning
 from sframe_spark.errors import NegativeSizeError, SchemaError, UnorderedError, UnsupportedOperationError
 from sframe_spark.expressions.python_function import Truth
+from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
-from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
-from sframe_spark.operators.sources.generated import range_source
+from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.types import DICT_KIND, INT
 
 if TYPE_CHECKING:

@@ -22,12 +22,12 @@ from sframe_spark.expressions.functions.element_access import item_type
 from sframe_spark.expressions.functions.packing import value_parameter
 from sframe_spark.expressions.program import Literal, Program, Register, Step
 from sframe_spark.message_text import brief, visible
+from sframe_spark.operators.columns import project
 from sframe_spark.operators.elementwise import apply_function, apply_program
 from sframe_spark.operators.explode import explode
-from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
-from sframe_spark.operators.project import project
+from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, FLOAT_KIND, INT, LIST_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.tagged_json import display_text

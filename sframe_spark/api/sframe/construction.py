@@ -22,8 +22,8 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError
 from sframe_spark.message_text import brief
-from sframe_spark.operators.project import project
-from sframe_spark.operators.sources.memory import memory_source, memory_source_of_parts
+from sframe_spark.operators.columns import project
+from sframe_spark.operators.sources.in_memory import memory_source, memory_source_of_parts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.compression import without_packing
 from sframe_spark.storage.manifest.manifest import Manifest

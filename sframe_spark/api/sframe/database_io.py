@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.project import project
+from sframe_spark.operators.columns import project
 from sframe_spark.operators.sort import SORTABLE, sort_rows
 
 if TYPE_CHECKING:

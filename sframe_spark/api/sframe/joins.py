@@ -19,14 +19,14 @@ from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.construction import other_frame
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, TakenNameError, UnsupportedOperationError
-from sframe_spark.operators.arrange import column_of, columns_alongside, columns_of
+from sframe_spark.operators.columns import column_of, columns_alongside, columns_of
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
 from sframe_spark.operators.joins.join import KINDS, join
 from sframe_spark.operators.joins.key_window import KeyWindow, key_window
 from sframe_spark.operators.joins.merge_sorted import SIDES, merge_sorted, unsorted_message
 from sframe_spark.operators.lookup.key_search import first_row_out_of_order
 from sframe_spark.operators.lookup.numeric_keys import check_keys
-from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.durations import parse_duration

@@ -11,7 +11,7 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.filter import filter_by_mask
+from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.types import INT
 
 if TYPE_CHECKING:

@@ -29,11 +29,11 @@ from sframe_spark.errors import (
 )
 from sframe_spark.message_text import called
 from sframe_spark.operators.append import append
-from sframe_spark.operators.arrange import column_of, columns_of
+from sframe_spark.operators.columns import column_of, columns_of
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
+from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
 from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.value_model import one_value

@@ -27,10 +27,9 @@ from sframe_spark.errors import (
 from sframe_spark.expressions.functions.packing import value_parameter
 from sframe_spark.expressions.program import Program, Register, Step
 from sframe_spark.message_text import brief
-from sframe_spark.operators.arrange import column_of, columns_alongside, columns_of
+from sframe_spark.operators.columns import column_of, columns_alongside, columns_of, zip_columns
 from sframe_spark.operators.elementwise import apply_function, apply_program
 from sframe_spark.operators.explode import explode, natural_types
-from sframe_spark.operators.project import zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnType, type_of_class
 from sframe_spark.values.convert import becomes

@@ -14,7 +14,7 @@ from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.expressions.program import Literal
 from sframe_spark.message_text import brief
-from sframe_spark.operators.arrange import column_of, columns_alongside, columns_of, replace_column
+from sframe_spark.operators.columns import column_of, columns_alongside, columns_of, replace_column
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.window.running import running
 from sframe_spark.operators.window.smoothing import exponential_smoothing

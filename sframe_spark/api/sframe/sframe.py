@@ -35,8 +35,7 @@ from sframe_spark.api.sframe.running import RunningColumns
 from sframe_spark.api.sframe.time_groups import TimeGroups
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.message_text import brief
-from sframe_spark.operators.filter import filter_by_mask
-from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.input_values import NO_VALUES, is_of_spark
 from sframe_spark.values.nested.python_objects import named_rows

@@ -21,11 +21,11 @@ from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_numbers, run_starts
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError
 from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
 from sframe_spark.operators.groupby.intervals import FILLS, SIDES, AssignIntervals, Grid, group_by_intervals, resample
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, streaming_group_by
-from sframe_spark.operators.project import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.udf_calls import remember_first

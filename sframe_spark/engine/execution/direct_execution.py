@@ -19,10 +19,9 @@ from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.physical.sections import THE_RESULT, Mode
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.errors import SFrameError
-from sframe_spark.operators.lookup.source_lookup import Lookup
-from sframe_spark.operators.sources.memory import MemorySource
-from sframe_spark.operators.sources.source import Source
-from sframe_spark.operators.sources.statistics import recorded_order
+from sframe_spark.operators.lookup.cached_reader import Lookup
+from sframe_spark.operators.sources.in_memory import MemorySource
+from sframe_spark.operators.sources.source import Source, recorded_order
 from sframe_spark.operators.udf_calls import calls_plugins, complete_source, functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length

@@ -12,7 +12,7 @@ from typing import TypeVar
 import attrs
 import numpy as np
 
-from sframe_spark.compute.range_partitioning import RangePartitioner
+from sframe_spark.compute.partitioning import RangePartitioner
 from sframe_spark.config import config
 from sframe_spark.engine.execution.actions import not_owned, require_owned
 from sframe_spark.engine.execution.partitioned_operators import (
@@ -62,9 +62,8 @@ from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.file_checks import rechecking_after_failure
 from sframe_spark.engine.spark.query import counting_queries
 from sframe_spark.errors import MemoryReservationError, NotSharedError, RunTooLongError
-from sframe_spark.operators.sources.memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource, Source, segment_source, source_of
-from sframe_spark.operators.sources.statistics import recorded_order
+from sframe_spark.operators.sources.in_memory import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource, Source, recorded_order, segment_source, source_of
 from sframe_spark.planner.chunk import Chunk, ChunkedRows, concatenate, drained, from_stream
 from sframe_spark.planner.graph import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode

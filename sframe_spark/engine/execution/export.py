@@ -18,7 +18,7 @@ from sframe_spark.engine.physical.placement import Placement, is_small, placemen
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.engine.runtime.pipeline import Pipeline
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.resource_limits import available_cores

@@ -11,8 +11,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.hashing import HashPartitioner
-from sframe_spark.compute.range_partitioning import RangePartitioner, RowRangePartitioner
+from sframe_spark.compute.partitioning import HashPartitioner, RangePartitioner, RowRangePartitioner
 from sframe_spark.compute.sorting import order_of
 from sframe_spark.engine.memory_budget import BlockingReservation, MemoryReservation, plan_size_of
 from sframe_spark.engine.physical.local_strategies import (
@@ -32,7 +31,7 @@ from sframe_spark.engine.runtime.scheduler import TaskRunner, ThreadRunner, rang
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.laws import optimize
-from sframe_spark.operators.project import project
+from sframe_spark.operators.columns import project
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode

@@ -13,7 +13,7 @@ import attrs
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.operators.sources.spark_frame import SparkSource
 from sframe_spark.operators.udf_calls import functions_of

@@ -202,7 +202,7 @@ def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> from sframe_spark.operators.sort import sort_rows
     >>> sources_by_order(sort_rows(range_source(0, 5), [(0, False)]))
     []

@@ -15,7 +15,7 @@ from sframe_spark.engine.physical.placement import Placement, is_small, placemen
 from sframe_spark.engine.physical.sections import sections_in
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.operators.elementwise import calls_python
-from sframe_spark.operators.lookup.source_lookup import Lookup
+from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.udf_calls import calls_user_functions, functions_of
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate

@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 
 from sframe_spark.laws import optimize
-from sframe_spark.operators.lookup.source_lookup import Lookup
-from sframe_spark.operators.project import project, zip_columns
-from sframe_spark.operators.sources.generated import range_source
+from sframe_spark.operators.columns import project, zip_columns
+from sframe_spark.operators.lookup.cached_reader import Lookup
+from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.udf_calls import functions_of
 from sframe_spark.planner.chunk import Chunk

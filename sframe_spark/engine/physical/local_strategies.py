@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sframe_spark.compute.range_partitioning import KINDS
+from sframe_spark.compute.partitioning import KINDS
 from sframe_spark.config import config
 from sframe_spark.engine.memory_budget import UNKNOWN_BYTES, PlanSize, plan_size_of
 from sframe_spark.engine.physical.late_materialization import numbered_rows
@@ -24,7 +24,7 @@ from sframe_spark.engine.physical.placement import (
 from sframe_spark.engine.physical.sections import Mode, SectionResult
 from sframe_spark.engine.runtime.pipeline import local_threads
 from sframe_spark.locations import is_remote_location
-from sframe_spark.operators.project import Project
+from sframe_spark.operators.columns import Project
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY

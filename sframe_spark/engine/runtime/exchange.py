@@ -15,7 +15,7 @@ from typing import BinaryIO, Protocol
 import attrs
 import numpy as np
 
-from sframe_spark.compute.range_partitioning import RangePartitioner, RowRangePartitioner
+from sframe_spark.compute.partitioning import RangePartitioner, RowRangePartitioner
 from sframe_spark.engine.runtime.pipeline import require_inferred
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import StorageError

@@ -16,7 +16,7 @@ from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeO
 from sframe_spark.engine.runtime.dataset_writer import new_dataset
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
 from sframe_spark.engine.spark.file_checks import require_writable
-from sframe_spark.operators.sources.memory import memory_source_of_parts
+from sframe_spark.operators.sources.in_memory import memory_source_of_parts
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.resource_limits import available_cores

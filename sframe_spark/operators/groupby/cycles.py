@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from sframe_spark.compute.key_runs import RunOperator, group_within, run_numbers, run_starts
 from sframe_spark.expressions.python_function import PythonFunction
+from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, numbered_runs, streaming_group_by
-from sframe_spark.operators.project import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order.properties import RelationProperties

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.expressions.aggregates.aggregate_function import Way
+from sframe_spark.operators.columns import places_of
 from sframe_spark.operators.groupby.aggregation import (
     ORDER_COLUMN,
     Aggregation,
@@ -28,7 +29,6 @@ from sframe_spark.operators.groupby.aggregation import (
     with_helper_columns,
 )
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, PartialGroups, group_rows
-from sframe_spark.operators.project import places_of
 from sframe_spark.operators.sort import order_parts
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties

@@ -14,9 +14,9 @@ from sframe_spark.compute.arrow_buffers import new_array
 from sframe_spark.compute.key_encoding import comparable
 from sframe_spark.compute.key_runs import plain_numbers, run_starts
 from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgumentError
+from sframe_spark.operators.columns import project
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import narrowed, numbered_runs, streaming_group_by
-from sframe_spark.operators.project import project
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import Monotone, OrderingProperties
 from sframe_spark.order.properties import RelationProperties

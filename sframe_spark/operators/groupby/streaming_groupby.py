@@ -13,6 +13,7 @@ import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the t
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
 from sframe_spark.expressions.aggregates.aggregate_function import Way
+from sframe_spark.operators.columns import places_of, project
 from sframe_spark.operators.groupby.accumulators import GroupedColumns, GroupsOfRows, PartialAggregate, is_finished_by_arrow, partial_aggregate
 from sframe_spark.operators.groupby.aggregation import (
     ORDER_COLUMN,
@@ -24,7 +25,6 @@ from sframe_spark.operators.groupby.aggregation import (
     used_aggregations,
 )
 from sframe_spark.operators.groupby.groupby import with_order_column
-from sframe_spark.operators.project import places_of, project
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate

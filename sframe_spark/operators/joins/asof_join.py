@@ -12,6 +12,8 @@ import numpy as np
 
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.errors import SchemaError
+from sframe_spark.operators.columns import Project, places_of, project, zip_columns
+from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.key_search import KeySearch, ProbeKeys, ascending_by, known_ascending
 from sframe_spark.operators.lookup.numeric_keys import (
     WIDE,
@@ -26,8 +28,6 @@ from sframe_spark.operators.lookup.numeric_keys import (
     key_column,
     key_numbers,
 )
-from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
-from sframe_spark.operators.project import Project, places_of, project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order.properties import RelationProperties

@@ -16,9 +16,9 @@ from sframe_spark.compute.key_encoding import comparable_values, matched_codes
 from sframe_spark.compute.sorting import order_of
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.sorted_join import Matches
+from sframe_spark.operators.lookup.cached_reader import Lookup, RowBlock, as_lookup
 from sframe_spark.operators.lookup.numeric_keys import Positions
-from sframe_spark.operators.lookup.source_lookup import Lookup, RowBlock, as_lookup
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS, Need

@@ -16,6 +16,7 @@ from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_o
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import ranges, unsigned_zeros
 from sframe_spark.expressions.aggregates.aggregate_function import Way
+from sframe_spark.operators.columns import Project, places_of, project, zip_columns
 from sframe_spark.operators.groupby.aggregation import (
     ORDER_COLUMN,
     Aggregation,
@@ -26,6 +27,7 @@ from sframe_spark.operators.groupby.aggregation import (
     used_aggregations,
 )
 from sframe_spark.operators.groupby.groupby import with_order_column
+from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.key_search import BlockIndex, key_run, known_ascending
 from sframe_spark.operators.lookup.numeric_keys import (
     WIDE,
@@ -38,8 +40,6 @@ from sframe_spark.operators.lookup.numeric_keys import (
     key_column,
     key_numbers,
 )
-from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
-from sframe_spark.operators.project import Project, places_of, project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order.properties import RelationProperties

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from sframe_spark.compute.sorting import first_break, sort_parts
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError
 from sframe_spark.operators.append import append_relations
+from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.numeric_keys import Positions
-from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
 from sframe_spark.operators.sort import Sort, moved_order
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties, requirement

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from sframe_spark.compute.hashing import FEWEST_SIEVED, MAX_KEYS_SIEVED, KeySieve
 from sframe_spark.operators.joins.join import Join, joined_properties
+from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.key_search import KeySearch, ProbeKeys, key_run
 from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, key_numbers
-from sframe_spark.operators.lookup.source_lookup import Lookup, as_lookup
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema

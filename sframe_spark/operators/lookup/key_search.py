@@ -11,12 +11,11 @@ import pyarrow as pa
 
 from sframe_spark.compute.sorting import SMALL_SORT, first_break, order_of, search_sorted
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.columns import Project, Zip, part_of_zip
+from sframe_spark.operators.lookup.cached_reader import OUT_OF_ORDER, Lookup, LruCache, runs
 from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
-from sframe_spark.operators.lookup.source_lookup import OUT_OF_ORDER, Lookup, LruCache, runs
-from sframe_spark.operators.project import Project, Zip, part_of_zip
 from sframe_spark.operators.sort import sort_rows
-from sframe_spark.operators.sources.source import Source
-from sframe_spark.operators.sources.statistics import source_statistics
+from sframe_spark.operators.sources.source import Source, source_statistics
 from sframe_spark.planner.inference import is_in_order
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
@@ -402,7 +401,7 @@ def known_ascending(node: PlannerNode, position: int) -> bool:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> known_ascending(range_source(0, 5), 0), known_ascending(range_source(0, 5, -1), 0)
     (True, False)
     """

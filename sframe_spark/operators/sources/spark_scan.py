@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.compute.hashing import lookup_column
 from sframe_spark.compute.spark_columns import spark_type
 from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, SFrameError
@@ -251,3 +250,74 @@ def dense_position(source: SegmentSource, key: Column) -> Column:
 def _relation(df, names, schema, key: Column, position: Column, not_missing) -> Relation:  # type: ignore[no-untyped-def]
     selected = [df[name].alias(out) for name, out in zip(names, column_names(len(schema)), strict=True)]
     return Relation(df.select(*selected, key.alias("k0"), position.alias("p")), schema, (KeyColumn("k0"),), "p", not_missing)
+
+
+# A lookup of ints in a constant table within a Spark plan, built with few JVM calls whatever its size.
+
+# A dense table is used if its size is below FEW + MAX_GAPS * keys, otherwise a trie.
+MAX_GAPS, FEW = 8, 1024
+
+
+# The trie has one level per 6-bit digit of the 30-bit keys.
+DIGIT_BITS, NUMBER_BITS = 6, 30
+
+
+def lookup_column(number: Column, values: Mapping[int, int]) -> Column:
+    """Return a Spark column with the value of each key; every key must be in the table.
+
+    Parameters
+    ----------
+    number
+        Column of keys: non-negative ints below ``2**30``.
+    values
+        Value of each key.
+    """
+    from pyspark.sql import functions as F
+
+    if max(values) < FEW + MAX_GAPS * len(values):
+        return F.get(_array([values.get(place, 0) for place in range(max(values) + 1)]), number.cast("int"))
+    table = _array(digit_table(values))
+    result = F.lit(0).cast("bigint")
+    for shift in shifts():
+        digit = F.shiftright(number, shift).bitwiseAND(F.lit((1 << DIGIT_BITS) - 1))
+        result = F.get(table, (result + digit).cast("int"))
+    return result
+
+
+def digit_table(values: Mapping[int, int]) -> list[int]:
+    """Return a trie as one list, in which each node has 64 entries, one per digit.
+
+    An entry is the offset of the next node; at the last level it is the value.
+
+    Examples
+    --------
+    >>> table = digit_table({5: 70, 2**30 - 1: 80})
+    >>> len(table), table[0], table[63], table[table[table[table[table[0]]]] + 5]
+    (576, 64, 320, 70)
+    """
+    width = 1 << DIGIT_BITS
+    table = [0] * width
+    for number, value in values.items():
+        part = 0
+        for shift in shifts():
+            place = part + (number >> shift & (width - 1))
+            if not shift:
+                table[place] = value
+            elif not table[place]:
+                # Offset zero is the root, so zero means that there is no node yet.
+                table[place] = len(table)
+                table += [0] * width
+            part = table[place]
+    return table
+
+
+def shifts() -> Iterator[int]:
+    """Return the bit offset of each digit, the highest first."""
+    return reversed(range(0, NUMBER_BITS, DIGIT_BITS))
+
+
+def _array(values: list[int]) -> Column:
+    """Return a Spark column with ints as a constant array, which Spark evaluates once, when it plans the query."""
+    from pyspark.sql import functions as F
+
+    return F.split(F.lit(",".join(map(str, values))), ",").cast("array<bigint>")

@@ -12,17 +12,21 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.compute.exact_window_sum import Sums, joined_sums, running_sums
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, ReduceColumns
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
+from sframe_spark.operators.columns import places_of
 from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_columns, moved, used_aggregations
-from sframe_spark.operators.project import places_of
-from sframe_spark.operators.window.running_collections import DistinctAggregate, FrequencyAggregate, ListAggregate, RunCountAggregate
-from sframe_spark.operators.window.running_quantiles import QuantileAggregate
-from sframe_spark.operators.window.running_vectors import VectorAggregate
-from sframe_spark.operators.window.segmented_scan import NOWHERE, Components, RowGroups, Scan, numbers, scan_of, valid
+from sframe_spark.operators.window.running_collections import (
+    DistinctAggregate,
+    FrequencyAggregate,
+    ListAggregate,
+    QuantileAggregate,
+    RunCountAggregate,
+)
+from sframe_spark.operators.window.running_sums import ExactAggregate, VectorAggregate
+from sframe_spark.operators.window.segmented_scan import NOWHERE, Components, RowGroups, Scan, scan_of
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -273,50 +277,6 @@ def joined_columns(first: ArgumentColumns, second: ArgumentColumns) -> tuple[pa.
 
 
 # Running sums of floats, means and variances. States are exact sums, so results do not depend on batch boundaries.
-
-
-@attrs.frozen(eq=False)
-class ExactAggregate:
-    """A running aggregate that is computed from exact sums.
-
-    Parameters
-    ----------
-    kind
-        ``sum``, ``mean``, ``var`` or ``std``. For a group without a number the mean is missing, the others are zero.
-    """
-
-    kind: str
-
-    @property
-    def has_squares(self) -> bool:
-        """Whether squares are summed as well."""
-        return self.kind in ("var", "std")
-
-    def empty(self, groups: int) -> Sums:
-        return Sums.nothing(groups, self.has_squares)
-
-    def widened(self, state: Sums, groups: int) -> Sums:
-        return joined_sums([state, self.empty(groups - len(state.counts))])
-
-    def advance(self, state: Sums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Sums]:
-        floats, there = self._in_order(columns, groups)
-        found, counts, after = running_sums(self.kind, floats, there, groups.starts, state.taken(slots))
-        missing = groups.to_row_order(counts == 0) if self.kind == "mean" else None
-        return pa.array(groups.to_row_order(found), mask=missing, from_pandas=False), state.replaced(after, slots)
-
-    def summarized(self, state: Sums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> Sums:
-        floats, there = self._in_order(columns, groups)
-        codes = groups.group_of_rows()
-        return state.merged(Sums.of(floats, there, codes, len(groups.starts), self.has_squares), slots)
-
-    def merged(self, first: Sums, second: Sums, slots: np.ndarray) -> Sums:
-        return first.merged(second, slots)
-
-    def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return numbers in group order (zero for missing values), and a mask of the rows that have one; None if all have."""
-        column = columns[0]
-        there = valid(column)[groups.order] if column.null_count else None
-        return numbers(column, np.dtype(np.float64))[groups.order], there
 
 
 OF_VALUES: dict[str, Callable[[ColumnType], RunningAggregate]] = {

@@ -14,8 +14,8 @@ from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected
+from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.groupby.aggregation import Aggregation
-from sframe_spark.operators.project import zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.window.running import placed, running
 from sframe_spark.operators.window.segmented_scan import Components, RowGroups, valid

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SArray, SFrame, SFrameBuilder
-from sframe_spark.operators.sources import memory
+from sframe_spark.operators.sources import in_memory
 from sframe_spark.planner import chunk
 from sframe_spark.values import arrow_layouts
 
@@ -126,7 +126,7 @@ def small_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if offsets ended at 40 bytes."""
     for module in (arrow_layouts, arrow_layouts):
         monkeypatch.setattr(module, "MAX_BYTES", 40)
-    for module in (memory, chunk):
+    for module in (in_memory, chunk):
         monkeypatch.setattr(module, "MAX_BYTES_OF_ARRAY", 40)
 
 

@@ -19,7 +19,7 @@ from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime import result_buffer
 from sframe_spark.engine.runtime.result_buffer import in_one_chunk, may_stay, reservation_for_results
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import ChunkedRows

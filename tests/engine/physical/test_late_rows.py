@@ -13,7 +13,7 @@ from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import late_materialization
 from sframe_spark.laws import optimize
-from sframe_spark.operators.lookup import source_lookup
+from sframe_spark.operators.lookup import cached_reader
 from sframe_spark.operators.sort import first_places
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
@@ -56,8 +56,8 @@ def test_rows_are_those_of_a_sort(frame: SFrame, by: str, reverse: bool, count: 
 
 def test_only_blocks_of_the_rows_chosen_are_read(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
-    original = source_lookup.Lookup._read
-    monkeypatch.setattr(source_lookup.Lookup, "_read", lambda self, number, columns: read.append(number) or original(self, number, columns))
+    original = cached_reader.Lookup._read
+    monkeypatch.setattr(cached_reader.Lookup, "_read", lambda self, number, columns: read.append(number) or original(self, number, columns))
     _, log = run(frame.sort("f", ascending=False)[:3]._node)
     assert any("by number" in line for line in log) and len(read) <= 3
 

@@ -27,7 +27,7 @@ from sframe_spark.api.io.json import parser, reader
 from sframe_spark.engine.runtime import parallel_scan
 from sframe_spark.engine.runtime.scheduler import ThreadRunner
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.plugin import node_of
 from sframe_spark.process.memory import arrow_bytes
 from sframe_spark.storage.filesystem import byte_streams

@@ -16,8 +16,8 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import dataset_writer
 from sframe_spark.engine.runtime.dataset_writer import with_stored_tables
 from sframe_spark.explain.executed_plans import recorded_plans
-from sframe_spark.operators.sources import statistics as source_statistics
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources import source as source_statistics
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode

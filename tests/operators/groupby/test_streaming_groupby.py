@@ -21,11 +21,11 @@ from sframe_spark.engine.execution.executor import Executor
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.engine.runtime.tasks import RangeTask, joined_ranges, states_between, summarize, summarize_range
-from sframe_spark.operators.filter import filter_by_mask
 from sframe_spark.operators.groupby import streaming_groupby
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy, streaming_group_by
-from sframe_spark.operators.sources.memory import MemorySource, memory_source
+from sframe_spark.operators.row_selection import filter_by_mask
+from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE

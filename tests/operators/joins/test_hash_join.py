@@ -7,7 +7,7 @@ import pytest
 
 from sframe_spark.operators.joins import hash_join
 from sframe_spark.operators.joins.hash_join import HashJoin, Pairs
-from sframe_spark.operators.lookup.source_lookup import as_lookup
+from sframe_spark.operators.lookup.cached_reader import as_lookup
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import STR
 from sframe_spark.values.encode import encode

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sframe_spark.compute.hashing import KeySieve
 from sframe_spark.operators.joins import sorted_join as places
 from sframe_spark.operators.joins.sorted_join import SearchedKeys, key_places
-from sframe_spark.operators.lookup.source_lookup import Lookup
+from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.types import INT
 from tests.examples import examples

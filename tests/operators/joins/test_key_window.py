@@ -19,9 +19,9 @@ from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.joins import key_window as key_window_module
 from sframe_spark.operators.joins.key_window import KeyWindow
-from sframe_spark.operators.lookup import source_lookup as blocks_module
-from sframe_spark.operators.lookup.source_lookup import Lookup
-from sframe_spark.operators.sources.memory import MemorySource, memory_source
+from sframe_spark.operators.lookup import cached_reader as blocks_module
+from sframe_spark.operators.lookup.cached_reader import Lookup
+from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.joins.merge_sorted import merge_sorted
-from sframe_spark.operators.lookup import source_lookup as blocks_module
-from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.lookup import cached_reader as blocks_module
+from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from tests.examples import examples

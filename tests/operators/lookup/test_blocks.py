@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.operators.lookup import source_lookup
-from sframe_spark.operators.lookup.source_lookup import Lookup, LruCache
+from sframe_spark.operators.lookup import cached_reader
+from sframe_spark.operators.lookup.cached_reader import Lookup, LruCache
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.manifest.manifest import Manifest
@@ -43,8 +43,8 @@ def without_sizes(manifest: Manifest) -> Manifest:
 def test_short_segments_are_put_together_and_no_file_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = dataset(tmp_path / "many", list(map(float, range(300))), list(range(0, 300, 3)))
     opened: list[Any] = []
-    monkeypatch.setattr(source_lookup, "segment_footer", lambda *given: opened.append(given))
-    monkeypatch.setattr(source_lookup, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(cached_reader, "segment_footer", lambda *given: opened.append(given))
+    monkeypatch.setattr(cached_reader, "BLOCK_ROWS", 100)
     lookup = Lookup.of(SegmentSource.of(manifest))
     assert lookup.starts.tolist() == [0, 99, 198, 297, 300]
     assert lookup.fences(0).keys.tolist() == [0.0, 99.0, 198.0, 297.0]
@@ -55,7 +55,7 @@ def test_what_is_put_together_counts_bytes(tmp_path: Path, monkeypatch: pytest.M
     manifest = dataset(tmp_path / "many", list(map(float, range(40))), [10, 20, 30])
     size = manifest.segments[0].group_bytes
     assert size == 10 * 3 * 8
-    monkeypatch.setattr(source_lookup, "MAX_BLOCK_BYTES", 2 * size)
+    monkeypatch.setattr(cached_reader, "MAX_BLOCK_BYTES", 2 * size)
     assert Lookup.of(SegmentSource.of(manifest)).starts.tolist() == [0, 20, 40]
 
 
@@ -91,7 +91,7 @@ def test_fences_and_rows_are_those_of_the_source(
 ) -> None:
     ordered = sorted(keys, key=lambda key: (key is not None, key != key, key if key is not None and key == key else 0.0))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source_lookup, "BLOCK_ROWS", rows)
+        patch.setattr(cached_reader, "BLOCK_ROWS", rows)
         patch.setattr(writer, "ROWS_PER_GROUP", group)
         manifest = dataset(tmp_path_factory.mktemp("blocks"), ordered, cuts)
         source = SegmentSource.of(manifest if known else without_sizes(manifest))

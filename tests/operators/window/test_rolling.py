@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.operators.append import append
-from sframe_spark.operators.slice import slice_rows
+from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.window.rolling import KINDS, rolling
 from sframe_spark.testing.oracle import Oracle
 from sframe_spark.testing.oracle_values import rows_equal

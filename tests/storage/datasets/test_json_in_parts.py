@@ -15,7 +15,7 @@ from sframe_spark import SFrame, config
 from sframe_spark.api.io.json import parser, reader
 from sframe_spark.engine.runtime import parallel_scan
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.plugin import node_of
 from sframe_spark.storage.filesystem import byte_streams
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store

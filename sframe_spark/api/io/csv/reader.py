@@ -40,7 +40,7 @@ from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, CsvLineError, MisfitError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
-from sframe_spark.operators.project import project
+from sframe_spark.operators.columns import project
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import memory_for_batches, result_memory_left
 from sframe_spark.process.threads import in_threads_ahead

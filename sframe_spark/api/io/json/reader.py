@@ -38,7 +38,7 @@ from sframe_spark.engine.runtime.parallel_scan import (
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.threads import in_threads_ahead, raise_if_cancelled
 from sframe_spark.storage.filesystem.byte_streams import FileRange, WatchedFiles

@@ -12,7 +12,7 @@ from sframe_spark.compute.arrow_buffers import new_array
 from sframe_spark.compute.exact_window_sum import Sums, joined_sums, running_sums
 from sframe_spark.compute.key_runs import ranges
 from sframe_spark.operators.window.running_collections import batches_by_size, widened_with
-from sframe_spark.operators.window.segmented_scan import RowGroups, valid
+from sframe_spark.operators.window.segmented_scan import RowGroups, numbers, valid
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY
 
 # Special vector lengths: of groups without vectors, and of groups with vectors of different lengths.
@@ -236,3 +236,47 @@ def firsts_of(which: np.ndarray, groups: np.ndarray, stops: np.ndarray) -> np.nd
     # If a group occurs several times, the last assignment remains, so positions are assigned in reverse.
     found[groups[places[::-1]]] = places[::-1]
     return found
+
+
+@attrs.frozen(eq=False)
+class ExactAggregate:
+    """A running aggregate that is computed from exact sums.
+
+    Parameters
+    ----------
+    kind
+        ``sum``, ``mean``, ``var`` or ``std``. For a group without a number the mean is missing, the others are zero.
+    """
+
+    kind: str
+
+    @property
+    def has_squares(self) -> bool:
+        """Whether squares are summed as well."""
+        return self.kind in ("var", "std")
+
+    def empty(self, groups: int) -> Sums:
+        return Sums.nothing(groups, self.has_squares)
+
+    def widened(self, state: Sums, groups: int) -> Sums:
+        return joined_sums([state, self.empty(groups - len(state.counts))])
+
+    def advance(self, state: Sums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Sums]:
+        floats, there = self._in_order(columns, groups)
+        found, counts, after = running_sums(self.kind, floats, there, groups.starts, state.taken(slots))
+        missing = groups.to_row_order(counts == 0) if self.kind == "mean" else None
+        return pa.array(groups.to_row_order(found), mask=missing, from_pandas=False), state.replaced(after, slots)
+
+    def summarized(self, state: Sums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> Sums:
+        floats, there = self._in_order(columns, groups)
+        codes = groups.group_of_rows()
+        return state.merged(Sums.of(floats, there, codes, len(groups.starts), self.has_squares), slots)
+
+    def merged(self, first: Sums, second: Sums, slots: np.ndarray) -> Sums:
+        return first.merged(second, slots)
+
+    def _in_order(self, columns: Sequence[pa.Array], groups: RowGroups) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return numbers in group order (zero for missing values), and a mask of the rows that have one; None if all have."""
+        column = columns[0]
+        there = valid(column)[groups.order] if column.null_count else None
+        return numbers(column, np.dtype(np.float64))[groups.order], there

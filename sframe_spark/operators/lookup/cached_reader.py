@@ -15,7 +15,7 @@ import pyarrow as pa
 from sframe_spark.compute.sorting import order_of, search_sorted
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup.numeric_keys import Numbers, Positions, key_numbers
-from sframe_spark.operators.sources.memory import MemorySource
+from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.operators.sources.spark_scan import segments_in_range
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -69,7 +69,7 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from sframe_spark.operators.sources.memory import MemorySource
+    >>> from sframe_spark.operators.sources.in_memory import MemorySource
     >>> from sframe_spark.planner.chunk import Chunk
     >>> from sframe_spark.types import INT
     >>> [block.start for block in blocks_of(MemorySource.of(Chunk.of([pa.array([1, 4, 9])]), (INT,)))]

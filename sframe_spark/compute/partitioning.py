@@ -7,10 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import comparable
+from sframe_spark.compute.hashing import SPREAD, text_hashes
+from sframe_spark.compute.key_encoding import comparable, comparable_values
 from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.compute.sorting import MISSING, value_ranks
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
 
 KINDS = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
@@ -158,3 +160,58 @@ def text_ranges(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
         beyond = pc.less_equal(edge, texts).to_numpy(zero_copy_only=False)
         low, high = np.where(is_open & beyond, middle + 1, low), np.where(is_open & ~beyond, middle, high)
     return low
+
+
+HALF = np.uint64(32)
+
+
+@attrs.frozen
+class HashPartitioner:
+    """Partitions rows by a hash of their keys; keys are equal by the rule of *values* in :mod:`~sframe_spark.compute.key_encoding`.
+
+    Parameters
+    ----------
+    positions
+        Positions of the key columns.
+    types
+        Types of the key columns.
+    count
+        Number of partitions.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> positions = HashPartitioner((0,), (INT,), 16).partition_numbers(Chunk.of([pa.array([5, None, 7, None, 5])]))
+    >>> bool(positions[0] == positions[4]), bool(positions[1] == positions[3]), bool(positions.max() < 16)
+    (True, True, True)
+    """
+
+    positions: tuple[int, ...]
+    types: Schema
+    count: int
+
+    def partition_numbers(self, rows: Chunk) -> np.ndarray:
+        """Return the partition number of each row."""
+        result = np.zeros(rows.rows, np.uint64)
+        for position, column_type in zip(self.positions, self.types, strict=True):
+            for values in comparable_values(rows.columns[position], column_type):
+                result ^= words_of(values)
+                # Only the upper half of a product depends on all bits, so it is XORed into the lower half.
+                result *= SPREAD
+                result ^= result >> HALF
+                result *= SPREAD
+        return ((result >> HALF) * np.uint64(self.count) >> HALF).view(np.int64)
+
+
+def words_of(values: pa.Array) -> np.ndarray:
+    """Return a 64-bit int for each value of an array of :func:`comparable_values`, the same for equal values.
+
+    Missing values have the same int as zero or the empty string.
+    """
+    kind = values.type
+    if pa.types.is_null(kind):
+        return np.zeros(len(values), np.uint64)
+    if pa.types.is_string(kind):
+        return text_hashes(values.fill_null("") if values.null_count else values)
+    numbers = values.view(pa.int64()) if pa.types.is_timestamp(kind) else values if pa.types.is_floating(kind) else values.cast(pa.int64())
+    return (numbers.fill_null(0) if numbers.null_count else numbers).to_numpy(zero_copy_only=False).view(np.uint64)
