@@ -131,7 +131,7 @@ class Chunk:
         return (self if positions is None else self.select(positions)).slice(start, stop)
 
     def chunks_between(self, start: int, stop: int, positions: Sequence[int]) -> Iterator[Chunk]:
-        """Yield the same rows in one chunk; the counterpart of :meth:`ChunkedRows.chunks_between`."""
+        """Yield the rows of :meth:`between` as one chunk; the counterpart of :meth:`ChunkedRows.chunks_between`."""
         yield self.between(start, stop, positions)
 
     def end_of_chunk(self, start: int, stop: int) -> int:
@@ -139,7 +139,7 @@ class Chunk:
         return stop
 
     def rows_at(self, indices: np.ndarray) -> Chunk:
-        """Return the rows at some indices, in the given order; the chunk itself if these are all its rows in order.
+        """Return the rows at some indices, in the order of the indices; the chunk itself if these are all its rows in order.
 
         Examples
         --------
@@ -148,8 +148,7 @@ class Chunk:
         """
         if len(indices) == self.rows and bool((indices == np.arange(self.rows)).all()):
             return self
-        taken = pa.array(indices)
-        return Chunk(tuple(column.take(taken) for column in self.columns), len(indices))
+        return Chunk(tuple(column.take(pa.array(indices)) for column in self.columns), len(indices))
 
     def to_table(self) -> pa.Table:
         """Return the rows as an Arrow table with columns ``c0``, ``c1`` and so on.
@@ -194,9 +193,9 @@ def combine(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 def joined(first: Chunk, second: Chunk) -> Chunk:
     """Return the rows of two chunks with the same columns, the first before the second."""
-    if not first.rows or not second.rows:
-        return first if first.rows else second
-    return stacked([first, second])
+    if first.rows and second.rows:
+        return stacked([first, second])
+    return first if first.rows else second
 
 
 def stacked(chunks: list[Chunk]) -> Chunk:
@@ -234,7 +233,7 @@ def drained(items: list[Item]) -> Iterator[Item]:
 
 # Shorter chunks are joined with their neighbours, because each chunk has a fixed cost for everything that iterates over chunks.
 MIN_CHUNK_ROWS = 32_768
-# A slice keeps its whole array in memory: it is copied if the array takes more than so many times the bytes of the slice.
+# A slice keeps its whole array in memory: it is copied if the array takes more than this many times the bytes of the slice.
 MAX_BUFFER_RATIO = 4
 
 
@@ -310,9 +309,9 @@ class ChunkedRows:
         return chunks[0] if chunks else self.chunks[0].select(positions).slice(0, 0)
 
     def end_of_chunk(self, start: int, stop: int) -> int:
-        """Return the end, at most ``stop``, of a range of rows from ``start`` that can be read with little copying.
+        """Return where a range of rows from ``start`` should end, at most at ``stop``, so that little is copied to read it.
 
-        That is the end of the chunk that holds ``start``, or, if too few rows are left in it, the end of the last whole chunk before ``stop``.
+        The range ends with the chunk that holds ``start``, or, if too few rows are left in that chunk, with the last whole chunk before ``stop``.
         """
         index = bisect.bisect_right(self.starts, start)
         if self.starts[index] - start < MIN_CHUNK_ROWS:
@@ -321,7 +320,7 @@ class ChunkedRows:
 
 
 def coalesce_chunks(chunks: Iterable[Chunk], schema: Schema) -> Chunk | ChunkedRows:
-    """Return the rows of some chunks with short chunks joined to their neighbours; a single chunk if only one is left.
+    """Return the rows of some chunks, with short neighbouring chunks made one; a :class:`Chunk` if only one is left.
 
     Examples
     --------
@@ -346,7 +345,7 @@ def aligned(columns: Sequence[Sequence[pa.Array]], schema: Schema) -> Chunk | Ch
 
 
 def aligned_chunks(columns: Sequence[Sequence[pa.Array]]) -> Iterator[Chunk]:
-    """Return an iterator over the same rows as chunks, with a new chunk wherever a column is split; no chunk if there are no rows.
+    """Return an iterator over the rows of :func:`aligned` as chunks, with a new chunk wherever a column is split; no chunk if there are no rows.
 
     Examples
     --------
@@ -359,29 +358,26 @@ def aligned_chunks(columns: Sequence[Sequence[pa.Array]]) -> Iterator[Chunk]:
 
 def _groups_of_short(chunks: Iterable[Chunk]) -> Iterator[list[Chunk]]:
     """Yield groups of non-empty chunks: short neighbours together, as long as one array can hold the strings of the group."""
-    waiting: list[Chunk] = []
+    group: list[Chunk] = []
     rows, size = 0, 0
     for chunk in chunks:
         if not chunk.rows:
             continue
-        more = chunk.size
-        if waiting and (rows + chunk.rows > 2 * MIN_CHUNK_ROWS or size + more > MAX_BYTES_OF_ARRAY):
-            yield waiting
-            waiting, rows, size = [], 0, 0
-        waiting.append(chunk)
-        rows += chunk.rows
-        size += more
-    if waiting:
-        yield waiting
+        rows, size = rows + chunk.rows, size + chunk.size
+        if group and (rows > 2 * MIN_CHUNK_ROWS or size > MAX_BYTES_OF_ARRAY):
+            yield group
+            group, rows, size = [], chunk.rows, chunk.size
+        group.append(chunk)
+    if group:
+        yield group
 
 
 def compacted(chunk: Chunk) -> Chunk:
-    """Return the chunk with columns copied that are small slices of much longer arrays, so that the long arrays can be freed."""
-    columns = chunk.columns
-    if not any(map(_is_small_slice, columns)):
+    """Return the chunk with copies of columns that are small slices of much longer arrays, so that the long arrays can be freed."""
+    if not any(map(_is_small_slice, chunk.columns)):
         return chunk
     half = chunk.rows // 2
-    return Chunk(tuple(in_one_array([column[:half], column[half:]]) if _is_small_slice(column) else column for column in columns), chunk.rows)
+    return Chunk(tuple(in_one_array([column[:half], column[half:]]) if _is_small_slice(column) else column for column in chunk.columns), chunk.rows)
 
 
 def _is_small_slice(column: pa.Array) -> bool:

@@ -1,4 +1,4 @@
-"""What the planner knows about a node's output without computing it: column types by position, number of rows, row domain."""
+"""Facts: what the planner knows about a node's output without computing it, which is column types by position, length and row domain."""
 
 from __future__ import annotations
 
@@ -96,12 +96,9 @@ def sum_of_bounds(lengths: Iterable[Length]) -> int | None:
     >>> sum_of_bounds([Length.exactly(3), Length.unknown(at_most=2)]), sum_of_bounds([Length.exactly(3), Length.unknown()])
     (5, None)
     """
-    total = 0
-    for length in lengths:
-        if length.at_most is None:
-            return None
-        total += length.at_most
-    return total
+    bounds = [length.at_most for length in lengths]
+    known = [bound for bound in bounds if bound is not None]
+    return sum(known) if len(known) == len(bounds) else None
 
 
 @attrs.frozen

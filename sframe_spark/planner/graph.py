@@ -1,18 +1,15 @@
-"""Traversals of query graphs. None is recursive, because chains of ten thousand nodes are common."""
+"""Traversals of query graphs, and values computed node by node. None is recursive, because chains of ten thousand nodes are common."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import attrs
 
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import Sizes
-
-if TYPE_CHECKING:
-    import networkx
 
 Value = TypeVar("Value")
 
@@ -57,8 +54,7 @@ def sizes_of(root: PlannerNode) -> dict[int, Sizes]:
 
 def rebuild(root: PlannerNode, replace: Callable[[PlannerNode], PlannerNode]) -> PlannerNode:
     """Return a copy of the graph with ``replace`` applied to every node after its inputs; shared nodes stay shared."""
-    values = fold([root], lambda node, inputs: replace(node.with_inputs(inputs)))
-    return values[id(root)]
+    return fold([root], lambda node, inputs: replace(node.with_inputs(inputs)))[id(root)]
 
 
 def with_inferred_length(node: PlannerNode, inputs: Sequence[Facts]) -> Facts:
@@ -89,17 +85,3 @@ def consumers(roots: Sequence[PlannerNode]) -> dict[int, list[PlannerNode]]:
         for child in node.inputs:
             result[id(child)].append(node)
     return result
-
-
-def to_networkx(roots: Sequence[PlannerNode]) -> networkx.MultiDiGraph:
-    """Return the graph as a ``networkx.MultiDiGraph``. Nodes are numbered in postorder, and edges go from input to consumer."""
-    import networkx
-
-    graph = networkx.MultiDiGraph()
-    numbers: dict[int, int] = {}
-    for number, node in enumerate(postorder(roots)):
-        numbers[id(node)] = number
-        graph.add_node(number, node=node, label=node.operator_type, description=node.operator.describe())
-        for slot, child in enumerate(node.inputs):
-            graph.add_edge(numbers[id(child)], number, slot=slot)
-    return graph

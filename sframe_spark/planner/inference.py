@@ -1,19 +1,14 @@
-"""Facts about a node that follow from the graph below it without running anything: lengths, row order, and where the row order is observed."""
+"""What follows about a node from the graph below it, without running anything: lengths, order properties, and which orders are observed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from sframe_spark.order.properties import RelationProperties, requirement
-from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import fold, postorder, with_inferred_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
-
-
-def infer_planner_node_type(node: PlannerNode) -> Schema:
-    """Return the column types of a node."""
-    return node.facts.schema
 
 
 def infer_planner_node_length(node: PlannerNode) -> int | None:
@@ -25,7 +20,7 @@ def infer_planner_node_length(node: PlannerNode) -> int | None:
 
 
 def known_rows(node: PlannerNode) -> int:
-    """Return the number of rows of a node, which must follow without running anything.
+    """Return the number of rows of a node, for callers that need it to be known without running anything.
 
     Raises
     ------
@@ -65,16 +60,13 @@ def prove_equal_length(a: PlannerNode, b: PlannerNode) -> bool | None:
     if a is b or a.facts.domain is b.facts.domain:
         return True
     answer = a.length.provably_equals(b.length)
-    if answer is not None:
-        return answer
-    answer = current_facts(a).length.provably_equals(current_facts(b).length)
-    if answer is not None:
-        return answer
-    return True if same_plan(a, b) else None
+    if answer is None:
+        answer = current_facts(a).length.provably_equals(current_facts(b).length)
+    return True if answer is None and same_plan(a, b) else answer
 
 
 def same_plan(a: PlannerNode, b: PlannerNode) -> bool:
-    """Return whether two graphs have equal operators at every node, all of them deterministic (nodes that both graphs share need not be)."""
+    """Return whether two graphs have equal, deterministic operators at every node; a node that belongs to both graphs need not be deterministic."""
     compared: set[tuple[int, int]] = set()
     stack = [(a, b)]
     while stack:
@@ -82,8 +74,7 @@ def same_plan(a: PlannerNode, b: PlannerNode) -> bool:
         if left is right or (id(left), id(right)) in compared:
             continue
         compared.add((id(left), id(right)))
-        same = left.operator == right.operator and left.operator.deterministic and len(left.inputs) == len(right.inputs)
-        if not same:
+        if left.operator != right.operator or not left.operator.deterministic or len(left.inputs) != len(right.inputs):
             return False
         stack.extend(zip(left.inputs, right.inputs, strict=True))
     return True

@@ -46,7 +46,7 @@ class Relation:
     key: tuple[KeyColumn, ...] = ()
     position: str | None = None
     not_missing: frozenset[int] = frozenset()
-    # The latest result of `sorted`, by the names given: a source that many frames read is sorted and renamed once.
+    # The latest result of `sorted`, by its argument: a source that many frames read is sorted and renamed once.
     _sorted: dict[tuple[str, ...] | None, DataFrame] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
@@ -72,20 +72,16 @@ class Relation:
         """Return the visible columns in row order, renamed if names are given. This costs one range exchange and sort, or nothing without a key."""
         # The result is cached, because each call of the JVM takes time, and each step of a plan some milliseconds.
         requested = None if names is None else tuple(names)
-        df = self._sorted.get(requested)
-        if df is None:
-            df = self._in_order(names)
+        if requested not in self._sorted:
+            if not self.key:
+                df = self.visible() if names is None else self.visible().toDF(*names)
+            else:
+                ordered = self.df.orderBy(*self.order())
+                renamed = names and [ordered[column].alias(name) for column, name in zip(self.columns, names, strict=True)]
+                df = ordered.select(*(renamed or self.columns))
             self._sorted.clear()
             self._sorted[requested] = df
-        return df
-
-    def _in_order(self, names: Sequence[str] | None) -> DataFrame:
-        if not self.key:
-            return self.visible() if names is None else self.visible().toDF(*names)
-        ordered = self.df.orderBy(*self.order())
-        if names is None:
-            return ordered.select(*self.columns)
-        return ordered.select(*(ordered[column].alias(name) for column, name in zip(self.columns, names, strict=True)))
+        return self._sorted[requested]
 
     def with_columns(self, expressions: Sequence[Column], schema: Schema, origins: Sequence[int | None] = ()) -> Relation:
         """Return the same rows with other visible columns, as one select; ``origins``: position of the column that each one copies, or None."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter, is_
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import PlanInvariantError
@@ -12,9 +12,6 @@ from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
     from sframe_spark.planner.operator import Operator
-
-_READS_FILES = attrgetter("reads_files")
-_IS_UNFIXED = attrgetter("is_unfixed")
 
 
 class PlannerNode:
@@ -38,10 +35,10 @@ class PlannerNode:
         if operator.arity is not None and len(self.inputs) != operator.arity:
             raise PlanInvariantError(f"{operator.name} takes {operator.arity} input(s), got {len(self.inputs)}")
         self.facts = infer_facts(operator, self.inputs) if facts is None else facts
-        # Whether, when the node was made, some rows came from files. Other processes may change files, so every action checks them.
-        self.reads_files: bool = any(map(_READS_FILES, self.inputs)) if self.inputs else not operator.is_in_memory
-        # Whether, when the node was made, a source below could yield different rows each time it is read.
-        self.is_unfixed: bool = any(map(_IS_UNFIXED, self.inputs)) if self.inputs else operator.is_evaluated_anew
+        # Whether some rows came from files when the node was made. Other processes may change files, so every action checks them.
+        self.reads_files: bool = any(child.reads_files for child in self.inputs) if self.inputs else not operator.is_in_memory
+        # Whether a source below could yield different rows each time it is read, when the node was made.
+        self.is_unfixed: bool = any(child.is_unfixed for child in self.inputs) if self.inputs else operator.is_evaluated_anew
         self.claim: Any = None
         # Memoised results of the user functions that the operator calls, for the rows computed so far (operators.udf_calls).
         self.calls: Any = ()
@@ -119,15 +116,14 @@ class PlannerNode:
 
 
 def _restore(operator: Operator, inputs: tuple[PlannerNode, ...], schema: Schema, rows: int | None) -> PlannerNode:
-    length = Length.unknown() if rows is None else Length.exactly(rows)
-    return PlannerNode(operator, inputs, Facts(schema, length))
+    return PlannerNode(operator, inputs, Facts(schema, Length.unknown() if rows is None else Length.exactly(rows)))
 
 
 def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
     """Return the facts about an operator's output, inferred from the facts of its inputs."""
-    facts = [node.facts for node in inputs]
-    schema = operator.infer_type(facts)
-    if not is_builtin(type(operator)) and not is_schema(schema):
+    schema = operator.infer_type([node.facts for node in inputs])
+    is_schema = isinstance(schema, (tuple, list)) and all(isinstance(column_type, ColumnType) for column_type in schema)
+    if not is_builtin(type(operator)) and not is_schema:
         raise PlanInvariantError(
             f"infer_type() of the operator {operator.name!r} gave {schema!r:.80}: it gives a tuple of column types, such as (INT,)"
         )
@@ -135,14 +131,9 @@ def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
 
 
 def facts_of_types(operator: Operator, inputs: Sequence[PlannerNode], schema: Schema) -> Facts:
-    """Return the facts about an operator's output if its column types are known already."""
+    """Return the facts about an operator's output, given its column types."""
     facts = [node.facts for node in inputs]
     return Facts(schema, operator.infer_length(facts), operator.infer_domain(facts))
-
-
-def is_schema(value: Any) -> bool:
-    """Return whether a value is a sequence of column types."""
-    return isinstance(value, (tuple, list)) and all(isinstance(kind, ColumnType) for kind in value)
 
 
 def check_same_rows(before: Facts, after: Facts, what: str) -> None:

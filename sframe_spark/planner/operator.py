@@ -61,7 +61,7 @@ NO_WORK = QueryWork(0, 0)
 
 
 class PartitionPairRows(Protocol):
-    """The output rows that come from one hash partition of each input, not necessarily materialised."""
+    """The output rows that come from one hash partition of each input; they may be computed only when they are read."""
 
     @property
     def rows(self) -> int:
@@ -75,7 +75,7 @@ class PartitionPairRows(Protocol):
         """Return the row ids of about ``count`` rows, spread over all of them."""
 
     def are_alone(self) -> np.ndarray:
-        """Return for each row of the input that has row ids whether no row of the other input matches it."""
+        """For each row of the input that has row ids, return whether no row of the other input matches it."""
 
     def of_matches(self) -> PartitionPairRows:
         """Return the rows that come from a pair of matching rows, without unmatched rows."""
@@ -86,7 +86,7 @@ class PartitionPairRows(Protocol):
 
 @attrs.frozen
 class Traits:
-    """What laws, planner and engine may ask of an operator, apart from types, rows and implementations. Defaults assume the worst.
+    """What an operator declares to laws, planner and engine, apart from types, rows and implementations. Defaults assume the worst.
 
     Class attributes
     ----------------
@@ -101,7 +101,7 @@ class Traits:
     filters
         Each row is kept or dropped independently of the others.
     arranges_columns
-        Output columns are columns of the inputs, side by side; nothing is computed.
+        Output columns are columns of the inputs, in any order; nothing is computed.
     streams
         The operator reads its input once, in row order.
     reorders
@@ -163,7 +163,7 @@ class Traits:
 
     @property
     def rows_of_ranges(self) -> int | None:
-        """If rows are computed range by range, how many rows from the first on are the result; None for all."""
+        """The number of leading rows that are the result if rows are computed range by range; None if all rows are."""
         return None
 
     @property
@@ -188,7 +188,7 @@ class Traits:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the operator ``counts_rows`` and has already counted them."""
+        """Whether an operator that ``counts_rows`` has counted its rows."""
         return False
 
     @property
@@ -198,7 +198,7 @@ class Traits:
 
     @property
     def query_work(self) -> QueryWork | None:
-        """Cost in a Spark query, in addition to the inputs, of an operator that only defines the order of its rows; None: unknown."""
+        """Cost of the operator in a Spark query, without its inputs; None if it is unknown."""
         return NO_WORK if self.spark_inlines or self.is_program else None
 
     @property
@@ -245,11 +245,11 @@ class Traits:
         return []
 
     def spark_steps(self, width: int) -> int:
-        """Return the number of steps of the operator's Spark expression, given the number of input columns."""
+        """Return the number of steps of the operator's Spark expression; ``width`` is the number of input columns."""
         return 0
 
     def user_functions(self, width: int) -> Sequence[Any]:
-        """Return the user functions that the operator calls, given the number of input columns."""
+        """Return the user functions that the operator calls; ``width`` is the number of input columns."""
         return ()
 
     def with_user_functions(self, width: int, change: Callable[[Any], Any]) -> Operator:
@@ -261,13 +261,13 @@ class Traits:
         return [function.result for function in self.user_functions(width)]
 
     def in_memory(self) -> Operator | None:
-        """Return an operator with the same output that needs no Spark, for few rows; None if there is none."""
+        """Return an operator for few rows that has the same output and needs no Spark; None if there is none."""
         return None
 
     def searching(self, known: Sequence[PlannerNode], inputs: Sequence[PlannerNode]) -> PlannerNode | None:
-        """Return a node with the same rows that searches its second input, after sorting it if necessary; None if no search is possible.
+        """Return a node with the same rows that searches its second input, sorted first if necessary; None if no search is possible.
 
-        ``known`` are other nodes with the rows of these inputs, about which more may be known.
+        ``known`` are nodes with the same rows as ``inputs``, about which more may be known.
         """
         return None
 
@@ -445,18 +445,17 @@ class Operator(Traits):
 
     def describe(self) -> str:
         """Return the parameters in one short line, for printed plans."""
-        values = [f"{f.name}={getattr(self, f.name)!r}" for f in attrs.fields(type(self))]
-        return ", ".join(values)
+        return ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in attrs.fields(type(self)))
 
     @property
     def operator_parameters(self) -> dict[str, Any]:
         """Parameters that can be written as JSON."""
-        return {f.name: getattr(self, f.name) for f in attrs.fields(type(self)) if f.metadata.get("portable", True)}
+        return {field.name: getattr(self, field.name) for field in attrs.fields(type(self)) if field.metadata.get("portable", True)}
 
     @property
     def any_operator_parameters(self) -> dict[str, Any]:
         """Parameters that cannot be written as JSON: functions, tables in memory, live DataFrames."""
-        return {f.name: getattr(self, f.name) for f in attrs.fields(type(self)) if not f.metadata.get("portable", True)}
+        return {field.name: getattr(self, field.name) for field in attrs.fields(type(self)) if not field.metadata.get("portable", True)}
 
 
 @attrs.frozen
@@ -569,11 +568,8 @@ def with_final_rows(chunk: Chunk, rest: Chunk | None) -> Chunk:
 
 
 def known_length(inputs: Sequence[Facts]) -> Length:
-    """Return the most informative of several lengths that are equal."""
-    for facts in inputs:
-        if facts.length.rows is not None:
-            return facts.length
-    return inputs[0].length
+    """Return the length of aligned inputs: one that is known exactly, if there is one."""
+    return next((facts.length for facts in inputs if facts.length.rows is not None), inputs[0].length)
 
 
 def any_parameter(**kwargs: Any) -> Any:

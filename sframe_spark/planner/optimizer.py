@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 import attrs
@@ -37,10 +38,7 @@ class Trace:
 
     def counts(self) -> dict[str, int]:
         """Return how often each law was applied, by equation, in order of the first application."""
-        result: dict[str, int] = {}
-        for firing in self.firings:
-            result[firing.equation] = result.get(firing.equation, 0) + 1
-        return result
+        return Counter(firing.equation for firing in self.firings)
 
 
 @attrs.frozen
@@ -93,12 +91,12 @@ class Optimizer:
 
     @sorted_laws.default
     def _sorted_laws(self) -> Sequence[StageLaws]:
-        stages = [stage.name for stage in self.stages]
+        stages, equations = [stage.name for stage in self.stages], [rule.equation for rule in self.laws]
         for rule in self.laws:
             if rule.stage not in stages:
                 raise PlanInvariantError(f"the law {rule.equation!r} is to run in the stage {rule.stage!r}, which is none of {listed(stages)}")
-        if unknown := sorted(self.disabled.difference(rule.equation for rule in self.laws)):
-            near = near_names(unknown[0], [rule.equation for rule in self.laws])
+        if unknown := sorted(self.disabled.difference(equations)):
+            near = near_names(unknown[0], equations)
             meant = f"; did you mean {listed(near)}?" if near else ""
             raise InvalidArgumentError(f"disabled_laws has {listed(unknown)}, which no law is named{meant} explain(trace=True) shows the names")
         enabled = [rule for rule in self.laws if rule.equation not in self.disabled]
@@ -106,11 +104,10 @@ class Optimizer:
 
     def optimize(self, root: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
         """Return an equivalent plan after all stages, or after the stage named ``until``."""
-        root = with_current_lengths(root)
         positions = {stage.name: position for position, stage in enumerate(self.stages)}
         # A stage that runs again remembers the nodes that it has finished, because the result of a law depends only on the graph below a node.
         runs = [_StageRun(laws, self.check, trace) for laws in self.sorted_laws]
-        graph = _Graph.of(root)
+        graph = _Graph.of(with_current_lengths(root))
         position = 0
         returns = dict.fromkeys(positions, 0)
         while position < len(self.stages):
@@ -127,7 +124,7 @@ class Optimizer:
 
 @attrs.frozen(eq=False)
 class _Graph:
-    """A root with what every stage needs to know of the graph below: the number of nodes, the operators, and the nodes with several readers."""
+    """A root, and what every stage needs of the graph below it: the number of nodes, the names of operators, and the nodes with several readers."""
 
     root: PlannerNode
     nodes: int
@@ -146,31 +143,49 @@ class _Graph:
         return self if root is self.root else _Graph.of(root)
 
 
+@attrs.define(eq=False)
 class _StageRun:
     """The run of one stage over a graph, with an explicit stack instead of recursion.
 
-    Results are keyed by ``id``, so ``alive`` keeps every visited node in memory while the optimization lasts.
+    Nodes are keyed by ``id``, so ``alive`` keeps every visited node in memory while the optimization lasts.
+
+    Parameters
+    ----------
+    laws, check, trace
+        The laws of the stage; whether to check every rewrite; where to record them.
+    done, forward, started
+        The final form of each finished node, the rewritten form of each node at which a law applied, and the nodes that were visited.
+    shared, blocked
+        The nodes with several readers, and whether such a node prevented a law.
+    recent, budget
+        The equations of the laws that were applied, and how many more applications are allowed.
     """
 
-    def __init__(self, laws: StageLaws, check: bool, trace: Trace | None) -> None:
-        self.laws = laws
-        self.stage = laws.stage
-        self.check = check
-        self.trace = trace
-        self.done: dict[int, PlannerNode] = {}
-        self.forward: dict[int, PlannerNode] = {}
-        self.started: set[int] = set()
-        self.shared: set[int] = set()
-        self.blocked = False
-        self.alive: list[PlannerNode] = []
-        self.recent: list[str] = []
-        self.budget = 0
+    laws: StageLaws
+    check: bool
+    trace: Trace | None
+    done: dict[int, PlannerNode] = attrs.Factory(dict)
+    forward: dict[int, PlannerNode] = attrs.Factory(dict)
+    started: set[int] = attrs.Factory(set)
+    shared: set[int] = attrs.Factory(set)
+    blocked: bool = False
+    alive: list[PlannerNode] = attrs.Factory(list)
+    recent: list[str] = attrs.Factory(list)
+    budget: int = 0
+
+    @property
+    def stage(self) -> Stage:
+        """The stage."""
+        return self.laws.stage
 
     def run(self, graph: _Graph) -> _Graph:
         """Return the graph after rewriting it until no law of the stage applies, and then once by each law for the whole graph."""
         if self.laws.may_fire(graph.operators):
             self.budget = FIRINGS_BASE + FIRINGS_PER_NODE * graph.nodes
-            self._reset_if_blocked(graph)
+            if self.blocked:
+                # Other readers of a node prevented a law. These readers may be gone now, so finished nodes are visited again.
+                self.done, self.forward, self.started, self.blocked = {}, {}, set(), False
+            self.shared = set(graph.shared)
             graph = graph.after(self._rewrite(graph.root))
         for rule in self.laws.whole_graph:
             root = rule(graph.root) if rule.may_fire(graph.operators) else None
@@ -180,12 +195,6 @@ class _StageRun:
         if self.trace is not None:
             self.trace.stages[self.stage.name] = graph.root
         return graph
-
-    def _reset_if_blocked(self, graph: _Graph) -> None:
-        """Forget the finished nodes if other readers of a node prevented a law: these readers may be gone now."""
-        if self.blocked:
-            self.done, self.forward, self.started, self.blocked = {}, {}, set(), False
-        self.shared = set(graph.shared)
 
     def _rewrite(self, root: PlannerNode) -> PlannerNode:
         self.alive.append(root)
@@ -220,9 +229,12 @@ class _StageRun:
             stack.append(target)
 
     def _refuse_cycle(self, nodes: Iterable[PlannerNode]) -> None:
-        """Raise an error instead of visiting a started, unfinished node: it waits for the current node, so the rewriting would never end."""
+        """Raise an error if a node to visit has been started and not finished: it waits for the current node, so the rewriting would never end."""
         if any(id(node) in self.started for node in nodes):
-            raise NonConvergenceError(self.stage.name, sorted(set(self.recent[-50:])))
+            raise self._endless()
+
+    def _endless(self) -> NonConvergenceError:
+        return NonConvergenceError(self.stage.name, sorted(set(self.recent[-50:])))
 
     def _finish(self, node: PlannerNode, stack: list[PlannerNode]) -> None:
         rebuilt = node.with_inputs([self.done[id(child)] for child in node.inputs])
@@ -251,7 +263,10 @@ class _StageRun:
                 self.blocked = True
                 continue
             self._record(rule, node, result)
-            self._spend(rule)
+            self.recent.append(rule.equation)
+            self.budget -= 1
+            if self.budget <= 0:
+                raise self._endless()
             self.forward[id(node)] = result
             return result
         return None
@@ -272,9 +287,3 @@ class _StageRun:
             check_same_rows(before.facts, after.facts, f"law {rule.equation!r}")
         if self.trace is not None:
             self.trace.firings.append(Firing(self.stage.name, rule.equation, before, after))
-
-    def _spend(self, rule: Law) -> None:
-        self.recent.append(rule.equation)
-        self.budget -= 1
-        if self.budget <= 0:
-            raise NonConvergenceError(self.stage.name, sorted(set(self.recent[-50:])))

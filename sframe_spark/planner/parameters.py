@@ -1,4 +1,4 @@
-"""Parameters of operators: validators for attrs fields, and conversion to and from JSON."""
+"""Parameters of operators: validators for attrs fields, conversion to and from JSON, and checks of values that were read from JSON."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def identity_text(value: Any) -> str:
 def one_of(*values: str) -> Validator:
     """Return a validator that accepts only some strings.
 
-        Raises
-        ------
-        InvalidArgumentError
-            By the validator, for another string.
+    Raises
+    ------
+    InvalidArgumentError
+        By the validator, for any other string.
 
     Examples
     --------
@@ -142,11 +142,14 @@ def to_portable(value: Any, path: str, classes: Mapping[str, type]) -> Any:
     if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
         return value
     if type(value) is tuple:
-        return [to_portable(item, f"{path}[{place}]", classes) for place, item in enumerate(value)]
+        return [to_portable(item, f"{path}[{index}]", classes) for index, item in enumerate(value)]
     if isinstance(value, ColumnType):
         return {"$type": str(value)}
     if type(value) is float or type(value) in PLAIN_CLASSES:
-        return {"$plain": _plain_text(value, path)}
+        try:
+            return {"$plain": encode_value(value)}
+        except (AttributeError, TypeError, ValueError):
+            raise NotPortable(path, value) from None
     name = type(value).__name__
     if classes.get(name) is not type(value):
         raise NotPortable(path, value)
@@ -155,15 +158,8 @@ def to_portable(value: Any, path: str, classes: Mapping[str, type]) -> Any:
 
 
 def written_fields(attrs_class: Any) -> list[Any]:
-    """Return the attrs fields that are written to JSON; fields that do not take part in comparisons are derived from others, and left out."""
+    """Return the attrs fields that are written to JSON; a field with a default that does not take part in comparisons is derived, and left out."""
     return [field for field in attrs.fields(attrs_class) if field.init and (field.eq is not False or field.default is attrs.NOTHING)]
-
-
-def _plain_text(value: Any, path: str) -> str:
-    try:
-        return encode_value(value)
-    except (AttributeError, TypeError, ValueError):
-        raise NotPortable(path, value) from None
 
 
 def from_portable(value: Any, classes: Mapping[str, type]) -> Any:
@@ -200,11 +196,11 @@ def from_portable(value: Any, classes: Mapping[str, type]) -> Any:
     name = value["$value"]
     if name not in classes:
         raise InvalidArgumentError(f"the plan's text holds a value of the class {name!r:.80}, which its operator does not take")
-    left_out = {field.alias for field in attrs.fields(classes[name])} - {field.alias for field in written_fields(classes[name])}
-    fields = {field: from_portable(item, classes) for field, item in value.items() if field != "$value" and field not in left_out}
+    omitted = {"$value", *(field.alias for field in attrs.fields(classes[name]))} - {field.alias for field in written_fields(classes[name])}
+    fields = {field: from_portable(item, classes) for field, item in value.items() if field not in omitted}
     check_fields(classes[name], fields)
-    made = classes[name](**fields)
-    return made.as_read() if hasattr(made, "as_read") else made
+    instance = classes[name](**fields)
+    return instance.as_read() if hasattr(instance, "as_read") else instance
 
 
 def require_text(value: str) -> None:
@@ -213,7 +209,7 @@ def require_text(value: str) -> None:
     Raises
     ------
     InvalidArgumentError
-        If the string has one.
+        If the string has a lone surrogate.
     """
     if not is_unicode(value):
         raise InvalidArgumentError(f"the plan's text holds a half of a character: {value!r:.80}")
@@ -225,7 +221,7 @@ def check_fields(attrs_class: Any, values: Mapping[str, Any]) -> None:
     Raises
     ------
     InvalidArgumentError
-        If a value does not match; the message names the field.
+        If a value does not match. The message names the field.
     """
     hints = _hints(attrs_class)
     for field in attrs.fields(attrs_class):
@@ -251,7 +247,9 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is typing.Literal:
         return any(type(value) is type(part) and value == part for part in parts)
     if origin is tuple:
-        return isinstance(value, tuple) and _items_fit(value, parts)
+        if isinstance(value, tuple) and len(parts) == 2 and parts[1] is Ellipsis:
+            return all(fits(item, parts[0]) for item in value)
+        return isinstance(value, tuple) and len(value) == len(parts) and all(map(fits, value, parts))
     if origin is not None:
         return isinstance(origin, type) and isinstance(value, origin)
     if hint is int:
@@ -261,27 +259,21 @@ def fits(value: Any, hint: Any) -> bool:
     return not isinstance(hint, type) or isinstance(value, hint)
 
 
-def _items_fit(value: tuple[Any, ...], parts: tuple[Any, ...]) -> bool:
-    if len(parts) == 2 and parts[1] is Ellipsis:
-        return all(fits(item, parts[0]) for item in value)
-    return len(value) == len(parts) and all(map(fits, value, parts))
-
-
 @lru_cache(maxsize=512)
 def value_classes(operator_class: type) -> Mapping[str, type]:
-    """Return by name the attrs classes that occur in the annotations of a class; none if an annotation cannot be resolved at run time."""
+    """Return, by name, the attrs classes that occur in the annotations of a class; none if an annotation cannot be resolved at run time."""
     classes: dict[str, type] = {}
-    waiting: list[Any] = [operator_class]
+    pending: list[Any] = [operator_class]
     seen: set[type] = set()
-    while waiting:
-        item = waiting.pop()
-        waiting.extend(typing.get_args(item))
+    while pending:
+        item = pending.pop()
+        pending.extend(typing.get_args(item))
         if not isinstance(item, type) or not attrs.has(item) or item in seen or item is ColumnType:
             continue
         seen.add(item)
         if item is not operator_class:
             classes[item.__name__] = item
-        waiting.extend(_hints(item).values())
+        pending.extend(_hints(item).values())
     return classes
 
 

@@ -52,8 +52,8 @@ def plan_text(root: PlannerNode, name: NameOfColumn | None = None) -> str:
     lines = []
     for node in postorder([root]):
         inputs = ", ".join(registers[id(child)] for child in node.inputs)
-        what = f"{node.operator_type}[{visible(node.operator.describe())}]({inputs})"
-        lines.append(f"{registers[id(node)]} := {what}  # ({columns_text(node, name)}) x {node.length}")
+        call = f"{node.operator_type}[{visible(node.operator.describe())}]({inputs})"
+        lines.append(f"{registers[id(node)]} := {call}  # ({columns_text(node, name)}) x {node.length}")
     return "\n".join(lines)
 
 
@@ -67,7 +67,7 @@ def columns_text(node: PlannerNode, name: NameOfColumn | None = None) -> str:
     if name is None:
         return ", ".join(map(str, node.schema))
     names = [name(node, position) for position in range(node.facts.width)]
-    return ", ".join(str(kind) if known is None else f"{quoted(known)} {kind}" for known, kind in zip(names, node.schema, strict=True))
+    return ", ".join(str(type_) if known is None else f"{quoted(known)} {type_}" for known, type_ in zip(names, node.schema, strict=True))
 
 
 def quoted(name: str) -> str:
@@ -86,8 +86,7 @@ def quoted(name: str) -> str:
 
 def trace_text(trace: Trace) -> str:
     """Return text with the laws that were applied, and how often."""
-    counts = trace.counts()
-    return "\n".join(f"{count:4d} x {equation}" for equation, count in counts.items()) or "no law fired"
+    return "\n".join(f"{count:4d} x {equation}" for equation, count in trace.counts().items()) or "no law fired"
 
 
 FORMAT_NAME = "sframe_spark.plan"
@@ -95,7 +94,7 @@ FORMAT_VERSION = 2
 
 MAX_ROWS = 2**62
 MAX_EMBEDDED_BYTES = 4 * 1024 * 1024
-"""Limit of embedded rows; larger ones should be saved first."""
+"""Limit of the embedded rows of a graph; frames with more rows in memory should be saved first."""
 
 
 def graph_to_json(node: PlannerNode) -> str:
@@ -217,20 +216,16 @@ def _read_operator(item: Mapping[str, Any], chunks: list[Chunk]) -> Operator:
     for parameter, value in item["parameters"].items():
         is_chunk = isinstance(value, dict) and "$chunk" in value
         parameters[parameter] = _chunk(chunks, value["$chunk"]) if is_chunk else from_portable(value, classes)
-    _refuse_unportable(operator_class, parameters)
+    for field in attrs.fields(operator_class):
+        # Parameters that exist only in a process, such as functions and live DataFrames, are not in the JSON.
+        if not field.metadata.get("portable", True) and not isinstance(parameters.get(field.alias), (Chunk, type(None))):
+            raise InvalidArgumentError(f"the plan's text gives {parameters[field.alias]!r:.80} for {field.name!r}, which no text holds")
     check_fields(operator_class, parameters)
     try:
         operator: Operator = operator_class(**parameters)
     except TypeError as error:
         raise InvalidArgumentError(f"operator {name!r} does not take the plan's parameters ({error}): its package may be another version") from error
     return operator.as_read()
-
-
-def _refuse_unportable(operator_class: Any, parameters: Mapping[str, Any]) -> None:
-    """Check that parameters that exist only in a process, such as functions and live DataFrames, have no value in the JSON."""
-    for field in attrs.fields(operator_class):
-        if not field.metadata.get("portable", True) and not isinstance(parameters.get(field.alias), (Chunk, type(None))):
-            raise InvalidArgumentError(f"the plan's text gives {parameters[field.alias]!r:.80} for {field.name!r}, which no text holds")
 
 
 def _chunk(chunks: list[Chunk], number: Any) -> Chunk:
@@ -257,13 +252,12 @@ def _read_node(number: int, item: Mapping[str, Any], nodes: Sequence[PlannerNode
 
 def _try_without_rows(node: PlannerNode) -> None:
     """Run an operator on no rows, so that parameters that its kernel cannot use are refused while the plan is read."""
-    slots = range(len(node.inputs))
-    facts = [child.facts for child in node.inputs]
-    for read, fact in zip(node.operator.input_columns(range(len(node.schema)), facts), facts, strict=True):
+    operator, facts = node.operator, [child.facts for child in node.inputs]
+    for read, fact in zip(operator.input_columns(range(len(node.schema)), facts), facts, strict=True):
         if not all(0 <= position < fact.width for position in read):
             raise InvalidArgumentError(f"{node.operator_type} reads the columns {list(read)!r:.200} of an input that has {fact.width}")
-    if slots and node.operator.has_kernel and all(node.operator.requires(slot) is not Need.LOOKUP for slot in slots):
-        node.operator.kernel([Chunk.empty(child.schema) for child in node.inputs], facts)
+    if facts and operator.has_kernel and all(operator.requires(slot) is not Need.LOOKUP for slot in range(len(facts))):
+        operator.kernel([Chunk.empty(fact.schema) for fact in facts], facts)
 
 
 class _ChunkWriter:
@@ -277,26 +271,18 @@ class _ChunkWriter:
     def number(self, chunk: Chunk, path: str) -> int:
         """Return the index of a chunk in the JSON, and add the chunk if it is new."""
         if id(chunk) not in self.numbers:
-            self.bytes += sum(column.nbytes for column in chunk.columns)
+            self.bytes += chunk.size
             if self.bytes > MAX_EMBEDDED_BYTES:
                 raise NotPortable(path, chunk, f"more than {MAX_EMBEDDED_BYTES:,} bytes of rows in memory")
             self.numbers[id(chunk)] = len(self.texts)
-            self.texts.append(_chunk_text(chunk))
+            # If there are no columns, a column of nulls preserves the number of rows.
+            table = chunk.to_table() if chunk.columns else pa.table({"rows": pa.nulls(chunk.rows)})
+            self.texts.append(base64.b64encode(stream_of([table])).decode("ascii"))
         return self.numbers[id(chunk)]
-
-
-def _chunk_text(chunk: Chunk) -> str:
-    """Return a chunk as an Arrow stream in base64. Without columns a column of nulls preserves the number of rows."""
-    table = chunk.to_table()
-    if not chunk.columns:
-        table = pa.table({"rows": pa.nulls(chunk.rows)})
-    return base64.b64encode(stream_of([table])).decode("ascii")
 
 
 def _read_chunk(text: str) -> Chunk:
     table = table_of(base64.b64decode(text, validate=True))
     # Arrow checks here that offsets lie within their buffers, before any code reads values through them.
     table.validate(full=True)
-    if table.column_names == ["rows"]:
-        return Chunk((), table.num_rows)
-    return Chunk.from_table(table)
+    return Chunk((), table.num_rows) if table.column_names == ["rows"] else Chunk.from_table(table)

@@ -1,4 +1,4 @@
-"""The registry: operator classes by name, from this package and from plug-ins; it is one of three places with module-level state."""
+"""The registry: operator classes by name, from this package and from plug-ins, and the laws of plug-ins."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sframe_spark.planner.operator import Operator
 _OPERATORS: dict[str, type[Operator]] = {}
 OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
 
-# The modules that register this package's operators. A module is imported when a plan names an operator of it that has not been used yet, so
-# that the operators that a plan may have do not depend on what was imported before.
+# The modules that register this package's operators. A module is imported when one of its operators is looked up, so that the operators that a
+# plan may have do not depend on what was imported before.
 BUILTIN_MODULES: Mapping[str, str] = {
     "append": "sframe_spark.operators.append",
     "archive_source": "sframe_spark.turicreate.source",
@@ -91,7 +91,11 @@ def register(operator_class: OperatorClass) -> OperatorClass:
     name = getattr(operator_class, "name", None)
     if not name:
         raise PlanInvariantError(f"{operator_class.__qualname__} needs a class attribute 'name' to be registered")
-    _require_value(operator_class)
+    if "__attrs_attrs__" not in vars(operator_class):
+        # Nodes are compared, hashed and written by attrs fields.
+        raise PlanInvariantError(
+            f"the operator class {operator_class.__qualname__} is no frozen value: decorate it with @attrs.frozen, between @register and the class"
+        )
     _require_flag(operator_class)
     holder = _OPERATORS.get(name)
     # Reloading a module defines its classes again, with the same names.
@@ -101,18 +105,10 @@ def register(operator_class: OperatorClass) -> OperatorClass:
     return operator_class
 
 
-def _require_value(operator_class: type[Operator]) -> None:
-    """Check that a class is an attrs class: nodes are compared, hashed and written by attrs fields."""
-    if "__attrs_attrs__" not in vars(operator_class):
-        raise PlanInvariantError(
-            f"the operator class {operator_class.__qualname__} is no frozen value: decorate it with @attrs.frozen, between @register and the class"
-        )
-
-
 def _require_flag(operator_class: type[Operator]) -> None:
     """Check that a kernel is declared by ``has_kernel`` (or ``has_whole_kernel``), and that a declared kernel is implemented."""
     # A subclass may switch off the kernel that it inherits.
-    level = {name: next(place for place, base in enumerate(operator_class.__mro__) if name in vars(base)) for name in ("kernel", "has_kernel")}
+    level = {name: next(depth for depth, base in enumerate(operator_class.__mro__) if name in vars(base)) for name in ("kernel", "has_kernel")}
     has_own = operator_class.kernel is not Operator.kernel and level["kernel"] <= level["has_kernel"]
     takes_all = ("has_whole_kernel", "takes_all_rows")
     may_have = operator_class.has_kernel is not False or any(getattr(operator_class, name) is not getattr(Operator, name) for name in takes_all)
@@ -197,16 +193,16 @@ SEPARATORS = re.compile("[-_.]+")
 
 @lru_cache(maxsize=1)
 def _announced() -> Mapping[str, Sequence[EntryPoint]]:
-    """Return the entry points of both groups. This reads a file of each installed package, so it is done once for both."""
+    """Return the entry points of each group. This reads a file of each installed package, so it is done once for all groups."""
     # Only files that mention a group are parsed, because parsing takes as long as reading.
     entries = [entry for package in _installed(filter(_names_a_group, distributions())) for entry in package.entry_points]
     return {group: sorted((entry for entry in entries if entry.group == group), key=lambda entry: entry.name) for group in GROUPS}
 
 
 def _installed(packages: Iterable[Distribution]) -> Iterable[Distribution]:
-    """Return one distribution per normalised package name: the first on the path, which Python would import.
+    """Return one distribution for each normalised package name: the first on the path, which Python would import.
 
-    Every package without a name is kept.
+    Every distribution without a name is kept.
     """
     first_of: dict[str | Distribution, Distribution] = {}
     for package in packages:
@@ -219,8 +215,8 @@ def _installed(packages: Iterable[Distribution]) -> Iterable[Distribution]:
 
 
 def _names_a_group(package: Distribution) -> bool:
-    announced_by_it = package.read_text("entry_points.txt") or ""
-    return any(group in announced_by_it for group in GROUPS)
+    entry_points = package.read_text("entry_points.txt") or ""
+    return any(group in entry_points for group in GROUPS)
 
 
 def announced(group: str) -> Sequence[EntryPoint]:

@@ -14,7 +14,7 @@ from sframe_spark.types import ColumnType
 
 # Estimated bytes per row of each column; None if unknown before the rows are computed.
 Sizes = tuple[float | None, ...]
-# Estimated bytes of a string computed from values of fixed width, such as a number converted to a string.
+# Estimated bytes of a string that is computed from values of fixed width, such as a number converted to a string.
 BYTES_OF_SHORT_TEXT = 32.0
 
 
@@ -47,14 +47,13 @@ def uneven_bytes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64
 
 def value_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
     """Estimate the bytes of each value of an array; for a list or dict, the bytes of all values in it."""
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+    data_type = column.type
+    if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
         lengths: npt.NDArray[np.int64] = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         return lengths
-    if pa.types.is_map(kind) or pa.types.is_list(kind):
-        inside = value_bytes(column.keys) + value_bytes(column.items) if pa.types.is_map(kind) else value_bytes(column.values)
-        so_far = np.concatenate([[0], np.cumsum(inside)])
-        return np.diff(so_far[column.offsets.to_numpy()])
+    if pa.types.is_map(data_type) or pa.types.is_list(data_type):
+        inside = value_bytes(column.keys) + value_bytes(column.items) if pa.types.is_map(data_type) else value_bytes(column.values)
+        return np.diff(np.concatenate([[0], np.cumsum(inside)])[column.offsets.to_numpy()])
     # Values of other types have a fixed length, or no better estimate is known.
     return np.full(len(column), -(-column.nbytes // max(len(column), 1)), dtype=np.int64)
 
@@ -80,7 +79,7 @@ def bytes_of_runs(column: pa.Array, edges: npt.NDArray[np.int64]) -> npt.NDArray
         starts = column.offsets.to_numpy()[edges].astype(np.int64)
         return sum((bytes_of_runs(values, starts) for values in inside), valid + offsets)
     if pa.types.is_struct(kind):
-        return sum((bytes_of_runs(column.field(place), edges) for place in range(kind.num_fields)), valid)
+        return sum((bytes_of_runs(column.field(index), edges) for index in range(kind.num_fields)), valid)
     return valid if pa.types.is_null(kind) else valid - (-rows * kind.bit_width // 8)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sframe_spark.planner.graph import consumers, fold, postorder, rebuild, to_networkx
+from sframe_spark.planner.graph import consumers, fold, postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
-from tests.planner.sample import DEEP, Pair, Step, chain, lattice, leaf, step
+from tests.planner.sample import DEEP, Pair, chain, lattice, leaf, step
 
 
 def test_inputs_come_before_consumers_left_to_right() -> None:
@@ -29,8 +29,6 @@ def test_long_chains_are_walked() -> None:
     depths = fold([root], lambda node, inputs: max(inputs, default=-1) + 1)
     assert depths[id(root)] == DEEP
     assert len(consumers([root])) == DEEP + 1
-    graph = to_networkx([root])
-    assert (graph.number_of_nodes(), graph.number_of_edges()) == (DEEP + 1, DEEP)
 
 
 def test_fold_computes_each_value_once() -> None:
@@ -67,11 +65,3 @@ def test_consumers_list_a_double_reader_twice() -> None:
     source = leaf()
     root = Pair().make_planner_node(source, source)
     assert consumers([root]) == {id(source): [root, root], id(root): []}
-
-
-def test_networkx_keeps_parallel_edges_and_slots() -> None:
-    source = leaf()
-    graph = to_networkx([Pair().make_planner_node(source, source)])
-    assert sorted(data["slot"] for _, _, data in graph.edges(data=True)) == [0, 1]
-    assert [graph.nodes[number]["label"] for number in sorted(graph)] == ["sample_leaf", "sample_pair"]
-    assert graph.nodes[1]["description"] == Step().describe()

@@ -10,7 +10,6 @@ from sframe_spark.planner.facts import Length
 from sframe_spark.planner.inference import (
     current_facts,
     infer_planner_node_length,
-    infer_planner_node_type,
     learn_lengths,
     prove_equal_length,
     same_plan,
@@ -29,7 +28,6 @@ class Random(Leaf):
 
 def test_type_and_length_of_a_node() -> None:
     node = step(leaf(4, (INT, STR)))
-    assert infer_planner_node_type(node) == (INT, STR)
     assert infer_planner_node_length(node) == 4
     assert infer_planner_node_length(Wider().make_planner_node(node)) is None
 
