@@ -10,10 +10,9 @@ import pyarrow as pa
 from sframe_spark.compute.key_runs import unsigned_zero
 from sframe_spark.expressions.program import Register
 from sframe_spark.laws.algorithm_choice import one_value_per_group
-from sframe_spark.laws.fusion import computed
+from sframe_spark.laws.filter_pushdown import MaskedRows
 from sframe_spark.laws.pruning import has_random_access
 from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
@@ -34,21 +33,22 @@ from sframe_spark.values.decode import decode
 def group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
     """If the keys are distinct, every group is a single row: rows are only sorted, and no exchange by key is needed."""
     assert isinstance(node.operator, GroupBy)
-    operator, child = node.operator, node.inputs[0]
-    if not operator.keys or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
+    groups, keys = rows_as_groups(node.operator, node.inputs[0]), node.operator.keys
+    if groups is None or not one_value_per_group(node.inputs[0], keys):
         return None
-    if not properties_of(child).order.has_key(operator.keys) or not one_value_per_group(child, operator.keys):
-        return None
-    columns = [*operator.keys, *(aggregation.positions[0] for aggregation in operator.aggregations)]
-    return sort_rows(project(child, columns), [(position, True) for position in range(len(operator.keys))])
+    return sort_rows(groups, [(position, True) for position in range(len(keys))])
 
 
 @law("streaming_group_by(x, k, select_one) = project(x, k and c) where no two rows are equal in k", stage="pushdown", on="streaming_group_by")
 def streaming_group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
     """If every group is a single row, the result is the input rows in their order."""
     assert isinstance(node.operator, StreamingGroupBy)
-    operator, child = node.operator, node.inputs[0]
-    if not operator.keys or operator.within or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
+    return None if node.operator.within else rows_as_groups(node.operator, node.inputs[0])
+
+
+def rows_as_groups(operator: GroupBy | StreamingGroupBy, child: PlannerNode) -> PlannerNode | None:
+    """Return the groups of rows with distinct keys, in the order of the rows; None if keys may repeat, or if more than ``select_one`` is computed."""
+    if not operator.keys or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
         return None
     if not properties_of(child).order.has_key(operator.keys):
         return None
@@ -74,18 +74,19 @@ def aggregates_skip_missing(node: PlannerNode) -> PlannerNode | None:
     """A filter that drops missing values is unnecessary before aggregates that skip them (not for floats: the mask also drops NaN)."""
     operator, filtered = node.operator, node.inputs[0]
     assert isinstance(operator, Reduce)
-    if not filtered.operator.filters or not isinstance(filtered.inputs[0].operator, GeneralizedTransform):
+    if not filtered.operator.filters:
         return None
-    program, below = filtered.inputs[0].operator.computation, filtered.inputs[0].inputs[0]
-    mask = program.outputs[-1]
+    masked = MaskedRows.of(filtered)
+    program, mask = masked.program, masked.program.outputs[-1]
     if program.may_fail or not isinstance(mask, Register) or mask.index < program.width:
         return None
     step = program.steps[mask.index - program.width]
-    types = program.register_types(below.schema)
-    if step.function != "is_not_missing" or not isinstance(step.operands[0], Register) or types[step.operands[0].index] not in (INT, DATETIME):
+    tested, types = step.operands[0], program.register_types(masked.rows.schema)
+    if step.function != "is_not_missing" or not isinstance(tested, Register) or types[tested.index] not in (INT, DATETIME):
         return None
-    of_it = all(a.function in SKIPPING and [program.outputs[p] for p in a.positions] == [step.operands[0]] for a in operator.aggregations)
-    return node.with_inputs([computed(program.pruned(range(len(program.outputs) - 1)), below)]) if of_it else None
+    if not all(a.function in SKIPPING and [program.outputs[position] for position in a.positions] == [tested] for a in operator.aggregations):
+        return None
+    return node.with_inputs([masked.unfiltered()])
 
 
 SMALLEST = ("min", "column_min")
@@ -145,11 +146,10 @@ def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, r
 
 def one_row(values: Sequence[Any], schema: Schema) -> PlannerNode:
     """Return a source of one row; datetimes are given as microseconds."""
-    return zip_columns(*[constant_source(one_value(v, t), t, 1) for v, t in zip(values, schema, strict=True)])
 
+    def constant(value: Any, column_type: ColumnType) -> PlannerNode:
+        if value is not None and pa.types.is_timestamp(column_type.physical):
+            value = decode(pa.array([value], pa.int64()).view(column_type.physical), column_type)[0]
+        return constant_source(value, column_type, 1)
 
-def one_value(value: Any, column_type: ColumnType) -> Any:
-    """Return a recorded value as a Python value."""
-    if value is None or not pa.types.is_timestamp(column_type.physical):
-        return value
-    return decode(pa.array([value], pa.int64()).view(column_type.physical), column_type)[0]
+    return zip_columns(*map(constant, values, schema))

@@ -17,18 +17,19 @@ from sframe_spark.operators.joins.join import SEARCHED, Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sort import MAX_TIES, Sort, SuffixSort, TopRows, sort_rows
-from sframe_spark.order.properties import ValueBounds
 from sframe_spark.planner.graph import runs_as_kernels, sizes_of
 from sframe_spark.planner.inference import is_in_order, properties_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import row_bytes
-from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from sframe_spark.types import DATETIME, FLOAT, INT, STR
 
-# A sorted input with at most so many rows may be searched for keys in any order, because it fits into memory.
+# A sorted input with at most this many rows may be searched for keys in any order, because it fits into memory.
 MAX_RANDOM_ACCESS_ROWS = 1_000_000
 # Types whose distinct values can be counted by counting runs of equal values.
 RUN_COUNTABLE = (INT, FLOAT, STR, DATETIME)
+# Types whose equal values are identical.
+IDENTICAL_IF_EQUAL = (INT, STR, DATETIME)
 
 
 @law("group_by(x, k) = streaming_group_by(x, k) where x ascends by k", stage="pushdown", on="group_by")
@@ -96,7 +97,7 @@ def is_in_search_order(operator: Join, left: PlannerNode, right: PlannerNode) ->
 
 
 def can_be_searched(operator: Join, left: PlannerNode, right: PlannerNode) -> bool:
-    """Return whether the keys allow a search, and the left rows are computed without a Spark query."""
+    """Return whether the keys of a join allow a search, and its left rows are computed without a Spark query."""
     return operator.has_key_to_search(left, right) and runs_as_kernels(left)
 
 
@@ -116,17 +117,11 @@ def for_adjacent_groups(node: PlannerNode, keys: Sequence[int], aggregations: Se
 def one_value_per_group(node: PlannerNode, keys: Sequence[int]) -> bool:
     """Return whether equal keys are always identical values (unlike -0.0 and 0.0, or one instant at two offsets)."""
     bounds = properties_of(node).bounds
-    return all(is_one_value(node.schema[key], bounds.get(key)) for key in keys)
+    without_zero = {key for key in keys if key in bounds and node.schema[key] == FLOAT and (bounds[key][0] > 0 or bounds[key][1] < 0)}
+    return all(node.schema[key] in IDENTICAL_IF_EQUAL or key in without_zero for key in keys)
 
 
-def is_one_value(column_type: ColumnType, bounds: ValueBounds | None) -> bool:
-    """Return whether equal values of a column are always identical."""
-    if column_type == FLOAT:
-        return bounds is not None and (bounds[0] > 0 or bounds[1] < 0)
-    return column_type in (INT, STR, DATETIME)
-
-
-# Laws for few rows, which are sorted, grouped and joined in memory because starting a query would cost more.
+# Few rows are sorted, grouped and joined in memory, because starting a query would cost more.
 
 
 @law("sort(x, by) = suffix_sort(x, by) where x has few rows", stage="pushdown", on="sort")
@@ -175,7 +170,7 @@ def are_few(node: PlannerNode, max_rows: int) -> bool:
     return bound * row_bytes(sizes_of(node)[id(node)], 0) <= config.memory_budget
 
 
-# More laws of joins.
+# Further laws of joins.
 
 
 @law("join(x, y, k, right) = project(join(y, x, k, left)) where matches can be searched in x", stage="pushdown", on="join")

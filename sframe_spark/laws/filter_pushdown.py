@@ -1,4 +1,4 @@
-"""Laws that merge filters, push them down, and decide them by what is known about the rows."""
+"""Laws that merge filters, push them down, and drop filters that are known to keep all rows or none."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step, identity_program
+from sframe_spark.laws.algorithm_choice import IDENTICAL_IF_EQUAL
 from sframe_spark.laws.fusion import computed
 from sframe_spark.operators.append import append
 from sframe_spark.operators.columns import Zip, zip_columns
@@ -21,7 +22,7 @@ from sframe_spark.planner.inference import properties_of, prove_equal_length
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
-from sframe_spark.types import DATETIME, FLOAT_KIND, INT, STR
+from sframe_spark.types import FLOAT_KIND, INT
 
 
 @law("zip(filter(x, m), filter(y, m)) = filter(zip(x, y), m)", stage="fuse", on="zip")
@@ -42,26 +43,50 @@ def mask_as_column(node: PlannerNode) -> PlannerNode | None:
     return FilterRows().make_planner_node(Zip().make_planner_node(*node.inputs))
 
 
-def mask_program(program: Program) -> Program:
-    """Return the part of a program that computes its last output."""
-    return program.pruned([len(program.outputs) - 1])
+@attrs.frozen
+class MaskedRows:
+    """The input of a filter: rows, and a program over them that computes columns and, as its last output, the mask."""
+
+    rows: PlannerNode
+    program: Program
+
+    @classmethod
+    def of(cls, node: PlannerNode) -> MaskedRows:
+        """Return the input of a filter; the program computes nothing if the input has the mask as a column."""
+        child = node.inputs[0]
+        if isinstance(child.operator, GeneralizedTransform):
+            return cls(child.inputs[0], child.operator.computation)
+        return cls(child, identity_program(child.facts.width, range(child.facts.width)))
+
+    @property
+    def values(self) -> Program:
+        """The program that computes the output columns of the filter."""
+        return self.program.pruned(range(len(self.program.outputs) - 1))
+
+    @property
+    def mask(self) -> Program:
+        """A program whose only output is the mask."""
+        return self.program.pruned([len(self.program.outputs) - 1])
+
+    def unfiltered(self) -> PlannerNode:
+        """Return the output columns of the filter for all rows."""
+        return computed(self.values, self.rows)
+
+    def filtered(self, rows: PlannerNode, positions: dict[int, int]) -> PlannerNode:
+        """Return rows filtered by the mask; ``positions`` gives, for each column that the mask reads, its position in ``rows``."""
+        width = rows.facts.width
+        moved = self.mask.with_inputs(positions, width)
+        outputs = (*[Register(column) for column in range(width)], *moved.outputs)
+        return FilterRows().make_planner_node(GeneralizedTransform(Program(width, moved.steps, outputs)).make_planner_node(rows))
 
 
 @law("filter_rows(f(x), m(x)) = f(filter_rows(x, m(x)))", stage="pushdown", on="filter_rows", alone=True)
 def filter_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     """A user function is called only for rows that pass the mask, if the mask does not depend on the function."""
-    child = node.inputs[0]
-    if not isinstance(child.operator, GeneralizedTransform):
+    masked = MaskedRows.of(node)
+    if not masked.values.calls_python or masked.mask.calls_python:
         return None
-    program = child.operator.computation
-    values = program.pruned(range(len(program.outputs) - 1))
-    mask = mask_program(program)
-    if not values.calls_python or mask.calls_python:
-        return None
-    width = program.width
-    everything = Program(width, mask.steps, (*[Register(i) for i in range(width)], mask.outputs[0]))
-    rows = FilterRows().make_planner_node(GeneralizedTransform(everything).make_planner_node(child.inputs[0]))
-    return GeneralizedTransform(values).make_planner_node(rows)
+    return computed(masked.values, masked.filtered(masked.rows, {column: column for column in range(masked.rows.facts.width)}))
 
 
 @law("filter_rows(filter_rows(x, m), n) = filter_rows(x, m and n)", stage="pushdown", on="filter_rows", alone=True)
@@ -82,58 +107,22 @@ def filters_merged(node: PlannerNode) -> PlannerNode | None:
 
 # Filtering more inputs separately would cost more in planning than it saves.
 MAX_FILTERED_INPUTS = 32
-# Equal keys of these types are identical values, so a mask on the key of a group holds for each row of the group.
-IDENTICAL_IF_EQUAL = (INT, STR, DATETIME)
 FILTERABLE_NEEDS = (Need.ANY, Need.INHERITED, Need.ORDERED)
-
-
-@attrs.frozen
-class MaskedRows:
-    """The input of a filter, separated into rows, computed columns and mask.
-
-    Parameters
-    ----------
-    rows
-        The rows from which columns and mask are computed.
-    values
-        The program that computes the output columns of the filter.
-    mask
-        A program whose only output is the mask.
-    """
-
-    rows: PlannerNode
-    values: Program
-    mask: Program
-
-    @classmethod
-    def of(cls, node: PlannerNode) -> MaskedRows:
-        """Return the input of a filter, separated."""
-        child = node.inputs[0]
-        is_computed = isinstance(child.operator, GeneralizedTransform)
-        program = child.operator.computation if is_computed else identity_program(child.facts.width, range(child.facts.width))  # type: ignore[attr-defined]
-        values, mask = program.pruned(range(len(program.outputs) - 1)), program.pruned([len(program.outputs) - 1])
-        return cls(child.inputs[0] if is_computed else child, values, mask)
-
-    def filtered(self, rows: PlannerNode, positions: dict[int, int]) -> PlannerNode:
-        """Return rows filtered by the mask; ``positions`` gives for each column that the mask reads its position in ``rows``."""
-        width = rows.facts.width
-        moved = self.mask.with_inputs(positions, width)
-        outputs = (*[Register(column) for column in range(width)], *moved.outputs)
-        return FilterRows().make_planner_node(GeneralizedTransform(Program(width, moved.steps, outputs)).make_planner_node(rows))
 
 
 @law("filter_rows(f(g(x)), m(x)) = f(g(filter_rows(x, m(x)))) where g shows what m reads of x", stage="pushdown", on="filter_rows", alone=2)
 def filter_below(node: PlannerNode) -> PlannerNode | None:
     """Rows that the filter drops need not be sorted, grouped or joined."""
     masked = MaskedRows.of(node)
-    above = masked.rows
-    operator, read = above.operator, masked.mask.used_inputs()
+    above, mask = masked.rows, masked.mask
+    operator, read = above.operator, mask.used_inputs()
     # Below a sort the mask is computed for the same rows. Below other operators it may be computed, and fail, for rows that they drop.
-    if not operator.filtered_slots or masked.mask.calls_python or (masked.mask.may_fail and not operator.reorders):
+    if not operator.filtered_slots or mask.calls_python or (mask.may_fail and not operator.reorders):
         return None
     origins = operator.column_origins([child.facts for child in above.inputs])
     if not read or read[-1] >= len(origins):
         return None
+    # A mask on the key of a group holds for each row of the group if their keys are identical.
     if operator.group_keys is not None and any(above.schema[column] not in IDENTICAL_IF_EQUAL for column in read):
         return None
     for slot in operator.filtered_slots:
@@ -152,31 +141,24 @@ def filter_across_append(node: PlannerNode) -> PlannerNode | None:
     above = child.inputs[0] if isinstance(child.operator, GeneralizedTransform) else child
     if not above.operator.unites_rows or len(above.inputs) > MAX_FILTERED_INPUTS or child.operator.user_functions(above.facts.width):
         return None
-    made: dict[int, PlannerNode] = {}
-    for item in above.inputs:
-        if id(item) not in made:
-            made[id(item)] = node.with_inputs([item if child is above else child.with_inputs([item])])
-    return append(*[made[id(item)] for item in above.inputs])
+    # An input that occurs twice stays one node.
+    filtered = {id(item): node.with_inputs([item if child is above else child.with_inputs([item])]) for item in dict.fromkeys(above.inputs)}
+    return append(*[filtered[id(item)] for item in above.inputs])
 
 
 @law("filter_rows(f(x), m) = f(x) where m is true in every row", stage="pushdown", on="filter_rows")
 def filter_of_all(node: PlannerNode) -> PlannerNode | None:
     """A mask that tests for missing values drops no row if the columns are known to have none."""
-    child = node.inputs[0]
-    assert isinstance(node.operator, FilterRows)
-    if not isinstance(child.operator, GeneralizedTransform):
-        return None
-    program = child.operator.computation
-    mask = program.outputs[-1]
+    masked = MaskedRows.of(node)
+    program, mask = masked.program, masked.program.outputs[-1]
     if program.calls_python or not isinstance(mask, Register) or mask.index < program.width:
         return None
-    if known_flags(program, child.inputs[0].schema, properties_of(child.inputs[0])).get(mask.index) != 1:
-        return None
-    return computed(program.pruned(range(len(program.outputs) - 1)), child.inputs[0])
+    flags = known_flags(program, masked.rows.schema, properties_of(masked.rows))
+    return masked.unfiltered() if flags.get(mask.index) == 1 else None
 
 
 def known_flags(program: Program, schema: Schema, rows: RelationProperties) -> dict[int, int]:
-    """Return registers that are known to be 1 (or 0) in every row: tests for missing values, and combinations of such tests."""
+    """Return the registers that are known to be 1 (or 0) in every row: tests for missing values, and combinations of these tests."""
     flags: dict[int, int] = {}
 
     def flag(operand: Operand) -> int | None:
@@ -184,7 +166,7 @@ def known_flags(program: Program, schema: Schema, rows: RelationProperties) -> d
             return operand.value if operand.type == INT and operand.value in (0, 1) else None
         return flags.get(operand.index)
 
-    for number, step in enumerate(program.steps):
+    for register, step in enumerate(program.steps, start=program.width):
         result: int | None = None
         first = step.operands[0] if step.operands else None
         if step.function in ("is_missing", "is_not_missing") and isinstance(first, Register):
@@ -195,7 +177,7 @@ def known_flags(program: Program, schema: Schema, rows: RelationProperties) -> d
             if None not in values:
                 result = {"and_": int(all(values)), "or_": int(any(values)), "equal": int(values[0] == values[-1])}.get(str(step.function), values[0])
         if result is not None:
-            flags[program.width + number] = result
+            flags[register] = result
     return flags
 
 
@@ -205,12 +187,11 @@ def is_never_missing(column: int, schema: Schema, rows: RelationProperties) -> b
 
 
 def never_true(program: Program, schema: Schema, rows: RelationProperties) -> bool:
-    """Return whether the last output of a program, a mask, is known to be 0 or missing in every row, from tests for missing values or bounds."""
+    """Return whether the mask that is the last output of a program is known to be 0 or missing in every row, by missing values or bounds."""
     mask = program.outputs[-1]
     flags = known_flags(program, schema, rows)
     never: set[int] = set()
-    for number, step in enumerate(program.steps):
-        own = program.width + number
+    for own, step in enumerate(program.steps, start=program.width):
         registers = [operand.index for operand in step.operands if isinstance(operand, Register)]
         both = step.function == "and_" and not never.isdisjoint(registers)
         either = step.function == "or_" and len(registers) == len(step.operands) and never.issuperset(registers)
@@ -252,13 +233,10 @@ def no_rows(node: PlannerNode) -> PlannerNode | None:
 @law("filter_rows(f(x), m) = slice(f(x), 0, 0) where m is true in no row", stage="pushdown", on="filter_rows")
 def filter_of_none(node: PlannerNode) -> PlannerNode | None:
     """A mask that is known to be true in no row drops all rows."""
-    child = node.inputs[0]
-    if not isinstance(child.operator, GeneralizedTransform):
+    masked = MaskedRows.of(node)
+    if masked.program.may_fail or not never_true(masked.program, masked.rows.schema, properties_of(masked.rows)):
         return None
-    program, below = child.operator.computation, child.inputs[0]
-    if program.may_fail or not never_true(program, below.schema, properties_of(below)):
-        return None
-    return slice_rows(computed(program.pruned(range(len(program.outputs) - 1)), below), 0, 0)
+    return slice_rows(masked.unfiltered(), 0, 0)
 
 
 @law("join(x, y, k, left) = x beside missing values where y has no rows", stage="pushdown", on="join")

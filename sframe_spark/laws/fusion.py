@@ -19,21 +19,17 @@ from sframe_spark.planner.node import PlannerNode
 
 @attrs.define
 class Region:
-    """The program of a row-wise region while it is built."""
+    """The program of a row-wise region while it is built: the outputs of each program in it, and the register of each step, in order."""
 
     operands: dict[int, Sequence[Operand]] = attrs.Factory(dict)
-    steps: list[Step] = attrs.Factory(list)
     known: dict[Step, Register] = attrs.Factory(dict)
 
     def call(self, step: Step) -> Register:
         """Return the register of a step, adding the step if it is new; equal steps share a register."""
-        register = self.known.get(step)
-        if register is None:
+        if step not in self.known:
             # Registers of steps are negative until the number of input columns is known.
-            register = Register(-1 - len(self.steps))
-            self.steps.append(step)
-            self.known[step] = register
-        return register
+            self.known[step] = Register(-1 - len(self.known))
+        return self.known[step]
 
     def run(self, part: RegionProgram, read: Mapping[int, Operand]) -> None:
         """Add the steps of a program; ``read`` gives the operand for each of its input columns."""
@@ -122,7 +118,7 @@ class NumberedColumns:
 
 
 def in_region(node: PlannerNode) -> bool:
-    """Return whether a node belongs to a row-wise region."""
+    """Return whether a node can be part of a row-wise region."""
     return node.operator.arranges_columns or node.operator.is_program
 
 
@@ -211,14 +207,14 @@ class Fusion:
         """Return the indices of the leaves and of the programs from which the columns of ``top`` are computed, in the order of :meth:`region`."""
         columns = self.columns
         reached: set[int] = set()
-        waiting = [*{columns.owner(column) for column in columns.column_numbers[id(top)]}]
-        while waiting:
-            index = waiting.pop()
+        pending = [*{columns.owner(column) for column in columns.column_numbers[id(top)]}]
+        while pending:
+            index = pending.pop()
             if index in reached:
                 continue
             reached.add(index)
             if not self.ends_at(index, top):
-                waiting.extend({columns.owner(column) for column in columns.parts[index].reads.values()} - reached)
+                pending.extend({columns.owner(column) for column in columns.parts[index].reads.values()} - reached)
         leaves = sorted(index for index in reached if self.ends_at(index, top))
         programs = sorted(reached.difference(leaves))
         if len(leaves) > 1 or not self.is_chain(programs):
@@ -251,16 +247,13 @@ class Fusion:
         for program in programs:
             part = columns.parts[program]
             region.run(part, {register: operand(column) for register, column in part.reads.items()})
-        nodes = [columns.nodes[leaf] for leaf in leaves] or [self.first_leaf(top)]
+        # A region that reads no column takes its number of rows from its first leaf.
+        first_leaf = top.inputs[0]
+        while not self.is_leaf(first_leaf):
+            first_leaf = first_leaf.inputs[0]
+        nodes = [columns.nodes[leaf] for leaf in leaves] or [first_leaf]
         rows = zip_columns(*(self.values[id(node)] for node in nodes))
         return computed(assembled(region, [*map(operand, columns.column_numbers[id(top)])], rows.facts.width), rows)
-
-    def first_leaf(self, top: PlannerNode) -> PlannerNode:
-        """Return the leaf that provides the rows for a region that reads no column."""
-        node = top.inputs[0]
-        while not self.is_leaf(node):
-            node = node.inputs[0]
-        return node
 
 
 def assembled(region: Region, outputs: list[Operand], width: int) -> Program:
@@ -269,7 +262,7 @@ def assembled(region: Region, outputs: list[Operand], width: int) -> Program:
     def numbered(operand: Operand) -> Operand:
         return Register(width - 1 - operand.index) if isinstance(operand, Register) and operand.index < 0 else operand
 
-    steps = tuple(attrs.evolve(step, operands=tuple(map(numbered, step.operands))) for step in region.steps)
+    steps = tuple(attrs.evolve(step, operands=tuple(map(numbered, step.operands))) for step in region.known)
     return Program(width, steps, tuple(map(numbered, outputs))).without_dead_steps()
 
 

@@ -1,4 +1,4 @@
-"""Laws that bring plans to a normal form: flat appends and zips, few kinds of operators, and one node for equal subplans."""
+"""Laws that bring plans to a normal form: flat appends and zips, few types of operators, and one node for equal subplans."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def append_of_neighbours(node: PlannerNode) -> PlannerNode | None:
 
 
 def _are_adjacent(first: object, second: object) -> bool:
-    for kind in (MemorySource, SegmentSource):
-        if isinstance(first, kind) and isinstance(second, kind):
-            return first.stop == second.start and attrs.evolve(second, start=first.start, stop=first.stop) == first
-    return False
+    """Return whether two operators are sources of the same rows in memory or in files, the second from the row at which the first ends."""
+    if not isinstance(first, (MemorySource, SegmentSource)) or type(first) is not type(second):
+        return False
+    return first.stop == second.start and attrs.evolve(second, start=first.start, stop=first.stop) == first
 
 
 @law(

@@ -1,4 +1,4 @@
-"""Laws that drop unused columns as close to the sources as possible."""
+"""Laws that drop unused columns, as close to the sources as possible."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Narrowing:
         return (node.with_inputs(left) if same else operator.make_planner_node(*left)), tuple(columns)
 
     def input_of(self, node: PlannerNode, child: PlannerNode, columns: Positions) -> tuple[PlannerNode, Positions]:
-        """Return a rewritten input, and the columns of the original that it has: the required ones, or more if that costs nothing."""
+        """Return a rewritten input, and the columns of the original that it has: the required columns, or more if that costs nothing."""
         if not columns and child.facts.width:
             return child, columns
         below, available = self.values[id(child)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import reduce
+from functools import partial
 from typing import Any
 
 import attrs
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
+from sframe_spark.expressions.program import Literal, Program, Register, Step
 from sframe_spark.operators.append import append
 from sframe_spark.operators.columns import Zip, part_of_zip
 from sframe_spark.operators.elementwise import GeneralizedTransform
@@ -30,8 +30,7 @@ from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType, type_of_class
 from sframe_spark.values.datetimes import to_microseconds
 from sframe_spark.values.value_model import plain_list
 
-# A set of column values as disjoint closed ranges in ascending order; None as a limit: unbounded.
-
+# A set of column values as disjoint closed ranges in ascending order; a limit is None if the range is unbounded.
 ValueRanges = tuple[Bounds, ...]
 # By position, ranges that contain the values of input columns.
 ColumnRanges = Mapping[int, ValueRanges]
@@ -68,19 +67,15 @@ def intersection(first: ValueRanges, second: ValueRanges) -> ValueRanges:
     result: list[Bounds] = []
     i = j = 0
     while i < len(first) and j < len(second):
-        (low, high), (lower, upper) = first[i], second[j]
-        if _have_common_value(first[i], second[j]):
-            result.append((tighter(low, lower, max), tighter(high, upper, min)))
+        high, upper = first[i][1], second[j][1]
+        start, end = tighter(first[i][0], second[j][0], max), tighter(high, upper, min)
+        if start is None or end is None or start <= end:
+            result.append((start, end))
         if high is not None and (upper is None or high <= upper):  # type: ignore[operator]  # both are values of one column
             i += 1
         else:
             j += 1
     return tuple(result)
-
-
-def _have_common_value(first: Bounds, second: Bounds) -> bool:
-    low, high = tighter(first[0], second[0], max), tighter(first[1], second[1], min)
-    return low is None or high is None or low <= high
 
 
 def tighter(first: Any, second: Any, choose: Any) -> Any:
@@ -89,17 +84,14 @@ def tighter(first: Any, second: Any, choose: Any) -> Any:
 
 
 def both(first: ColumnRanges, second: ColumnRanges) -> ColumnRanges:
-    """Return ranges of column values that contain all rows for which two masks are true.
+    """Return ranges of column values that contain all rows for which two masks are both true.
 
     Examples
     --------
     >>> both({0: ((1, None),)}, {0: ((None, 9),), 1: ((5, 5),)})
     {0: ((1, 9),), 1: ((5, 5),)}
     """
-    result = dict(first)
-    for column, ranges in second.items():
-        result[column] = intersection(result[column], ranges) if column in result else ranges
-    return result
+    return {**first, **{column: intersection(first[column], ranges) if column in first else ranges for column, ranges in second.items()}}
 
 
 def either(*masks: ColumnRanges) -> ColumnRanges:
@@ -110,9 +102,9 @@ def either(*masks: ColumnRanges) -> ColumnRanges:
     >>> either({0: ((1, 2),), 1: ((5, 5),)}, {0: ((8, None),)})
     {0: ((1, 2), (8, None))}
     """
-    shared = reduce(lambda columns, mask: [column for column in columns if column in mask], masks[1:], list(masks[0]))
-    joined = {column: union(bounds for mask in masks for bounds in mask[column]) for column in shared}
-    return {column: ranges for column, ranges in joined.items() if ranges != ((None, None),)}
+    shared = [column for column in masks[0] if all(column in mask for mask in masks)]
+    unions = {column: union(bounds for mask in masks for bounds in mask[column]) for column in shared}
+    return {column: ranges for column, ranges in unions.items() if ranges != ((None, None),)}
 
 
 # The search handles all limits at once, which takes long if there are very many.
@@ -170,7 +162,7 @@ def preimage(
 
 
 def chain_below(program: Program, register: int) -> tuple[int, Program] | None:
-    """Return the only input column on which a register depends, and the steps as a program that outputs all intermediate results.
+    """Return the only input column on which a register depends, and the steps between them as a program that outputs all intermediate results.
 
     The result is None if a step reads several registers or is a user function, or if there are too many steps.
     """
@@ -183,10 +175,10 @@ def chain_below(program: Program, register: int) -> tuple[int, Program] | None:
         steps.append(step)
         register = registers[0]
     renamed = tuple(
-        attrs.evolve(step, operands=tuple(Register(place) if isinstance(operand, Register) else operand for operand in step.operands))
-        for place, step in enumerate(reversed(steps))
+        attrs.evolve(step, operands=tuple(Register(index) if isinstance(operand, Register) else operand for operand in step.operands))
+        for index, step in enumerate(reversed(steps))
     )
-    return register, Program(1, renamed, tuple(Register(place) for place in range(len(renamed) + 1)))
+    return register, Program(1, renamed, tuple(Register(index) for index in range(len(renamed) + 1)))
 
 
 @attrs.frozen(eq=False)
@@ -230,12 +222,12 @@ class Chain:
     def _rises(self, ends: Numbers) -> bool | None:
         """Return True if the result rises with the column between two ends, False if it falls; None if neither is proved."""
         values = self._values(ends)
-        strange = pa.array([None, float("nan")] if self.column_type == FLOAT else [None], values.type, from_pandas=False)
-        results = self._results(pa.concat_arrays([values, strange]))
+        missing = pa.array([None, float("nan")] if self.column_type == FLOAT else [None], values.type, from_pandas=False)
+        results = self._results(pa.concat_arrays([values, missing]))
         rising = True
-        for place, step in enumerate(self.program.steps):
-            (before, there), (after, also) = (key_numbers(results[p], self.types[p]) for p in (place, place + 1))
-            if not (there[:2].all() and also[:2].all()):
+        for index, step in enumerate(self.program.steps):
+            (before, are_valid), (after, stay_valid) = (key_numbers(results[i], self.types[i]) for i in (index, index + 1))
+            if not (are_valid[:2].all() and stay_valid[:2].all()):
                 return None
             same = follows(step, self.types, before[:2].tolist())
             if same is None or (after[0] > after[1] if same == (before[0] <= before[1]) else after[0] < after[1]):
@@ -381,55 +373,29 @@ def mask_ranges(program: Program, schema: Schema, bounds_of: BoundsOfColumn = la
     mask = program.outputs[-1]
     if not isinstance(mask, Register) or mask.index < program.width:
         return {}
-    return MaskRanges(program, schema, bounds_of).of(mask)
 
+    def where(register: int, ranges_of: Callable[[ColumnType], ValueRanges | None]) -> ColumnRanges:
+        """Return the ranges of the column on which a register depends for which the register is in required ranges, given by its type."""
+        if register >= program.width:
+            return preimage(program, register, schema, ranges_of, bounds_of)
+        required = ranges_of(schema[register])
+        return {} if required is None else {register: required}
 
-@attrs.frozen(eq=False)
-class MaskRanges:
-    """Finds, step by step, ranges of column values that contain all rows where a register is true.
-
-    Parameters
-    ----------
-    program, schema, bounds_of
-        See :func:`mask_ranges`.
-    """
-
-    program: Program
-    schema: Schema
-    bounds_of: BoundsOfColumn
-    _known_ranges: dict[int, ColumnRanges] = attrs.field(factory=dict, init=False)
-
-    def of(self, mask: Register) -> ColumnRanges:
-        """Return the ranges of column values for which a register can be true."""
-        for number, step in enumerate(self.program.steps[: mask.index - self.program.width + 1]):
-            ranges = self._of_step(step)
-            if ranges:
-                self._known_ranges[self.program.width + number] = ranges
-        return self._known_ranges.get(mask.index, {})
-
-    def _of_step(self, step: Step) -> ColumnRanges:
-        if step.function in ("and_", "or_", "truth"):
-            sides = [self._known(operand) for operand in step.operands]
-            if step.function == "truth":
-                return sides[0]
-            return both(*sides) if step.function == "and_" else either(*sides)
-        if step.function == "is_in":
-            column = step.operands[0]
-            return self._where(column.index, lambda kind: ranges_of_values(step.parameters[0], kind)) if isinstance(column, Register) else {}
-        compared = compared_with_constant(step)
-        if compared is None:
-            return {}
-        return self._where(compared[0], lambda kind: ranges_of_comparison(*compared[1:], kind))
-
-    def _known(self, operand: Operand) -> ColumnRanges:
-        return self._known_ranges.get(operand.index, {}) if isinstance(operand, Register) else {}
-
-    def _where(self, register: int, ranges_of: Callable[[ColumnType], ValueRanges | None]) -> ColumnRanges:
-        """Return the ranges of the column on which a register depends, for which the register is in required ranges (given by type)."""
-        if register < self.program.width:
-            required = ranges_of(self.schema[register])
-            return {} if required is None else {register: required}
-        return preimage(self.program, register, self.schema, ranges_of, self.bounds_of)
+    ranges: dict[int, ColumnRanges] = {}
+    for register, step in enumerate(program.steps[: mask.index - program.width + 1], start=program.width):
+        sides = [ranges.get(operand.index, {}) if isinstance(operand, Register) else {} for operand in step.operands]
+        if step.function == "and_":
+            ranges[register] = both(*sides)
+        elif step.function == "or_":
+            ranges[register] = either(*sides)
+        elif step.function == "truth":
+            ranges[register] = sides[0]
+        elif step.function == "is_in" and isinstance(step.operands[0], Register):
+            ranges[register] = where(step.operands[0].index, partial(ranges_of_values, step.parameters[0]))
+        elif compared := compared_with_constant(step):
+            column, comparison, literal = compared
+            ranges[register] = where(column, partial(ranges_of_comparison, comparison, literal))
+    return ranges.get(mask.index, {})
 
 
 def ranges_of_comparison(name: str, literal: Literal, column_type: ColumnType) -> ValueRanges | None:
@@ -474,7 +440,7 @@ def as_recorded(value: Any) -> Any:
     return to_microseconds(value)[0] if isinstance(value, datetime) else value
 
 
-# Limit of the number of row ranges; beyond it the closest ones are merged.
+# The largest number of row ranges; if there are more, the closest are merged.
 MAX_SEGMENT_RANGES = 64
 
 
@@ -503,7 +469,12 @@ def required_ranges(transform: PlannerNode) -> ColumnRanges:
     """Return ranges of a program node's input columns for which its last output can be true."""
     assert isinstance(transform.operator, GeneralizedTransform)
     below = transform.inputs[0]
-    return mask_ranges(transform.operator.computation, below.schema, lambda column: bounds_of_column(below, column))
+
+    def bounds_of(column: int) -> Bounds | None:
+        stored = stored_column(below, column)
+        return None if stored is None else recorded_bounds(stored[0].manifest, stored[1])
+
+    return mask_ranges(transform.operator.computation, below.schema, bounds_of)
 
 
 def stored_column(node: PlannerNode, column: int) -> tuple[SegmentSource | SegmentParts, int] | None:
@@ -512,12 +483,6 @@ def stored_column(node: PlannerNode, column: int) -> tuple[SegmentSource | Segme
         node, column = part_of_zip(node, column)
     source = node.operator
     return (source, source.positions[column]) if isinstance(source, STORED_ROWS) else None
-
-
-def bounds_of_column(node: PlannerNode, column: int) -> Bounds | None:
-    """Return the recorded bounds of the stored column that a column comes from; None if there are none."""
-    stored = stored_column(node, column)
-    return None if stored is None else recorded_bounds(stored[0].manifest, stored[1])
 
 
 def rows_of_source(node: PlannerNode, column: int, required: ValueRanges) -> list[RowRange] | None:

@@ -9,7 +9,7 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 
-# Spark finds at most so many first rows in one task; for more, sorting all rows is faster.
+# Spark finds at most this many first rows in one task; to find more, sorting all rows is faster.
 MAX_TOP_ROWS = 100_000
 
 
@@ -28,12 +28,9 @@ def slice_of_slice(node: PlannerNode) -> PlannerNode | None:
         return None
     start, stop, step = bounds(node)
     first, last, stride = bounds(child)
-    new_stop = last
-    if stop is not None:
-        end = first + stop * stride
-        new_stop = end if last is None else min(end, last)
     begin = first + start * stride
-    return slice_rows(child.inputs[0], begin, None if new_stop is None else max(new_stop, begin), stride * step)
+    ends = [end for end in (last, None if stop is None else first + stop * stride) if end is not None]
+    return slice_rows(child.inputs[0], begin, max(min(ends), begin) if ends else None, stride * step)
 
 
 @law("slice(source) = source of those rows", stage="pushdown", on="slice")
@@ -63,9 +60,8 @@ def head_below_sequential(node: PlannerNode) -> PlannerNode | None:
     """The first results of a running computation depend only on the first rows."""
     child = node.inputs[0]
     start, stop, step = bounds(node)
-    if not isinstance(child.operator, SequentialOperator) or not child.operator.keeps_domain:
-        return None
-    if start != 0 or step != 1 or len(child.inputs) != 1:
+    is_running = isinstance(child.operator, SequentialOperator) and child.operator.keeps_domain
+    if not is_running or start != 0 or step != 1 or len(child.inputs) != 1:
         return None
     return child.with_inputs([slice_rows(child.inputs[0], 0, stop)])
 

@@ -1,4 +1,4 @@
-"""Laws that avoid sorts: of rows already in order (perhaps up to ties, or in reverse), and where the order is not observed."""
+"""Laws that avoid sorts: of rows that are in order already (perhaps up to ties, or in reverse), and of rows whose order is not observed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.operators.window.cumulative import Cumulative
 from sframe_spark.operators.window.shift import Shift, shift_rows
 from sframe_spark.order.properties import requirement
-from sframe_spark.planner.graph import postorder, runs_as_kernels
+from sframe_spark.planner.graph import fold, postorder, runs_as_kernels
 from sframe_spark.planner.inference import is_in_order, observed_nodes, properties_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
@@ -88,19 +88,11 @@ def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
 @law("f(reordered(x)) = f(x) where nobody observes the order", stage="order", whole_graph=True)
 def unobserved_order(root: PlannerNode) -> PlannerNode | None:
     """A sort, or another operator that only reorders rows, is dropped if no result depends on the order."""
-    nodes = list(postorder([root]))
-    if not any(node.operator.reorders for node in nodes):
+    reordering = {id(node) for node in postorder([root]) if node.operator.reorders}
+    unobserved = reordering - observed_nodes(root) if reordering else set()
+    if not unobserved:
         return None
-    observed = observed_nodes(root)
-    if all(id(node) in observed for node in nodes if node.operator.reorders):
-        return None
-    values: dict[int, PlannerNode] = {}
-    for node in nodes:
-        if node.operator.reorders and id(node) not in observed:
-            values[id(node)] = values[id(node.inputs[0])]
-        else:
-            values[id(node)] = node.with_inputs([values[id(child)] for child in node.inputs])
-    return values[id(root)]
+    return fold([root], lambda node, inputs: inputs[0] if id(node) in unobserved else node.with_inputs(inputs))[id(root)]
 
 
 @law("sort(x, by) = reverse(x) where x backwards is in that order and no rows tie", stage="pushdown", on="sort")
@@ -143,12 +135,10 @@ def group_by_of_neighbours(node: PlannerNode) -> PlannerNode | None:
     operator, child = node.operator, node.inputs[0]
     if not operator.keys or not runs_as_kernels(child) or not one_value_per_group(child, operator.keys):
         return None
-    known = properties_of(child).order
-    ascending = [(place, True) for place in range(len(operator.keys))]
-    if known.satisfies_set(operator.keys) is None or known.satisfies(requirement([(key, True) for key in operator.keys])):
+    if properties_of(child).order.satisfies_set(operator.keys) is None or is_in_order(child, [(key, True) for key in operator.keys]):
         return None
     groups = StreamingGroupBy(operator.keys, for_adjacent_groups(child, operator.keys, operator.aggregations)).make_planner_node(child)
-    return sort_rows(groups, ascending)
+    return sort_rows(groups, [(position, True) for position in range(len(operator.keys))])
 
 
 @law("reverse(reverse(x)) = x", stage="pushdown", on="reverse")
@@ -177,7 +167,7 @@ def is_reversed(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> bool:
 
 
 def sorted_backwards(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode | None:
-    """Return a node's rows read backwards with each run of ties sorted; None if that is no known order, or all rows would tie."""
+    """Return a node's rows read backwards, with each run of ties sorted; None if they are not known to be reversed, or all rows would tie."""
     known = properties_of(node).order
     sorted_prefix = known.reverse().satisfied_length(requirement(by))
     if not sorted_prefix or known.satisfied_length(requirement(by)) or all(known.is_constant(position) for position, _ in by[:sorted_prefix]):

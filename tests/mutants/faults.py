@@ -147,7 +147,7 @@ FAULTS = (
     Fault("group-key-unproved", "groups", "and properties.determines(read, by)]", "]"),
     # laws
     Fault("slice-of-slice-end", "laws", "new_stop = end if last is None else min(end, last)", "new_stop = end"),
-    Fault("head-below-running", "laws", "if start != 0 or step != 1 or len(child.inputs) != 1:", "if step != 1 or len(child.inputs) != 1:"),
+    Fault("head-below-running", "laws", "if not is_running or start != 0 or step != 1 or", "if not is_running or step != 1 or"),
     Fault("sort-of-sort", "laws", "return Sort((*node.operator.by, *rest))", "return Sort((*rest, *node.operator.by))"),
     Fault(
         "merged-mask-may-fail",
@@ -155,7 +155,7 @@ FAULTS = (
         "if program.may_fail or not isinstance(program.outputs[-1], Register):",
         "if not isinstance(program.outputs[-1], Register):",
     ),
-    Fault("mask-calls-user", "laws", "if not values.calls_python or mask.calls_python:", "if not values.calls_python:"),
+    Fault("mask-calls-user", "laws", "if not masked.values.calls_python or masked.mask.calls_python:", "if not masked.values.calls_python:"),
     Fault("neighbours-apart", "laws", "return first.stop == second.start and attrs.evolve(", "return attrs.evolve("),
     Fault(
         "sort-by-computed", "laws", "if not isinstance(output, Register) or output.index >= program.width:", "if not isinstance(output, Register):"
@@ -167,8 +167,8 @@ FAULTS = (
     Fault(
         "intersection-widens",
         "pruning",
-        "result.append((tighter(low, lower, max), tighter(high, upper, min)))",
-        "result.append((tighter(low, lower, min), tighter(high, upper, max)))",
+        "start, end = tighter(first[i][0], second[j][0], max), tighter(high, upper, min)",
+        "start, end = tighter(first[i][0], second[j][0], min), tighter(high, upper, max)",
     ),
     Fault("overlap-excludes-edge", "pruning", "smallest is not None and high < smallest", "smallest is not None and high <= smallest"),
     Fault("many-exclude-edge", "pruning", "pc.greater_equal(high, smallest)", "pc.greater(high, smallest)"),
