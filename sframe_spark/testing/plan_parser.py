@@ -1,6 +1,6 @@
 """Parses plans from the form in which they are printed, so that test cases can be plain text files.
 
-It parses operators (the inverse of ``Operator.describe``), declared tables with their statistics (no data is read), and whole plans.
+Plans refer to declared tables, which have types, a number of rows and statistics, but no data.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
@@ -17,31 +17,10 @@ from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS
 from sframe_spark.expressions.program import Literal, Operand, Program, Register, Step
 from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.operators.append import Append
-from sframe_spark.operators.columns import Arrange, Project, Zip
-from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
-from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby.aggregation import Aggregation
-from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
-from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
-from sframe_spark.operators.joins.hash_join import HashJoin
-from sframe_spark.operators.joins.join import Join
-from sframe_spark.operators.joins.key_window import KeyWindow
-from sframe_spark.operators.joins.sorted_join import SortedJoin
-from sframe_spark.operators.row_selection import Filter, FilterRows, SliceRows
-from sframe_spark.operators.sort import AssumeOrder, Reverse, Sort, SuffixSort, TopRows
-from sframe_spark.operators.sources.in_memory import ConstantSource
-from sframe_spark.operators.sources.segment_subset import SegmentParts
-from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.operators.sources.spark_frame import SparkSource
-from sframe_spark.operators.window.cumulative import Cumulative
-from sframe_spark.operators.window.rolling import Rolling
-from sframe_spark.operators.window.running import Running
-from sframe_spark.operators.window.shift import Shift
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.plan_serialization import plan_text
 from sframe_spark.planner.registry import planner_node_name_to_type
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
@@ -63,10 +42,6 @@ class Declared:
 
     tables: dict[str, Manifest] = attrs.Factory(dict)
     functions: dict[str, PythonFunction] = attrs.Factory(dict)
-
-    def over(self, other: Declared | None) -> Declared:
-        """Return the declarations of both; for the same name, this one takes precedence."""
-        return self if other is None else Declared({**other.tables, **self.tables}, {**other.functions, **self.functions})
 
 
 @attrs.frozen
@@ -104,25 +79,25 @@ def split_outside(text: str, separator: str) -> list[str]:
     >>> split_outside("f(a, b), 'c, d'", ", ")
     ['f(a, b)', "'c, d'"]
     """
-    parts, start, depth, quote, place = [], 0, 0, "", 0
-    while place < len(text):
-        character = text[place]
+    parts, start, depth, quote, position = [], 0, 0, "", 0
+    while position < len(text):
+        character = text[position]
         if quote:
-            place += character == "\\"
+            position += character == "\\"
             quote = "" if character == quote else quote
         elif character in "'\"":
             quote = character
-        elif depth == 0 and text.startswith(separator, place):
-            parts.append(text[start:place])
-            place += len(separator) - 1
-            start = place + 1
+        elif depth == 0 and text.startswith(separator, position):
+            parts.append(text[start:position])
+            position += len(separator) - 1
+            start = position + 1
         depth += 0 if quote else (character in OPENING) - (character in CLOSING)
-        place += 1
+        position += 1
     return [part for part in [*parts, text[start:]] if part]
 
 
 def read_types(text: str) -> Schema:
-    """Return column types from their names, separated by commas; a column name may precede each type.
+    """Return the column types that a list names, separated by commas; a column name may precede each type.
 
     Examples
     --------
@@ -150,58 +125,51 @@ def read_operator(described: OperatorText, declared: Declared) -> Operator:
     InvalidArgumentError
         If it refers to something that is not declared.
     """
-    if described.name in WITHOUT_PARAMETERS:
-        return WITHOUT_PARAMETERS[described.name]()
+    operator_class: Callable[..., Operator] = planner_node_name_to_type(described.name)
+    if described.name in ("transform", "binary_transform", "ternary_transform"):
+        step = read_program(described.text, described.width, declared).steps[0]
+        return operator_class(function=step.function, operands=step.operands, parameters=step.parameters)
     if described.name in NOTATIONS:
-        return NOTATIONS[described.name](described, declared)
-    operator_class = planner_node_name_to_type(described.name)
+        return operator_class(*NOTATIONS[described.name](described, declared))
     call = ast.parse(f"f({described.text})", mode="eval").body
     assert isinstance(call, ast.Call)
     return operator_class(**{str(item.arg): ast.literal_eval(item.value) for item in call.keywords})
 
 
-def _project(described: OperatorText, declared: Declared) -> Operator:
-    return Project(tuple(int(part) for part in split_outside(described.text, ", ")))
+# Functions that read the arguments of an operator class from the operator's notation
 
 
-def _arrange(described: OperatorText, declared: Declared) -> Operator:
-    columns = [part.split(".") for part in split_outside(described.text, ", ")]
-    return Arrange(tuple(int(slot) for slot, _ in columns), tuple(int(position) for _, position in columns))
+def _numbers(text: str) -> tuple[int, ...]:
+    """Return the column numbers in a list such as ``0, c1``."""
+    return tuple(int(part.removeprefix("c")) for part in text.split(", ") if part)
 
 
-def _slice(described: OperatorText, declared: Declared) -> Operator:
+def _arrange(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+    columns = [part.split(".") for part in described.text.split(", ") if part]
+    return tuple(int(slot) for slot, _ in columns), tuple(int(position) for _, position in columns)
+
+
+def _slice(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
     start, stop, *step = described.text.split(":")
-    return SliceRows(int(start), int(stop) if stop else None, *map(int, step))
+    return int(start), int(stop) if stop else None, *map(int, step)
 
 
-def _order(text: str) -> tuple[tuple[int, bool], ...]:
-    pairs = [part.split(" ") for part in text.split(", ")]
-    return tuple((int(column.removeprefix("c")), direction == "asc") for column, direction in pairs)
+def _order(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+    """Read ``c0 asc, c1 desc``, which a number and a word may follow, as in ``c0 asc; 10 rows``."""
+    order, *number = described.text.split("; ")
+    pairs = [part.split(" ") for part in order.split(", ")]
+    return tuple((int(column.removeprefix("c")), direction == "asc") for column, direction in pairs), *(int(part.split(" ")[0]) for part in number)
 
 
-def _sort(described: OperatorText, declared: Declared) -> Operator:
-    return Sort(_order(described.text))
-
-
-def _suffix_sort(described: OperatorText, declared: Declared) -> Operator:
-    order, held = described.text.split("; ")
-    return SuffixSort(_order(order), int(held.removesuffix(" held")))
-
-
-def _assume_order(described: OperatorText, declared: Declared) -> Operator:
-    return AssumeOrder(_order(described.text))
-
-
-def _top_rows(described: OperatorText, declared: Declared) -> Operator:
-    order, rows = described.text.split("; ")
-    return TopRows(_order(order), int(rows.removesuffix(" rows")))
-
-
-def _join(described: OperatorText, declared: Declared) -> Operator:
+def _join(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
     how, pairs = described.text.split("; ")
-    keys = [[int(side.removeprefix("c")) for side in pair.split(" = ")] for pair in pairs.split(", ")]
-    classes: dict[str, type[Join]] = {HashJoin.name: HashJoin}
-    return classes.get(described.name, Join)(tuple(a for a, _ in keys), tuple(b for _, b in keys), how)
+    left, right = zip(*(_numbers(pair.replace(" = ", ", ")) for pair in pairs.split(", ")), strict=True)
+    return left, right, how
+
+
+def _sorted_join(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+    (left,), (right,), how = _join(described, declared)
+    return left, right, how
 
 
 def _aggregations(text: str) -> tuple[Aggregation, ...]:
@@ -215,88 +183,71 @@ def _aggregation(text: str) -> Aggregation:
     return Aggregation(name, positions, tuple(ast.literal_eval(part) for part in parts[len(positions) :]))
 
 
-def _sorted_join(described: OperatorText, declared: Declared) -> Operator:
-    join = _join(described, declared)
-    assert isinstance(join, Join)
-    return SortedJoin(join.left_keys[0], join.right_keys[0], join.how)
-
-
-def _group_by(described: OperatorText, declared: Declared) -> Operator:
-    classes: dict[str, type[GroupBy | Running]] = {item.name: item for item in (GroupBy, Running)}
+def _group_by(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
     keys, aggregations = described.text.split("; ", 1)
-    names = [name for name in keys.strip("[]").split(", ") if name]
-    return classes[described.name](tuple(int(name.removeprefix("c")) for name in names), _aggregations(aggregations))
+    return _numbers(keys.strip("[]")), _aggregations(aggregations)
 
 
-def _streaming_group_by(described: OperatorText, declared: Declared) -> Operator:
+def _streaming_group_by(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
     grouped, aggregations = described.text.rsplit("; ", 1)
-    keys, within = ([int(name) for name in re.findall(r"c(\d+)", part)] for part in (f"{grouped}; ").split("; ", 2)[:2])
-    return StreamingGroupBy(tuple(keys), _aggregations(aggregations), tuple(within))
+    keys, within = (tuple(map(int, re.findall(r"c(\d+)", part))) for part in (f"{grouped}; ").split("; ", 2)[:2])
+    return keys, _aggregations(aggregations), within
 
 
-def _key_window(described: OperatorText, declared: Declared) -> Operator:
-    match = re.fullmatch(r"on c(\d+)(?: by \[(.*?)\])?(?: beside \[(.*?)\])?; -(.*?)\.\.\+(.*?); (.*)", described.text)
+def _matched(pattern: str, described: OperatorText, advice: str) -> re.Match[str]:
+    """Return the match of a notation's pattern.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the text does not match; ``advice`` is the message.
+    """
+    match = re.fullmatch(pattern, described.text)
     if match is None:
-        raise InvalidArgumentError("a key window is written 'on c0 by [1] beside [2]; -before..+after; aggregates'")
-    by, kept = (tuple(int(part) for part in (match[group] or "").split(", ") if part) for group in (2, 3))
-    return KeyWindow(int(match[1]), by, ast.literal_eval(match[4]), ast.literal_eval(match[5]), _aggregations(match[6]), kept)
+        raise InvalidArgumentError(advice)
+    return match
 
 
-def _reduce(described: OperatorText, declared: Declared) -> Operator:
-    return Reduce(_aggregations(described.text))
+def _key_window(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+    advice = "a key window is written 'on c0 by [1] beside [2]; -before..+after; aggregates'"
+    match = _matched(r"on c(\d+)(?: by \[(.*?)\])?(?: beside \[(.*?)\])?; -(.*?)\.\.\+(.*?); (.*)", described, advice)
+    by, kept = (_numbers(match[group] or "") for group in (2, 3))
+    return int(match[1]), by, ast.literal_eval(match[4]), ast.literal_eval(match[5]), _aggregations(match[6]), kept
 
 
-def _cumulative(described: OperatorText, declared: Declared) -> Operator:
-    return Cumulative(described.text)
+def _shift(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+    match = _matched(r"(-?\d+) rows(?:, fill (.*))?", described, "a shift is written 'n rows' with an optional ', fill value'")
+    return int(match[1]), None if match[2] is None else _operand(ast.parse(match[2], mode="eval").body)
 
 
-def _shift(described: OperatorText, declared: Declared) -> Operator:
-    match = re.fullmatch(r"(-?\d+) rows(?:, fill (.*))?", described.text)
-    if match is None:
-        raise InvalidArgumentError("a shift is written 'n rows' with an optional ', fill value'")
-    fill = None if match[2] is None else _operand(ast.parse(match[2], mode="eval").body)
-    assert fill is None or isinstance(fill, Literal)
-    return Shift(int(match[1]), fill)
+def _rolling(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+    advice = "a rolling is written 'kind, rows first..last' with an optional ', at least n'"
+    match = _matched(r"(\w+), rows (-?\d+)\.\.(-?\d+)(?:, at least (\d+))?", described, advice)
+    return match[1], int(match[2]), int(match[3]), None if match[4] is None else int(match[4])
 
 
-def _rolling(described: OperatorText, declared: Declared) -> Operator:
-    match = re.fullmatch(r"(\w+), rows (-?\d+)\.\.(-?\d+)(?:, at least (\d+))?", described.text)
-    if match is None:
-        raise InvalidArgumentError("a rolling is written 'kind, rows first..last' with an optional ', at least n'")
-    return Rolling(match[1], int(match[2]), int(match[3]), None if match[4] is None else int(match[4]))
-
-
-def _segment_source(described: OperatorText, declared: Declared) -> Operator:
-    match = re.fullmatch(r"(\w+), columns \[(.*)\], rows (\d+)\.\.(\d+)", described.text)
-    if match is None or match[1] not in declared.tables:
-        raise InvalidArgumentError(f"a segment source is written 'table, columns [0], rows 0..9'; tables: {', '.join(declared.tables)}")
-    positions = tuple(int(part) for part in match[2].split(", ") if part)
-    return SegmentSource(declared.tables[match[1]], positions, int(match[3]), int(match[4]))
-
-
-def _segment_parts(described: OperatorText, declared: Declared) -> Operator:
+def _segments(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+    """Read the table, the columns and the ranges of rows of a segment source or of segment parts."""
     match = re.fullmatch(r"(\w+), columns \[(.*)\], rows (.*)", described.text)
     if match is None or match[1] not in declared.tables:
-        raise InvalidArgumentError(f"segment parts are written 'table, columns [0], rows 0..9, 20..30'; tables: {', '.join(declared.tables)}")
-    positions = tuple(int(part) for part in match[2].split(", ") if part)
-    ranges = [part.split("..") for part in match[3].split(", ")]
-    return SegmentParts(declared.tables[match[1]], positions, tuple((int(first), int(last)) for first, last in ranges))
+        tables = ", ".join(declared.tables)
+        raise InvalidArgumentError(f"a {described.name.replace('_', ' ')} is written 'table, columns [0], rows 0..9'; tables: {tables}")
+    ranges = tuple(tuple(map(int, part.split(".."))) for part in match[3].split(", "))
+    return declared.tables[match[1]], _numbers(match[2]), ranges
 
 
-def _memory_source(described: OperatorText, declared: Declared) -> Operator:
+def _segment_source(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
+    table, positions, ((start, stop),) = _segments(described, declared)
+    return table, positions, start, stop
+
+
+def _memory_source(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
     raise InvalidArgumentError("rows in memory are not in the text: declare a table and read it with segment_source")
 
 
-def _constant_source(described: OperatorText, declared: Declared) -> Operator:
+def _constant_source(described: OperatorText, declared: Declared) -> tuple[Any, ...]:
     value, rows = described.text.rsplit(", rows=", 1)
-    literal = _operand(ast.parse(value, mode="eval").body)
-    assert isinstance(literal, Literal)
-    return ConstantSource(literal, int(rows))
-
-
-def _spark_source(described: OperatorText, declared: Declared) -> Operator:
-    frame: Any = object()
-    return SparkSource(frame, described.stated_types())
+    return _operand(ast.parse(value, mode="eval").body), int(rows)
 
 
 def _operand(expression: ast.expr) -> Operand:
@@ -309,6 +260,7 @@ def _operand(expression: ast.expr) -> Operand:
 
 
 def _function(name: str, count: int, declared: Declared) -> str | PythonFunction:
+    """Return the name of a built-in function, or the declared function with ``count`` arguments."""
     if name in FUNCTIONS:
         return name
     if name not in declared.functions:
@@ -319,23 +271,14 @@ def _function(name: str, count: int, declared: Declared) -> str | PythonFunction
 
 def _step(text: str, declared: Declared) -> Step:
     definition = ast.parse(f"({text})", mode="eval").body
-    if not isinstance(definition, ast.NamedExpr) or not isinstance(definition.value, ast.Call) or not isinstance(definition.value.func, ast.Name):
+    call = definition.value if isinstance(definition, ast.NamedExpr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         raise InvalidArgumentError(f"a step is written 'v1 := function(operands)', not {text!r}")
-    call = definition.value
-    assert isinstance(call.func, ast.Name)
-    operands, parameters = _split_arguments(call.args)
-    return Step(_function(call.func.id, len(operands), declared), tuple(map(_operand, operands)), parameters)
-
-
-def _split_arguments(arguments: list[ast.expr]) -> tuple[list[ast.expr], tuple[Any, ...]]:
-    """Split arguments into operands and static parameters, which begin at the first column type, as in ``cast(v0, int, False)``."""
-    words = [place for place, item in enumerate(arguments) if isinstance(item, ast.Name) and not OPERAND_NAME.fullmatch(item.id)]
-    first = words[0] if words else len(arguments)
-    return arguments[:first], tuple(_parameter(item) for item in arguments[first:])
-
-
-def _parameter(expression: ast.expr) -> Any:
-    return read_types(expression.id)[0] if isinstance(expression, ast.Name) else ast.literal_eval(expression)
+    # Static parameters begin at the first column type, as in ``cast(v0, int, False)``.
+    types = [position for position, item in enumerate(call.args) if isinstance(item, ast.Name) and not OPERAND_NAME.fullmatch(item.id)]
+    first = types[0] if types else len(call.args)
+    parameters = (read_types(item.id)[0] if isinstance(item, ast.Name) else ast.literal_eval(item) for item in call.args[first:])
+    return Step(_function(call.func.id, first, declared), tuple(map(_operand, call.args[:first])), tuple(parameters))
 
 
 def read_program(text: str, width: int, declared: Declared) -> Program:
@@ -353,38 +296,14 @@ def read_program(text: str, width: int, declared: Declared) -> Program:
     return Program(width, tuple(_step(step, declared) for step in steps), tuple(_operand(output) for output in shown.elts))
 
 
-def _transform(described: OperatorText, declared: Declared) -> Operator:
-    classes: dict[str, type[Transform]] = {item.name: item for item in (Transform, BinaryTransform, TernaryTransform)}
-    step = read_program(described.text, described.width, declared).steps[0]
-    return classes[described.name](function=step.function, operands=step.operands, parameters=step.parameters)
-
-
-def _generalized_transform(described: OperatorText, declared: Declared) -> Operator:
-    return GeneralizedTransform(read_program(described.text, described.width, declared))
-
-
-def _lambda_transform(described: OperatorText, declared: Declared) -> Operator:
-    function = _function(described.text, described.width, declared)
-    assert isinstance(function, PythonFunction)
-    return LambdaTransform(function)
-
-
-def _flat_map(described: OperatorText, declared: Declared) -> Operator:
-    function = _function(described.text, described.width, declared)
-    assert isinstance(function, PythonFunction)
-    return FlatMap(function, described.stated_types())
-
-
-WITHOUT_PARAMETERS: dict[str, type[Operator]] = {item.name: item for item in (Zip, Filter, FilterRows, Append, Reverse)}
-
-NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
-    "project": _project,
+NOTATIONS: dict[str, Callable[[OperatorText, Declared], tuple[Any, ...]]] = {
+    "project": lambda described, declared: (_numbers(described.text),),
     "arrange": _arrange,
     "slice": _slice,
-    "sort": _sort,
-    "assume_order": _assume_order,
-    "suffix_sort": _suffix_sort,
-    "top_rows": _top_rows,
+    "sort": _order,
+    "assume_order": _order,
+    "suffix_sort": _order,
+    "top_rows": _order,
     "join": _join,
     "hash_join": _join,
     "sorted_join": _sorted_join,
@@ -392,21 +311,18 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "running": _group_by,
     "streaming_group_by": _streaming_group_by,
     "key_window": _key_window,
-    "reduce": _reduce,
-    "cumulative": _cumulative,
+    "reduce": lambda described, declared: (_aggregations(described.text),),
+    "cumulative": lambda described, declared: (described.text,),
     "rolling": _rolling,
     "shift": _shift,
     "segment_source": _segment_source,
-    "segment_parts": _segment_parts,
+    "segment_parts": _segments,
     "memory_source": _memory_source,
     "constant_source": _constant_source,
-    "spark_source": _spark_source,
-    "transform": _transform,
-    "binary_transform": _transform,
-    "ternary_transform": _transform,
-    "generalized_transform": _generalized_transform,
-    "lambda_transform": _lambda_transform,
-    "flat_map": _flat_map,
+    "spark_source": lambda described, declared: (object(), described.stated_types()),
+    "generalized_transform": lambda described, declared: (read_program(described.text, described.width, declared),),
+    "lambda_transform": lambda described, declared: (_function(described.text, described.width, declared),),
+    "flat_map": lambda described, declared: (_function(described.text, described.width, declared), described.stated_types()),
 }
 
 
@@ -424,10 +340,10 @@ def read_segments(rows: int, types: Schema, text: str | None) -> tuple[SegmentEn
     rows
         Rows of the dataset.
     types
-        Types of its columns; the columns that facts are about hold numbers.
+        Types of its columns; columns with stated facts must have numbers.
     text
-        Facts with commas between: ``c0 strictly ascending 0..29`` (numbers without missing values whose range is split evenly
-        among the segments), ``c1 constant 4..4``, ``c2 within 3..5`` (no order, the same bounds everywhere).
+        Facts, separated by commas: ``c0 strictly ascending 0..29`` (numbers without missing values, whose range is split evenly
+        among the segments), ``c1 constant 4..4``, ``c2 within 3..5`` (no order, the same bounds in all segments).
 
     Raises
     ------
@@ -455,14 +371,14 @@ def read_segments(rows: int, types: Schema, text: str | None) -> tuple[SegmentEn
 
 
 def part_of_column(fact: re.Match[str], number: int, value: type) -> ColumnStatistics:
-    """Derive the statistics of one segment from a statement about a whole column."""
+    """Return the statistics of one segment, given a stated fact about the whole column."""
     low, high, order = int(fact["low"]), int(fact["high"]), fact["order"]
     plain = ColumnStatistics(has_missing=False, has_nan=False, bounds_known=True, minimum=value(low), maximum=value(high))
     if order == "within":
         return plain
-    place = number if order != "descending" else SEGMENTS - 1 - number
+    part = number if order != "descending" else SEGMENTS - 1 - number
     size = high - low + 1
-    first, last = low + size * place // SEGMENTS, low + size * (place + 1) // SEGMENTS - 1
+    first, last = low + size * part // SEGMENTS, low + size * (part + 1) // SEGMENTS - 1
     if order == "constant":
         first = last = low
     first, last = value(first), value(last)
@@ -520,8 +436,9 @@ def read_declarations(lines: Iterable[str]) -> Declared:
 
 
 def named_function(name: str, kind: str) -> Callable[[Any], Any]:
-    """Return a deterministic function for tests, with the name that plans print;
-    its results have the given kind, and mostly differ for different arguments.
+    """Return a deterministic function for tests, which plans print by its name.
+
+    Its results are of the given kind, and mostly differ for different arguments.
     """
 
     def call(self: object, value: Any) -> Any:
@@ -540,7 +457,7 @@ def read_plan(text: str, declared: Declared | None = None) -> PlannerNode:
     text
         Declarations, then one line per node, inputs before consumers. Empty lines are skipped.
     declared
-        Declarations known already.
+        Further declarations; those in the text take precedence.
 
     Raises
     ------
@@ -559,7 +476,8 @@ def read_plan(text: str, declared: Declared | None = None) -> PlannerNode:
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     heads = [line for line in lines if not NODE.match(_without_facts(line))]
-    declared = read_declarations(heads).over(declared)
+    own = read_declarations(heads)
+    declared = own if declared is None else Declared(declared.tables | own.tables, declared.functions | own.functions)
     nodes: dict[str, PlannerNode] = {}
     for line in lines:
         if line not in heads:
@@ -591,30 +509,7 @@ def _read_line(line: str, nodes: dict[str, PlannerNode], declared: Declared) -> 
         node = PlannerNode(read_operator(described, declared), inputs)
     except (InvalidArgumentError, TypeError, ValueError, KeyError, SyntaxError) as error:
         raise InvalidArgumentError(f"{line!r} cannot be read: {error}") from error
-    _check_facts(line, node, types, None if facts is None else facts["length"])
-    return match["register"], node
-
-
-def _check_facts(line: str, node: PlannerNode, types: Schema | None, length: str | None) -> None:
-    if types is not None and (types != node.schema or length != str(node.length)):
+    if facts is not None and (types != node.schema or facts["length"] != str(node.length)):
         found = f"({', '.join(map(str, node.schema))}) x {node.length}"
         raise InvalidArgumentError(f"{line!r} states other facts than the node has: {found}")
-
-
-def canonical_text(text: str, declared: Declared | None = None) -> str:
-    """Return a plan exactly as it is printed: with registers numbered in order, and with types and lengths.
-
-    Examples
-    --------
-    >>> print(canonical_text("r7 := range_source[start=0, rows=3, step=1]()"))
-    r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3
-    """
-    return plan_text(read_plan(text, declared))
-
-
-def same_text(first: PlannerNode, second: PlannerNode) -> bool:
-    """Return whether two plans are printed in the same way."""
-    return plan_text(first) == plan_text(second)
-
-
-__all__: Sequence[str] = ["Declared", "canonical_text", "named_function", "read_declarations", "read_plan", "same_text"]
+    return match["register"], node
