@@ -7,21 +7,115 @@ columns. If the engine and the oracle disagree, one of them is wrong.
 from __future__ import annotations
 
 import itertools
+import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, timezone
 from fractions import Fraction
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from sframe_spark.testing import oracle_values
-from sframe_spark.testing.oracle_values import SOURCES, Row, exact_sum, is_nan, rank, token
+from sframe_spark.testing import oracle_functions
+from sframe_spark.testing.oracle_functions import Row, is_nan, present, rank, token
 from sframe_spark.values.decode import decode
 
 if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
+
+Rows = list[Row]
+Item = TypeVar("Item")
+
+
+@attrs.frozen(eq=False)
+class Table:
+    """Rows and the kinds of their columns (``int``, ``float``, ``str`` and so on)."""
+
+    rows: Rows
+    kinds: tuple[str, ...]
+
+    def column(self, position: int) -> list[Any]:
+        """Return the values of one column, in row order."""
+        return [row[position] for row in self.rows]
+
+
+Meaning = Callable[[Any, Sequence[Table]], Rows]
+"""``meaning(operator, inputs)`` returns the rows of an operator."""
+
+
+# Rows of sources, read with pyarrow instead of the engine.
+
+
+def cells(column: Any, column_type: Any) -> list[Any]:
+    """Return the Python values of an Arrow column, as users see them."""
+    convert: Callable[[Any], Any] = lambda value: value  # noqa: E731
+    if column_type.kind == "dict":
+        # Either a list of pairs (an Arrow map), or JSON with the pairs under the key ``$dict``.
+        convert = lambda value: dict(json.loads(value)["$dict"] if isinstance(value, str) else value)  # noqa: E731
+    elif column_type.kind == "list" and pa.types.is_string(column_type.physical):
+        convert = json.loads
+    elif column_type.is_zoned:
+        convert = _zoned
+    return [None if value is None else convert(value) for value in column.to_pylist()]
+
+
+def _zoned(stored: Mapping[str, Any]) -> datetime:
+    """Return the datetime of a stored instant (UTC) and its offset in minutes; without a time zone if there is no offset."""
+    instant: datetime = stored["instant"]
+    if stored["offset"] is None:
+        return instant
+    return instant.replace(tzinfo=UTC).astimezone(timezone(timedelta(minutes=stored["offset"])))
+
+
+def rows_of(columns: Sequence[Any], types: Sequence[Any]) -> Rows:
+    """Return the rows of Arrow columns, as tuples of Python values."""
+    return list(zip(*[cells(column, column_type) for column, column_type in zip(columns, types, strict=True)], strict=True))
+
+
+def _memory(operator: Any, inputs: Sequence[Table]) -> Rows:
+    if not operator.positions:
+        return [()] * (operator.stop - operator.start)
+    types = [operator.types[position] for position in operator.positions]
+    return rows_of([operator.data.column(position, operator.start, operator.stop) for position in operator.positions], types)
+
+
+def _segments(operator: Any, inputs: Sequence[Table]) -> Rows:
+    """Return the rows from ``start`` to ``stop`` of all segment files together, in the order of the manifest."""
+    manifest = operator.manifest
+    types = [manifest.types[position] for position in operator.positions]
+    in_files = manifest.column_names_in_files
+    names = [f"c{position}" if in_files is None else in_files[position] for position in operator.positions]
+    rows: Rows = []
+    for segment in manifest.segments:
+        if segment.rows:
+            table = pq.read_table(f"{manifest.directory}/{segment.file}", columns=sorted(set(names)), partitioning=None)
+            rows += rows_of([table.column(name) for name in names], types) if names else [()] * segment.rows
+    return rows[operator.start : operator.stop]
+
+
+def _segment_parts(operator: Any, inputs: Sequence[Table]) -> Rows:
+    rows = _segments(attrs.evolve(operator.whole, start=0, stop=operator.manifest.rows), inputs)
+    return [row for first, last in operator.ranges for row in rows[first:last]]
+
+
+def _archive(operator: Any, inputs: Sequence[Table]) -> Rows:
+    """Return the rows of an archive that a test wrote, read from the Parquet copy that the test stored in the archive's directory."""
+    if not operator.positions:
+        return [()] * (operator.stop - operator.start)
+    types = operator.infer_type(())
+    table = pq.read_table(f"{operator.archive.location}/written.parquet", partitioning=None)
+    return rows_of([table.column(f"c{position}") for position in operator.positions], types)[operator.start : operator.stop]
+
+
+def _spark(operator: Any, inputs: Sequence[Table]) -> Rows:
+    """Return the rows that Spark collects; their order is only defined if the DataFrame is sorted."""
+    return [tuple(_plain(value) for value in row) for row in operator.df.collect()]
+
+
+def _plain(value: Any) -> Any:
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
 # Cycles and intervals, computed with exact fractions.
@@ -45,215 +139,64 @@ def time_of(number: Fraction, like: Any, is_float: bool) -> Any:
 
 def interval(number: Any, every: Any, closed: str) -> tuple[Fraction, Fraction]:
     """Return both ends of the interval that contains a number, among intervals of length ``every`` that start at its multiples."""
-    shares = Fraction(number) / Fraction(every)
-    place = math.floor(shares) if closed == "left" else math.ceil(shares) - 1
-    return place * Fraction(every), (place + 1) * Fraction(every)
+    quotient = Fraction(number) / Fraction(every)
+    multiple = math.floor(quotient) if closed == "left" else math.ceil(quotient) - 1
+    return multiple * Fraction(every), (multiple + 1) * Fraction(every)
 
 
 def between(number: Any, ticks: Sequence[Any], closed: str) -> tuple[Any, Any] | None:
     """Return the two consecutive ticks between which a number lies, or None if it is outside of all ticks."""
     pairs = itertools.pairwise(ticks)
-    containing = [(a, b) for a, b in pairs if (a <= number < b if closed == "left" else a < number <= b)]
-    return containing[0] if containing else None
+    return next(((a, b) for a, b in pairs if (a <= number < b if closed == "left" else a < number <= b)), None)
 
 
-def _assign(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    grid, place = operator.grid, operator.position
+def _assign(operator: Any, inputs: Sequence[Table]) -> Rows:
+    grid, position = operator.grid, operator.position
     ticks = None if operator.clock is None else [number_of(tick) for tick in decode(operator.clock.columns[0], operator.clock_type)]
-    is_float = inputs[0].kinds[place] == "float" or isinstance(grid.every, float) or getattr(operator.clock_type, "kind", "") == "float"
-    result: list[Row] = []
+    is_float = inputs[0].kinds[position] == "float" or isinstance(grid.every, float) or getattr(operator.clock_type, "kind", "") == "float"
+    result: Rows = []
     for row in inputs[0].rows:
-        number = number_of(row[place])
+        number = number_of(row[position])
         if number is None:
             continue
         ends = interval(number, grid.every, grid.closed) if ticks is None else between(number, ticks, grid.closed)
         if ends is not None:
-            label = time_of(ends[grid.label == "right"], row[place], is_float)
-            result.append((*row[:place], label, *row[place + 1 :]))
+            label = time_of(ends[grid.label == "right"], row[position], is_float)
+            result.append((*row[:position], label, *row[position + 1 :]))
     return result
 
 
-def _fill(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    result: list[Row] = []
-    before: Row | None = None
-    is_float = inputs[0].kinds[0] == "float"
+def _fill(operator: Any, inputs: Sequence[Table]) -> Rows:
+    result: Rows = []
+    is_float, width = inputs[0].kinds[0] == "float", 1 + operator.keys
     for row in inputs[0].rows:
-        width = 1 + operator.keys
-        if before is not None and [token(value) for value in before[1:width]] == [token(value) for value in row[1:width]]:
+        before = result[-1] if result else None
+        if before is not None and _key(before, range(1, width)) == _key(row, range(1, width)):
             label = number_of(before[0]) + Fraction(operator.every)
             while label < number_of(row[0]):
                 rest = before[width:] if operator.forward else (None,) * (len(row) - width)
                 result.append((time_of(label, row[0], is_float), *before[1:width], *rest))
                 label += Fraction(operator.every)
         result.append(row)
-        before = row
     return result
 
 
-def _map_cycles(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    names = operator.function.function.names
-    result: list[Row] = []
-    for _, run in itertools.groupby(inputs[0].rows, lambda row: [token(row[position]) for position in operator.keys]):
+def _map_cycles(operator: Any, inputs: Sequence[Table]) -> Rows:
+    mapped = operator.function
+    result: Rows = []
+    for _, run in itertools.groupby(inputs[0].rows, lambda row: _key(row, operator.keys)):
         rows = list(run)
-        parts: dict[Any, list[int]] = {}
-        for place, row in enumerate(rows):
-            parts.setdefault(tuple(token(row[position]) for position in operator.within), []).append(place)
         added: list[Any] = [None] * len(rows)
-        for places in parts.values():
-            found = operator.function.function.function([dict(zip(names, rows[place], strict=False)) for place in places])
-            lists = [found] if operator.function.single else [found[name] for name in operator.function.columns]
-            for index, place in enumerate(places):
-                added[place] = tuple(values[index] for values in lists)
+        for members in _grouped(enumerate(rows), lambda item: _key(item[1], operator.within)):
+            values = mapped.function.function([dict(zip(mapped.function.names, row, strict=False)) for _, row in members])
+            columns = [values] if mapped.single else [values[name] for name in mapped.columns]
+            for (index, _), new in zip(members, zip(*columns, strict=True), strict=False):
+                added[index] = new
         result += [(*row, *new) for row, new in zip(rows, added, strict=True)]
     return result
 
 
-INTERVALS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
-    "assign_intervals": _assign,
-    "fill_intervals": _fill,
-    "map_cycles": _map_cycles,
-}
-"""Implementations by operator name."""
-
-
-# Aggregates on plain Python values.
-
-Aggregate = Callable[..., Any]
-"""``aggregate(columns, parameters, kinds)``: the values of each argument in row order, and the kinds of the arguments."""
-
-
-def present(values: Sequence[Any]) -> list[Any]:
-    """Return the values that are not missing."""
-    return [value for value in values if value is not None]
-
-
-def total(values: Sequence[Any], kind: str) -> Any:
-    """Return the sum of the values that are not missing; if there are none, 0 for the kind ``int``, otherwise 0.0."""
-    found = present(values)
-    return exact_sum(found) if found else (0 if kind == "int" else 0.0)
-
-
-def mean(values: Sequence[Any]) -> float | None:
-    """Return the mean of the values that are not missing, or None if there are none."""
-    found = [float(value) for value in present(values)]
-    return exact_sum(found) / len(found) if found else None
-
-
-def squared_deviations(values: Sequence[Any]) -> float:
-    """Return the sum of squared distances from the mean of the values that are not missing; NaN if a value is not finite.
-
-    At least one value must be present.
-    """
-    found = [float(value) for value in present(values)]
-    if not all(map(math.isfinite, found)):
-        return math.nan
-    middle = math.fsum(found) / len(found)
-    return math.fsum((value - middle) ** 2 for value in found)
-
-
-def variance(values: Sequence[Any]) -> float:
-    """Return the population variance of the values that are not missing; zero if there is at most one."""
-    count = len(present(values))
-    return squared_deviations(values) / count if count > 1 else 0.0
-
-
-def column_variance(values: Sequence[Any], freedom: int) -> float | None:
-    """Return the variance of the values that are not missing, with the divisor ``count - freedom``, or None if there are none.
-
-    If the divisor is not positive: infinity if it is zero and the values differ, otherwise NaN.
-    """
-    count = len(present(values))
-    if not count:
-        return None
-    squares = squared_deviations(values)
-    if count > freedom:
-        return squares / (count - freedom)
-    return math.inf if count == freedom and squares > 0 else math.nan
-
-
-def smallest(values: Sequence[Any], largest: bool, skip_nan: bool) -> Any:
-    """Return the smallest (or largest) value that is not missing, or None if there are none.
-
-    NaN if any value is NaN; with ``skip_nan``, only if there is no other value.
-    """
-    found = present(values)
-    numbers = [value for value in found if not is_nan(value)]
-    if len(numbers) < len(found) and not (skip_nan and numbers):
-        return math.nan
-    return (max(numbers) if largest else min(numbers)) if numbers else None
-
-
-def value_at_extreme(values: Sequence[Any], others: Sequence[Any], largest: bool, last: bool) -> Any:
-    """Return the item of ``others`` in the first (or last) row in which ``values`` is smallest (or largest), or None if all are missing.
-
-    NaN is used only if there is no other value.
-    """
-    places = [place for place, value in enumerate(values) if value is not None]
-    numbers = [place for place in places if not is_nan(values[place])]
-    chosen = numbers or places
-    if not chosen:
-        return None
-    best = smallest([values[place] for place in chosen], largest, True)
-    ties = [place for place in chosen if is_nan(best) or values[place] == best]
-    return others[ties[-1] if last else ties[0]]
-
-
-def distinct(values: Sequence[Any]) -> list[Any]:
-    """Return the distinct values, including the missing value, in order of first occurrence."""
-    found: dict[Any, Any] = {}
-    for value in values:
-        found.setdefault(token(value), value)
-    return list(found.values())
-
-
-def quantiles(values: Sequence[Any], shares: Sequence[float]) -> list[float]:
-    """Return, for each share, the value below which that share of the values lies; zeros if all are missing. NaN counts as the largest value."""
-    ordered = sorted((float(value) for value in present(values)), key=lambda value: (is_nan(value), 0.0 if is_nan(value) else value))
-    if not ordered:
-        return [0.0] * len(shares)
-    return [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in shares]
-
-
-def frequencies(values: Sequence[Any]) -> dict[Any, int]:
-    """Return how often each distinct value occurs."""
-    counts: dict[Any, int] = {}
-    for value in values:
-        counts[value] = counts.get(value, 0) + 1
-    return counts
-
-
-def _root(value: float | None) -> float | None:
-    return None if value is None else math.sqrt(value)
-
-
-AGGREGATES: dict[str, Aggregate] = {
-    "sum": lambda columns, parameters, kinds: total(columns[0], kinds[0]),
-    "mean": lambda columns, parameters, kinds: mean(columns[0]),
-    "var": lambda columns, parameters, kinds: variance(columns[0]),
-    "std": lambda columns, parameters, kinds: math.sqrt(variance(columns[0])),
-    "column_var": lambda columns, parameters, kinds: column_variance(columns[0], parameters[0]),
-    "column_std": lambda columns, parameters, kinds: _root(column_variance(columns[0], parameters[0])),
-    "min": lambda columns, parameters, kinds: smallest(columns[0], False, False),
-    "max": lambda columns, parameters, kinds: smallest(columns[0], True, False),
-    "column_min": lambda columns, parameters, kinds: smallest(columns[0], False, True),
-    "column_max": lambda columns, parameters, kinds: smallest(columns[0], True, True),
-    "argmin": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], False, False),
-    "argmax": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], True, False),
-    "argmin_row": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], False, True),
-    "argmax_row": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], True, True),
-    "select_one": lambda columns, parameters, kinds: columns[0][0] if columns[0] else None,
-    "count_missing": lambda columns, parameters, kinds: len(columns[0]) - len(present(columns[0])),
-    "count_runs": lambda columns, parameters, kinds: sum(1 for _ in groupby(columns[0], token)),
-    "count_distinct": lambda columns, parameters, kinds: len(distinct(columns[0])),
-    "distinct": lambda columns, parameters, kinds: distinct(columns[0]),
-    "concat": lambda columns, parameters, kinds: present(columns[0]),
-    "quantile": lambda columns, parameters, kinds: quantiles(columns[0], parameters),
-    "freq_count": lambda columns, parameters, kinds: frequencies(columns[0]),
-}
-"""All aggregates but ``count``, which has no argument."""
-
-
-# Joins by near keys and sorted merges: every row is compared with every other row.
+# Joins by near keys: every row is compared with every other row.
 
 
 def is_key(value: Any) -> bool:
@@ -269,81 +212,75 @@ def gap(first: Any, second: Any) -> Any:
     return distance // timedelta(microseconds=1) if isinstance(distance, timedelta) else distance
 
 
-def match(operator: Any, row: Row, others: Sequence[Row]) -> Row | None:
+def match(operator: Any, row: Row, others: Rows) -> Row | None:
     """Return the row that an as-of join finds for a row, or None if no row matches."""
     key, group = row[0], row[1 : 1 + len(operator.by)]
     if not is_key(key) or None in group:
         return None
-    near = [(other[operator.on], place) for place, other in enumerate(others) if is_key(other[operator.on])]
-    near = [(at, place) for at, place in near if operator.allow_exact or at != key]
-    near = [(at, place) for at, place in near if all(token(others[place][p]) == token(value) for p, value in zip(operator.by, group, strict=True))]
-    before = max((found for found in near if found[0] <= key), default=None)
-    after = min((found for found in near if found[0] >= key), default=None)
+    same_group = [other for other in others if _key(other, operator.by) == tuple(map(token, group))]
+    near = [(other[operator.on], number) for number, other in enumerate(same_group) if is_key(other[operator.on])]
+    near = [(time, number) for time, number in near if operator.allow_exact or time != key]
+    before = max((item for item in near if item[0] <= key), default=None)
+    after = min((item for item in near if item[0] >= key), default=None)
     candidates = {"backward": [before], "forward": [after], "nearest": [before, after]}[operator.direction]
-    found = min((item for item in candidates if item is not None), key=lambda item: gap(item[0], key), default=None)
-    if found is None or (operator.tolerance is not None and gap(found[0], key) > operator.tolerance):
+    nearest = min(filter(None, candidates), key=lambda item: gap(item[0], key), default=None)
+    if nearest is None or (operator.tolerance is not None and gap(nearest[0], key) > operator.tolerance):
         return None
-    return others[found[1]]
+    return same_group[nearest[1]]
 
 
-def asof_join(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+def asof_join(operator: Any, inputs: Sequence[Table]) -> Rows:
     """Return the selected columns of each left row, followed by the values of the row that matches it, or missing values."""
-    result: list[Row] = []
-    for row in inputs[0].rows:
-        found = match(operator, row, inputs[1].rows)
-        kept = [row[position] for position in operator.kept]
-        result.append((*kept, *[None if found is None else found[position] for position in operator.values]))
-    return result
+    matches = [(row, match(operator, row, inputs[1].rows)) for row in inputs[0].rows]
+    return [(*_part(row, operator.kept), *(None if other is None else other[p] for p in operator.values)) for row, other in matches]
 
 
-def key_window(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+def key_window(operator: Any, inputs: Sequence[Table]) -> Rows:
     """Return the selected columns of each left row, followed by aggregates of the right rows whose keys are near its key."""
-    result: list[Row] = []
+    result: Rows = []
     for row in inputs[0].rows:
         key = row[operator.on]
         near = [other for other in inputs[1].rows if is_key(key) and is_key(other[operator.on])]
         near = [other for other in near if gap(other[operator.on], key) <= (operator.before if other[operator.on] < key else operator.after)]
-        near = [other for other in near if all(token(other[position]) == token(row[position]) for position in operator.by)]
-        result.append((*[row[p] for p in operator.kept], *[aggregated(item, inputs[1], near) for item in operator.aggregations]))
+        near = [other for other in near if _key(other, operator.by) == _key(row, operator.by)]
+        result.append((*_part(row, operator.kept), *_aggregates(operator, inputs[1], near)))
     return result
 
 
-def aggregated(aggregation: Any, table: Table, rows: Sequence[Row]) -> Any:
-    """Return one aggregate of some rows of a table."""
-    if aggregation.function == "count":
-        return len(rows)
-    columns = [[row[position] for row in rows] for position in aggregation.positions]
-    return AGGREGATES[aggregation.function](columns, aggregation.parameters, [table.kinds[p] for p in aggregation.positions])
+def _aggregates(operator: Any, table: Table, rows: Rows) -> Iterator[Any]:
+    """Yield the aggregates of an operator over some rows of a table."""
+    for aggregation in operator.aggregations:
+        columns = [[row[position] for row in rows] for position in aggregation.positions]
+        kinds = [table.kinds[position] for position in aggregation.positions]
+        if aggregation.function == "count":
+            yield len(rows)
+        else:
+            yield oracle_functions.AGGREGATES[aggregation.function](columns, aggregation.parameters, kinds)
 
 
-def merge_sorted(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """Return the rows of both inputs, sorted; of rows that tie, the left ones come first."""
-    rows = [*inputs[0].rows, *inputs[1].rows]
-    for position, ascending in reversed(operator.by):
-        # A descending pass reverses the rows before and after it, so that ties keep their order.
-        rows = sorted(rows if ascending else rows[::-1], key=lambda row, place=position: rank(row[place]))  # type: ignore[misc]
-        rows = rows if ascending else rows[::-1]
-    return rows
+def _key(row: Row, positions: Iterable[int]) -> tuple[Any, ...]:
+    """Return a hashable key of some values of a row, the same for equal values."""
+    return tuple(token(row[position]) for position in positions)
 
 
-LOOKUPS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
-    "asof_join": asof_join,
-    "key_window": key_window,
-    "merge_sorted": merge_sorted,
-}
-"""Implementations by operator name."""
+def _part(row: Row, positions: Iterable[int]) -> Row:
+    return tuple(row[position] for position in positions)
 
 
-def _project(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return [tuple(row[position] for position in operator.positions) for row in inputs[0].rows]
+def _grouped(items: Iterable[Item], key: Callable[[Item], Any]) -> Iterable[list[Item]]:
+    """Return the items with the same key, as a list for each key, in order of first occurrence."""
+    groups: dict[Any, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups.values()
 
 
-def _arrange(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    shown = list(zip(operator.slots, operator.positions, strict=True))
-    return [tuple(rows[slot][position] for slot, position in shown) for rows in zip(*[table.rows for table in inputs], strict=True)]
+def _arrange(operator: Any, inputs: Sequence[Table]) -> Rows:
+    columns = list(zip(operator.slots, operator.positions, strict=True))
+    return [tuple(rows[slot][position] for slot, position in columns) for rows in zip(*[table.rows for table in inputs], strict=True)]
 
 
-def side_by_side(inputs: Sequence[Table]) -> list[Row]:
+def side_by_side(inputs: Sequence[Table]) -> Rows:
     """Return rows with the columns of all inputs: each is made of the input rows at one position.
 
     Raises
@@ -359,10 +296,10 @@ def call(function: Any, arguments: Sequence[Any], parameters: Sequence[Any]) -> 
     if not isinstance(function, str):
         return call_user(function, arguments)
     if function == "cast":
-        return oracle_values.cast(arguments[0], "" if arguments[0] is None else type(arguments[0]).__name__, parameters[0].kind)
-    if function in oracle_values.PARAMETRIC:
-        return oracle_values.PARAMETRIC[function](*arguments, *parameters)
-    return oracle_values.SCALARS[function](*arguments)
+        return oracle_functions.cast(arguments[0], "" if arguments[0] is None else type(arguments[0]).__name__, parameters[0].kind)
+    if function in oracle_functions.PARAMETRIC:
+        return oracle_functions.PARAMETRIC[function](*arguments, *parameters)
+    return oracle_functions.SCALARS[function](*arguments)
 
 
 def call_user(function: Any, arguments: Sequence[Any]) -> Any:
@@ -378,15 +315,11 @@ def _operands(operands: Sequence[Any], registers: Sequence[Any]) -> list[Any]:
     return [registers[operand.index] if hasattr(operand, "index") else operand.value for operand in operands]
 
 
-def _transform(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+def _transform(operator: Any, inputs: Sequence[Table]) -> Rows:
     return [(call(operator.function, _operands(operator.operands, row), operator.parameters),) for row in side_by_side(inputs)]
 
 
-def _lambda(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return [(call_user(operator.function, row),) for row in inputs[0].rows]
-
-
-def _generalized(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+def _generalized(operator: Any, inputs: Sequence[Table]) -> Rows:
     program = operator.computation
     result = []
     for row in inputs[0].rows:
@@ -397,260 +330,178 @@ def _generalized(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     return result
 
 
-def _is_set(mask: Any) -> bool:
-    return mask is not None and mask != 0
-
-
-def _filter(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return [row for row, mask in zip(inputs[0].rows, inputs[1].column(0), strict=True) if _is_set(mask)]
-
-
-def _filter_rows(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return [row[:-1] for row in inputs[0].rows if _is_set(row[-1])]
-
-
-def _slice(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return inputs[0].rows[operator.start : operator.stop : operator.step]
-
-
-def _append(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return [row for table in inputs for row in table.rows]
-
-
-def sorted_rows(rows: Sequence[Row], by: Sequence[tuple[int, bool]]) -> list[Row]:
-    """Return rows sorted by columns, each with whether it ascends; rows that tie keep their order.
+def sorted_rows(rows: Sequence[Row], by: Sequence[tuple[int, bool]]) -> Rows:
+    """Return rows sorted by columns, each given with whether it is ascending; ties keep their order.
 
     The rows are sorted by one column at a time, the last first: as each pass is stable, earlier columns take precedence.
     """
     result = list(rows)
     for position, ascending in reversed(by):
-        # A descending pass reverses the rows before and after it, so that ties keep their order.
-        result = result if ascending else result[::-1]
-        result.sort(key=lambda row: rank(row[position]))
-        result = result if ascending else result[::-1]
+        # With ``reverse``, Python's sort keeps the order of ties too.
+        result.sort(key=lambda row: rank(row[position]), reverse=not ascending)
     return result
 
 
-def _sort(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return sorted_rows(inputs[0].rows, operator.by)
+def _group_by(operator: Any, inputs: Sequence[Table]) -> Rows:
+    groups = _grouped(inputs[0].rows, lambda row: _key(row, operator.keys))
+    result: Rows = [(*_part(rows[0], operator.keys), *_aggregates(operator, inputs[0], rows)) for rows in groups]
+    return sorted(result, key=lambda row: list(map(rank, row[: len(operator.keys)])))
 
 
-def _top_rows(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return sorted_rows(inputs[0].rows, operator.by)[: operator.rows]
-
-
-def _aggregated(aggregation: Any, table: Table, rows: Sequence[Row]) -> Any:
-    if aggregation.function == "count":
-        return len(rows)
-    columns = [[row[position] for row in rows] for position in aggregation.positions]
-    kinds = [table.kinds[position] for position in aggregation.positions]
-    return AGGREGATES[aggregation.function](columns, aggregation.parameters, kinds)
-
-
-def _group_by(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    groups: dict[Any, list[Row]] = {}
-    for row in inputs[0].rows:
-        groups.setdefault(tuple(token(row[position]) for position in operator.keys), []).append(row)
-    result = []
-    for rows in groups.values():
-        key = tuple(rows[0][position] for position in operator.keys)
-        result.append((*key, *[_aggregated(aggregation, inputs[0], rows) for aggregation in operator.aggregations]))
-    return sorted(result, key=lambda row: [rank(value) for value in row[: len(operator.keys)]])
-
-
-def _runs(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    result: list[Row] = []
+def _streaming_group_by(operator: Any, inputs: Sequence[Table]) -> Rows:
+    result: Rows = []
     for _, run in itertools.groupby(inputs[0].rows, lambda row: _key(row, operator.keys)):
-        parts: dict[Any, list[Row]] = {}
-        for row in run:
-            parts.setdefault(_key(row, operator.within), []).append(row)
-        for rows in parts.values():
-            key = tuple(rows[0][position] for position in (*operator.keys, *operator.within))
-            result.append((*key, *[_aggregated(aggregation, inputs[0], rows) for aggregation in operator.aggregations]))
+        for rows in _grouped(run, lambda row: _key(row, operator.within)):
+            result.append((*_part(rows[0], (*operator.keys, *operator.within)), *_aggregates(operator, inputs[0], rows)))
     return result
 
 
-def _reduce(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return [tuple(_aggregated(aggregation, inputs[0], inputs[0].rows) for aggregation in operator.aggregations)]
-
-
-def _key(row: Row, positions: Sequence[int]) -> tuple[Any, ...]:
-    return tuple(token(row[position]) for position in positions)
-
-
-def _join(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+def _join(operator: Any, inputs: Sequence[Table]) -> Rows:
     left, right = inputs[0].rows, inputs[1].rows
     values = [position for position in range(len(inputs[1].kinds)) if position not in operator.right_keys]
-    nothing = (None,) * len(values)
+    # For each left column, the right key column whose value it gets in rows without a left row.
+    keys = dict(zip(operator.left_keys, operator.right_keys, strict=True))
 
     def unmatched_right(row: Row) -> Row:
-        filled: list[Any] = [None] * len(inputs[0].kinds)
-        for a, b in zip(operator.left_keys, operator.right_keys, strict=True):
-            filled[a] = row[b]
-        return (*filled, *[row[position] for position in values])
+        return (*(row[keys[column]] if column in keys else None for column in range(len(inputs[0].kinds))), *_part(row, values))
 
     pairs = [(i, j) for i, a in enumerate(left) for j, b in enumerate(right) if _key(a, operator.left_keys) == _key(b, operator.right_keys)]
-    found = [(i, j, (*left[i], *[right[j][position] for position in values])) for i, j in pairs]
-    last = len(left)
+    joined = [(i, j, (*left[i], *_part(right[j], values))) for i, j in pairs]
     if operator.how in ("left", "outer"):
         matched = {i for i, _ in pairs}
-        found += [(i, 0, (*row, *nothing)) for i, row in enumerate(left) if i not in matched]
+        joined += [(i, 0, (*row, *[None] * len(values))) for i, row in enumerate(left) if i not in matched]
     if operator.how in ("right", "outer"):
         matched = {j for _, j in pairs}
-        found += [(last, j, unmatched_right(row)) for j, row in enumerate(right) if j not in matched]
-    order = (lambda item: (item[1], item[0])) if operator.how == "right" else (lambda item: (item[0], item[1]))
-    return [row for _, _, row in sorted(found, key=order)]
+        joined += [(len(left), j, unmatched_right(row)) for j, row in enumerate(right) if j not in matched]
+    return [row for _, _, row in sorted(joined, key=lambda item: item[1::-1] if operator.how == "right" else item[:2])]
 
 
-def _row_number(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return [(operator.start + place,) for place in range(len(inputs[0].rows))]
-
-
-def _running(values: Sequence[Any], kind: str) -> Any:
+def _statistic(values: Sequence[Any], kind: str) -> Any:
     """Return an aggregate of the values that are not missing, or None if there are none."""
-    found = present(values)
-    if not found:
+    numbers = present(values)
+    if not numbers:
         return None
     if kind == "sum":
-        return exact_sum(found)
+        return oracle_functions.exact_sum(numbers)
     if kind == "mean":
-        return mean(found)
+        return oracle_functions.mean(numbers)
     if kind in ("min", "max"):
-        return smallest(found, kind == "max", True)
-    spread = squared_deviations(found) / len(found)
+        return oracle_functions.smallest(numbers, kind == "max", True)
+    spread = oracle_functions.squared_deviations(numbers) / len(numbers)
     return math.sqrt(spread) if kind in ("std", "stdv") else spread
 
 
-def _cumulative(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    values = inputs[0].column(0)
-    return [(_running(values[: place + 1], operator.kind),) for place in range(len(values))]
-
-
-def _window(operator: Any, values: Sequence[Any], place: int) -> Any:
-    first, last = max(place + operator.before, 0), max(place + operator.after + 1, 0)
-    found = present(values[first:last])
+def _window(operator: Any, values: Sequence[Any], row: int) -> Any:
+    numbers = present(values[max(row + operator.before, 0) : max(row + operator.after + 1, 0)])
     if operator.kind == "count":
-        return len(found)
+        return len(numbers)
     width = operator.after - operator.before + 1
-    needed = width if operator.minimum is None else max(operator.minimum, 1)
-    if len(found) < needed:
+    if len(numbers) < (width if operator.minimum is None else max(operator.minimum, 1)):
         return None
-    if operator.kind in ("min", "max") and is_nan(found[0]):
+    if operator.kind in ("min", "max") and is_nan(numbers[0]):
         # Like the reference engine: the result is NaN if the first value is NaN; at other positions NaN is ignored.
         return math.nan
-    return _running(found, operator.kind)
+    return _statistic(numbers, operator.kind)
 
 
-def _rolling(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    values = inputs[0].column(0)
-    return [(_window(operator, values, place),) for place in range(len(values))]
-
-
-def _shift(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+def _shift(operator: Any, inputs: Sequence[Table]) -> Rows:
     values = inputs[0].column(0)
     fill = None if operator.fill is None else operator.fill.value
-    sources = [place - operator.rows for place in range(len(values))]
+    sources = [row - operator.rows for row in range(len(values))]
     return [(values[source] if 0 <= source < len(values) else fill,) for source in sources]
 
 
-def _rows_so_far(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    groups: dict[Any, list[Row]] = {}
-    result = []
+def _running(operator: Any, inputs: Sequence[Table]) -> Rows:
+    groups: dict[Any, Rows] = {}
+    result: Rows = []
     for row in inputs[0].rows:
-        seen = groups.setdefault(_key(row, operator.keys), [])
-        seen.append(row)
-        result.append(tuple(_aggregated(aggregation, inputs[0], seen) for aggregation in operator.aggregations))
+        group = groups.setdefault(_key(row, operator.keys), [])
+        group.append(row)
+        result.append(tuple(_aggregates(operator, inputs[0], group)))
     return result
 
 
-def _smoothed(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+def _smoothed(operator: Any, inputs: Sequence[Table]) -> Rows:
     groups: dict[Any, list[tuple[Any, Any]]] = {}
-    result: list[Row] = []
+    result: Rows = []
     for row in inputs[0].rows:
-        seen = groups.setdefault(_key(row, operator.keys), [])
+        group = groups.setdefault(_key(row, operator.keys), [])
         now = row[operator.time]
-        seen.append((now, row[operator.value]))
-        known = [] if now is None else [(now - then, value) for then, value in seen if then is not None and value is not None]
-        weights = [0.5 ** (gap / operator.half_life) for gap, _ in known]
+        group.append((now, row[operator.value]))
+        known = [] if now is None else [(now - time, value) for time, value in group if time is not None and value is not None]
+        weights = [0.5 ** (age / operator.half_life) for age, _ in known]
         total = sum(weight * value for weight, (_, value) in zip(weights, known, strict=True))
         result.append((total / sum(weights) if known else None,))
     return result
 
 
-def _flat_map(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+def _flat_map(operator: Any, inputs: Sequence[Table]) -> Rows:
     names = operator.function.names
     results = [operator.function.function(dict(zip(names, row, strict=True))) for row in inputs[0].rows]
     return [tuple(item) for result in results for item in result]
 
 
-def _explode(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    found: list[Row] = []
+def _explode(operator: Any, inputs: Sequence[Table]) -> Rows:
+    result: Rows = []
     for row in inputs[0].rows:
         value, others = row[operator.position], (*row[: operator.position], *row[operator.position + 1 :])
         items: list[Any] = [] if value is None else [*value.items()] if isinstance(value, dict) else [(item,) for item in value]
         if not items and operator.keeps_empty:
             items = [(None,) * len(operator.types)]
-        found += [(*others, *item) for item in items]
-    return found
+        result += [(*others, *item) for item in items]
+    return result
 
 
-MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
-    **SOURCES,
-    **LOOKUPS,
-    **INTERVALS,
-    "project": _project,
+MEANINGS: dict[str, Meaning] = {
+    "memory_source": _memory,
+    "segment_source": _segments,
+    "segment_parts": _segment_parts,
+    "archive_source": _archive,
+    "range_source": lambda operator, inputs: [(operator.start + operator.step * row,) for row in range(operator.rows)],
+    "constant_source": lambda operator, inputs: [(operator.literal.value,)] * operator.rows,
+    "spark_source": _spark,
+    "asof_join": asof_join,
+    "key_window": key_window,
+    "merge_sorted": lambda operator, inputs: sorted_rows([*inputs[0].rows, *inputs[1].rows], operator.by),
+    "assign_intervals": _assign,
+    "fill_intervals": _fill,
+    "map_cycles": _map_cycles,
+    "project": lambda operator, inputs: [_part(row, operator.positions) for row in inputs[0].rows],
     "arrange": _arrange,
     "zip": lambda operator, inputs: side_by_side(inputs),
     "transform": _transform,
     "binary_transform": _transform,
     "ternary_transform": _transform,
     "generalized_transform": _generalized,
-    "lambda_transform": _lambda,
-    "filter": _filter,
-    "filter_rows": _filter_rows,
-    "slice": _slice,
-    "append": _append,
-    "sort": _sort,
-    "suffix_sort": _sort,
+    "lambda_transform": lambda operator, inputs: [(call_user(operator.function, row),) for row in inputs[0].rows],
+    "filter": lambda operator, inputs: [row for row, mask in zip(inputs[0].rows, inputs[1].column(0), strict=True) if mask],
+    "filter_rows": lambda operator, inputs: [row[:-1] for row in inputs[0].rows if row[-1]],
+    "slice": lambda operator, inputs: inputs[0].rows[operator.start : operator.stop : operator.step],
+    "append": lambda operator, inputs: [row for table in inputs for row in table.rows],
+    "sort": lambda operator, inputs: sorted_rows(inputs[0].rows, operator.by),
+    "suffix_sort": lambda operator, inputs: sorted_rows(inputs[0].rows, operator.by),
     "reverse": lambda operator, inputs: inputs[0].rows[::-1],
     "assume_order": lambda operator, inputs: list(inputs[0].rows),
-    "top_rows": _top_rows,
+    "top_rows": lambda operator, inputs: sorted_rows(inputs[0].rows, operator.by)[: operator.rows],
     "group_by": _group_by,
-    "streaming_group_by": _runs,
-    "reduce": _reduce,
+    "streaming_group_by": _streaming_group_by,
+    "reduce": lambda operator, inputs: [tuple(_aggregates(operator, inputs[0], inputs[0].rows))],
     "join": _join,
     "hash_join": _join,
     "sorted_join": lambda operator, inputs: _join(operator.as_join(), inputs),
-    "row_number": _row_number,
-    "cumulative": _cumulative,
-    "rolling": _rolling,
+    "row_number": lambda operator, inputs: [(operator.start + row,) for row in range(len(inputs[0].rows))],
+    "cumulative": lambda operator, inputs: [(_statistic(inputs[0].column(0)[: row + 1], operator.kind),) for row in range(len(inputs[0].rows))],
+    "rolling": lambda operator, inputs: [(_window(operator, inputs[0].column(0), row),) for row in range(len(inputs[0].rows))],
     "flat_map": _flat_map,
     "explode": _explode,
     "shift": _shift,
-    "running": _rows_so_far,
+    "running": _running,
     "exponential_smoothing": _smoothed,
 }
 """Implementations by operator name."""
 
 
 # Evaluation of plans, node by node.
-
-Rows = list[Row]
-
-
-@attrs.frozen(eq=False)
-class Table:
-    """Rows and the kinds of their columns (``int``, ``float``, ``str`` and so on)."""
-
-    rows: Rows
-    kinds: tuple[str, ...]
-
-    def column(self, position: int) -> list[Any]:
-        """Return the values of one column, in row order."""
-        return [row[position] for row in self.rows]
-
-
-Meaning = Callable[[Any, Sequence[Table]], Rows]
 
 
 class Oracle:

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.testing.oracle_values import rank
+from sframe_spark.testing.oracle_functions import rank
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 
 Rows = list[dict[str, Any]]

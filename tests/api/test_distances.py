@@ -12,7 +12,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, uniform_clock
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, SFrameError
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from tests.random_programs.equivalence import EngineRunner
 
 KEYS = [-(2**63), -(2**63) + 1, -5, 0, None, 7, 2**62, 2**63 - 2, 2**63 - 1]

@@ -12,7 +12,7 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import FLOAT, INT
 from tests.api.equal_keys import MOMENTS, OPERATIONS, TRICKY, TRICKY_NESTED, VALUES, Grouped, sorted_rows
 from tests.examples import examples

@@ -24,7 +24,7 @@ from sframe_spark.plugin import frame_of, graph_from_json, graph_to_json
 from sframe_spark.session import session
 from sframe_spark.storage.manifest.manifest_json import sealed
 from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import FLOAT, ColumnType
 from tests.hostile.mutations import mutated
 from tests.operator_examples import EXAMPLES

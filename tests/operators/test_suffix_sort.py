@@ -17,8 +17,8 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.laws import optimize
 from sframe_spark.operators import sort
 from sframe_spark.operators.sort import SuffixSort, sort_rows
-from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle_values import rows_equal, rows_of
+from sframe_spark.testing.oracle import Oracle, rows_of
+from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import FLOAT, INT, STR
 from tests.examples import examples
 from tests.random_tables import table_source

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from sframe_spark.testing.oracle import AGGREGATES, mean, present, smallest, squared_deviations
-from sframe_spark.testing.oracle_values import exact_sum, is_nan, rank, token
+from sframe_spark.testing.oracle_functions import AGGREGATES, exact_sum, is_nan, mean, present, rank, smallest, squared_deviations, token
 
 Row = dict[str, Any]
 Rows = list[Row]

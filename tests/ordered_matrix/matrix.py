@@ -10,7 +10,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from tests.ordered_matrix import key_programs, order_programs, row_programs
 from tests.ordered_matrix.case import Case, Program
 from tests.ordered_matrix.shapes import FORMS, SHAPES

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sframe_spark import SFrame, aggregate, load_sframe
-from sframe_spark.testing.oracle import AGGREGATES
+from sframe_spark.testing.oracle_functions import AGGREGATES
 from tests.ordered_matrix.case import Case, Programs
 from tests.ordered_matrix.expected import Rows, cumulative, cycles, grouped, is_key, ordered, running, window
 from tests.ordered_matrix.expected_intervals import joined

@@ -8,7 +8,7 @@ import random
 import struct
 from typing import Any
 
-from sframe_spark.testing.oracle_values import rank
+from sframe_spark.testing.oracle_functions import rank
 from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME, ColumnType
 from tests.ordered_matrix.shapes import FIRST_DAY, HOUR, Rows, Shape
 

@@ -14,7 +14,7 @@ from sframe_spark import SFrame
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.segments.writer import SegmentWriter
-from sframe_spark.testing.oracle_values import rank
+from sframe_spark.testing.oracle_functions import rank
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from tests.random_tables import segments_source, table_source
 

@@ -11,7 +11,7 @@ from sframe_spark.laws import builtin_optimizer
 from sframe_spark.planner.plan_serialization import plan_text
 from sframe_spark.session import is_started
 from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from tests.examples import part
 from tests.ordered_matrix.case import Case
 from tests.ordered_matrix.matrix import PROGRAMS

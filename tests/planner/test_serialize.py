@@ -29,7 +29,7 @@ from sframe_spark.planner.plan_serialization import FORMAT_VERSION, MAX_EMBEDDED
 from sframe_spark.planner.registry import register
 from sframe_spark.testing.contract import Example
 from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, FLOAT, INT, STR, TYPES_BY_NAME
 from tests.operator_examples import EXAMPLES, stored, table
 from tests.planner.sample import DEEP, Leaf, Pair, chain, lattice, leaf, step

@@ -18,7 +18,7 @@ from sframe_spark.operators.sort import TopRows
 from sframe_spark.operators.window import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle_values import SCALARS, rows_equal
+from sframe_spark.testing.oracle_functions import SCALARS, rows_equal
 from sframe_spark.types import FLOAT, INT, STR
 from tests.facts import from_fact, load_facts, same
 from tests.random_tables import table_source

@@ -25,8 +25,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
 from sframe_spark.planner.plan_serialization import plan_text, trace_text
 from sframe_spark.testing.contract import false_claims
-from sframe_spark.testing.oracle import Meaning, Oracle, Rows
-from sframe_spark.testing.oracle_values import rows_equal, rows_of
+from sframe_spark.testing.oracle import Meaning, Oracle, Rows, rows_of
+from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import PYTHON_CLASS
 from tests.random_programs.plans import RandomProgram
 from tests.random_tables import table_source

@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.testing.oracle_values import rank, rows_equal
+from sframe_spark.testing.oracle_functions import rank, rows_equal
 from tests.random_programs.equivalence import EngineRunner
 
 NAN = math.nan

@@ -23,7 +23,7 @@ from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import INT
 
 ROWS = 2_000

@@ -26,7 +26,7 @@ from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from tests.engine.execution.test_exchanged import PROGRAMS, ROWS, expected_of, frame, rows_of
 from tests.examples import square
 

@@ -16,7 +16,7 @@ from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.explain.executed_plans import recorded_plans
 from sframe_spark.operators.groupby import groupby
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from tests.examples import part
 
 ROWS = 500

@@ -36,7 +36,7 @@ from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import INT
 from tests.examples import examples, square
 from tests.explain.plans_and_runs import compared

@@ -14,8 +14,7 @@ from sframe_spark.operators.columns import zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.testing.contract import Example, same_rows
-from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle_values import rows_of
+from sframe_spark.testing.oracle import Oracle, rows_of
 from tests.operator_examples import EXAMPLES
 from tests.random_tables import table_source
 

@@ -20,7 +20,7 @@ from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
 from sframe_spark.session.deployment import is_spark_local
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 
 ROWS = 3_000
 KEYS = 40

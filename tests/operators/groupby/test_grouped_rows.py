@@ -23,7 +23,7 @@ from sframe_spark.operators.groupby import in_memory_groupby
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, group_rows
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain

@@ -29,8 +29,7 @@ from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE
-from sframe_spark.testing.oracle import AGGREGATES
-from sframe_spark.testing.oracle_values import token
+from sframe_spark.testing.oracle_functions import AGGREGATES, token
 from sframe_spark.types import FLOAT, INT, STR, ZONED_DATETIME, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode

@@ -19,8 +19,7 @@ from sframe_spark.laws import optimize
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.planner.graph import postorder
 from sframe_spark.session import is_started
-from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle_values import rows_of
+from sframe_spark.testing.oracle import Oracle, rows_of
 from sframe_spark.types import FLOAT, INT
 from tests.examples import examples
 from tests.random_tables import table_source

@@ -18,8 +18,7 @@ from sframe_spark.operators.joins.sorted_join import Matches, SortedJoin
 from sframe_spark.operators.lookup.cached_reader import Lookup
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle_values import rows_of
+from sframe_spark.testing.oracle import Oracle, rows_of
 from sframe_spark.types import INT, STR
 from tests.examples import examples
 from tests.random_tables import segments_source, table_source

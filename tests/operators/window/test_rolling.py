@@ -11,7 +11,7 @@ from sframe_spark.operators.append import append
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.window.rolling import KINDS, rolling
 from sframe_spark.testing.oracle import Oracle
-from sframe_spark.testing.oracle_values import rows_equal
+from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import FLOAT
 from tests.random_programs.equivalence import EngineRunner
 from tests.random_tables import table_source

@@ -29,8 +29,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.plan_serialization import plan_text
 from sframe_spark.plugin import Decomposition, define_aggregate
 from sframe_spark.plugin import aggregate as plugin_aggregate
-from sframe_spark.testing.oracle import AGGREGATES
-from sframe_spark.testing.oracle_values import rows_equal, token
+from sframe_spark.testing.oracle_functions import AGGREGATES, rows_equal, token
 from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME, list_of
 from tests.examples import examples
 from tests.operators.ranges import check_states_are_values, random_cuts, rows_of, run_in_ranges

@@ -19,7 +19,7 @@ from sframe_spark.engine.runtime import scheduler
 from sframe_spark.operators.window import smoothing_kernel
 from sframe_spark.operators.window.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing.oracle_values import rows_equal, token
+from sframe_spark.testing.oracle_functions import rows_equal, token
 from tests.examples import examples
 from tests.operators.ranges import check_states_are_values, random_cuts, rows_of, run_in_ranges
 

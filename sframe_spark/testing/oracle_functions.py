@@ -1,20 +1,14 @@
-"""Values in the oracle: how they are sorted, grouped and compared, how sources are read, and the scalar functions."""
+"""The oracle's scalar functions and aggregates on plain Python values, and how it sorts, groups and compares values."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
-import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
-
-import attrs
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-if TYPE_CHECKING:
-    from sframe_spark.testing.oracle import Table
-
+from itertools import groupby
+from typing import Any
 
 Row = tuple[Any, ...]
 TOLERANCE = 1e-9
@@ -73,16 +67,14 @@ def exact_sum(values: Iterable[Any]) -> Any:
     numbers = list(values)
     if all(isinstance(number, int) for number in numbers):
         return wrap(sum(numbers))
-    floats = [float(number) for number in numbers]
-    if all(math.isfinite(number) for number in floats):
-        try:
+    floats = list(map(float, numbers))
+    if all(map(math.isfinite, floats)):
+        with contextlib.suppress(OverflowError):
             return math.fsum(floats)
-        except OverflowError:
-            pass
     return sum(floats)
 
 
-def value_equal(found: Any, expected: Any) -> bool:
+def value_equal(actual: Any, expected: Any) -> bool:
     """Return whether two values have the same type and are equal.
 
     NaN equals NaN, floats may differ by a small relative or absolute tolerance, and a list may equal a tuple.
@@ -92,120 +84,22 @@ def value_equal(found: Any, expected: Any) -> bool:
     >>> value_equal(1, 1.0), value_equal(float("nan"), float("nan")), value_equal(0.1 + 0.2, 0.3)
     (False, True, True)
     """
-    if isinstance(found, float) and isinstance(expected, float):
-        if is_nan(found) or is_nan(expected):
-            return is_nan(found) and is_nan(expected)
-        return found == expected or math.isclose(found, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    if isinstance(found, Sequence) and isinstance(expected, Sequence) and not isinstance(found, str):
-        return len(found) == len(expected) and all(map(value_equal, found, expected))
-    if isinstance(found, dict) and isinstance(expected, dict):
-        return found.keys() == expected.keys() and all(value_equal(found[key], expected[key]) for key in found)
-    return type(found) is type(expected) and bool(found == expected)
+    if isinstance(actual, float) and isinstance(expected, float):
+        if is_nan(actual) or is_nan(expected):
+            return is_nan(actual) and is_nan(expected)
+        return actual == expected or math.isclose(actual, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    if isinstance(actual, Sequence) and isinstance(expected, Sequence) and not isinstance(actual, str):
+        return len(actual) == len(expected) and all(map(value_equal, actual, expected))
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        return actual.keys() == expected.keys() and all(value_equal(actual[key], expected[key]) for key in actual)
+    return type(actual) is type(expected) and bool(actual == expected)
 
 
-def rows_equal(found: Sequence[Row], expected: Sequence[Row]) -> bool:
+def rows_equal(actual: Sequence[Row], expected: Sequence[Row]) -> bool:
     """Return whether two sequences have equal rows in the same order."""
-    if len(found) != len(expected):
+    if len(actual) != len(expected):
         return False
-    return all(len(a) == len(b) and all(map(value_equal, a, b)) for a, b in zip(found, expected, strict=True))
-
-
-# Rows of sources, read with pyarrow instead of the engine.
-
-
-def cells(column: Any, column_type: Any) -> list[Any]:
-    """Return the Python values of an Arrow column, as users see them."""
-    values = column.to_pylist()
-    if column_type.kind == "dict":
-        return [None if value is None else _as_dict(value) for value in values]
-    if column_type.kind == "list" and pa.types.is_string(column_type.physical):
-        return [None if value is None else json.loads(value) for value in values]
-    if column_type.is_zoned:
-        return [None if value is None else _zoned(value["instant"], value["offset"]) for value in values]
-    return values
-
-
-def _zoned(instant: datetime.datetime, offset: int | None) -> datetime.datetime:
-    """Return the datetime of a stored instant (UTC) and its offset in minutes; without a time zone if there is no offset."""
-    if offset is None:
-        return instant
-    return instant.replace(tzinfo=datetime.UTC).astimezone(datetime.timezone(datetime.timedelta(minutes=offset)))
-
-
-def _as_dict(value: Any) -> dict[Any, Any]:
-    """Convert a stored dict to a dict: either a list of pairs (an Arrow map), or JSON with the pairs under the key ``$dict``."""
-    if isinstance(value, str):
-        value = json.loads(value)["$dict"]
-    return dict(value)
-
-
-def rows_of(columns: Sequence[Any], types: Sequence[Any]) -> list[Row]:
-    """Return the rows of Arrow columns, as tuples of Python values."""
-    return list(zip(*[cells(column, column_type) for column, column_type in zip(columns, types, strict=True)], strict=True))
-
-
-def _memory(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    if not operator.positions:
-        return [()] * (operator.stop - operator.start)
-    types = [operator.types[position] for position in operator.positions]
-    return rows_of([operator.data.column(position, operator.start, operator.stop) for position in operator.positions], types)
-
-
-def _segments(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """Return the rows from ``start`` to ``stop`` of all segment files together, in the order of the manifest."""
-    manifest = operator.manifest
-    types = [manifest.types[position] for position in operator.positions]
-    in_files = manifest.column_names_in_files
-    names = [f"c{position}" if in_files is None else in_files[position] for position in operator.positions]
-    rows: list[Row] = []
-    for segment in manifest.segments:
-        if segment.rows:
-            table = pq.read_table(f"{manifest.directory}/{segment.file}", columns=sorted(set(names)), partitioning=None)
-            rows += rows_of([table.column(name) for name in names], types) if names else [()] * segment.rows
-    return rows[operator.start : operator.stop]
-
-
-def _segment_parts(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    rows = _segments(attrs.evolve(operator.whole, start=0, stop=operator.manifest.rows), inputs)
-    return [row for first, last in operator.ranges for row in rows[first:last]]
-
-
-def _archive(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """Return the rows of an archive that a test wrote, read from the Parquet copy that the test stored in the archive's directory."""
-    if not operator.positions:
-        return [()] * (operator.stop - operator.start)
-    types = operator.infer_type(())
-    table = pq.read_table(f"{operator.archive.location}/written.parquet", partitioning=None)
-    return rows_of([table.column(f"c{position}") for position in operator.positions], types)[operator.start : operator.stop]
-
-
-def _range(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return [(operator.start + operator.step * place,) for place in range(operator.rows)]
-
-
-def _constant(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    return [(operator.literal.value,)] * operator.rows
-
-
-def _spark(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """Return the rows that Spark collects; their order is only defined if the DataFrame is sorted."""
-    return [tuple(_plain(value) for value in row) for row in operator.df.collect()]
-
-
-def _plain(value: Any) -> Any:
-    return value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
-
-
-SOURCES: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
-    "memory_source": _memory,
-    "segment_source": _segments,
-    "segment_parts": _segment_parts,
-    "archive_source": _archive,
-    "range_source": _range,
-    "constant_source": _constant,
-    "spark_source": _spark,
-}
-"""Implementations of operators without inputs."""
+    return all(len(a) == len(b) and all(map(value_equal, a, b)) for a, b in zip(actual, expected, strict=True))
 
 
 # Scalar functions on plain Python values.
@@ -378,3 +272,127 @@ PARAMETRIC: dict[str, Scalar] = {
     "recode": lambda value, column_type: value,
 }
 """Functions of values and static parameters, in that order."""
+
+
+# Aggregates on plain Python values.
+
+Aggregate = Callable[..., Any]
+"""``aggregate(columns, parameters, kinds)``: the values of each argument in row order, and the kinds of the arguments."""
+
+
+def present(values: Sequence[Any]) -> list[Any]:
+    """Return the values that are not missing."""
+    return [value for value in values if value is not None]
+
+
+def total(values: Sequence[Any], kind: str) -> Any:
+    """Return the sum of the values that are not missing; if there are none, 0 for the kind ``int``, otherwise 0.0."""
+    numbers = present(values)
+    return exact_sum(numbers) if numbers else (0 if kind == "int" else 0.0)
+
+
+def mean(values: Sequence[Any]) -> float | None:
+    """Return the mean of the values that are not missing, or None if there are none."""
+    numbers = [float(value) for value in present(values)]
+    return exact_sum(numbers) / len(numbers) if numbers else None
+
+
+def squared_deviations(values: Sequence[Any]) -> float:
+    """Return the sum of squared distances from the mean of the values that are not missing; NaN if a value is not finite.
+
+    At least one value must be present.
+    """
+    numbers = [float(value) for value in present(values)]
+    if not all(map(math.isfinite, numbers)):
+        return math.nan
+    middle = math.fsum(numbers) / len(numbers)
+    return math.fsum((number - middle) ** 2 for number in numbers)
+
+
+def variance(values: Sequence[Any]) -> float:
+    """Return the population variance of the values that are not missing; zero if there is at most one."""
+    count = len(present(values))
+    return squared_deviations(values) / count if count > 1 else 0.0
+
+
+def column_variance(values: Sequence[Any], freedom: int) -> float | None:
+    """Return the variance of the values that are not missing, with the divisor ``count - freedom``, or None if there are none.
+
+    If the divisor is not positive: infinity if it is zero and the values differ, otherwise NaN.
+    """
+    count = len(present(values))
+    if not count:
+        return None
+    squares = squared_deviations(values)
+    if count > freedom:
+        return squares / (count - freedom)
+    return math.inf if count == freedom and squares > 0 else math.nan
+
+
+def smallest(values: Sequence[Any], largest: bool, skip_nan: bool) -> Any:
+    """Return the smallest (or largest) value that is not missing, or None if there are none.
+
+    NaN if any value is NaN; with ``skip_nan``, only if there is no other value.
+    """
+    known = present(values)
+    numbers = [value for value in known if not is_nan(value)]
+    if len(numbers) < len(known) and not (skip_nan and numbers):
+        return math.nan
+    return (max(numbers) if largest else min(numbers)) if numbers else None
+
+
+def value_at_extreme(values: Sequence[Any], others: Sequence[Any], largest: bool, last: bool) -> Any:
+    """Return the item of ``others`` in the first (or last) row whose value is the smallest (or largest), or None if all values are missing.
+
+    NaN is used only if there is no other value.
+    """
+    best = smallest(values, largest, True)
+    if best is None:
+        return None
+    ties = [row for row, value in enumerate(values) if value == best or (is_nan(best) and is_nan(value))]
+    return others[ties[-1] if last else ties[0]]
+
+
+def distinct(values: Sequence[Any]) -> list[Any]:
+    """Return the distinct values, including the missing value, in order of first occurrence."""
+    by_token: dict[Any, Any] = {}
+    for value in values:
+        by_token.setdefault(token(value), value)
+    return list(by_token.values())
+
+
+def quantiles(values: Sequence[Any], shares: Sequence[float]) -> list[float]:
+    """Return, for each share, the value below which that share of the values lies; zeros if all are missing. NaN counts as the largest value."""
+    ordered = sorted(map(float, present(values)), key=rank) or [0.0]
+    return [ordered[min(len(ordered) - 1, int(share * len(ordered)))] for share in shares]
+
+
+def _root(value: float | None) -> float | None:
+    return None if value is None else math.sqrt(value)
+
+
+AGGREGATES: dict[str, Aggregate] = {
+    "sum": lambda columns, parameters, kinds: total(columns[0], kinds[0]),
+    "mean": lambda columns, parameters, kinds: mean(columns[0]),
+    "var": lambda columns, parameters, kinds: variance(columns[0]),
+    "std": lambda columns, parameters, kinds: math.sqrt(variance(columns[0])),
+    "column_var": lambda columns, parameters, kinds: column_variance(columns[0], parameters[0]),
+    "column_std": lambda columns, parameters, kinds: _root(column_variance(columns[0], parameters[0])),
+    "min": lambda columns, parameters, kinds: smallest(columns[0], False, False),
+    "max": lambda columns, parameters, kinds: smallest(columns[0], True, False),
+    "column_min": lambda columns, parameters, kinds: smallest(columns[0], False, True),
+    "column_max": lambda columns, parameters, kinds: smallest(columns[0], True, True),
+    "argmin": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], False, False),
+    "argmax": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], True, False),
+    "argmin_row": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], False, True),
+    "argmax_row": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], True, True),
+    "select_one": lambda columns, parameters, kinds: columns[0][0] if columns[0] else None,
+    "count_missing": lambda columns, parameters, kinds: len(columns[0]) - len(present(columns[0])),
+    "count_runs": lambda columns, parameters, kinds: sum(1 for _ in groupby(columns[0], token)),
+    "count_distinct": lambda columns, parameters, kinds: len(distinct(columns[0])),
+    "distinct": lambda columns, parameters, kinds: distinct(columns[0]),
+    "concat": lambda columns, parameters, kinds: present(columns[0]),
+    "quantile": lambda columns, parameters, kinds: quantiles(columns[0], parameters),
+    "freq_count": lambda columns, parameters, kinds: dict(Counter(columns[0])),
+}
+"""All aggregates but ``count``, which has no argument."""
