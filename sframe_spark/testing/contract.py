@@ -1,8 +1,8 @@
 """The contract kit for operators: checks on examples that what an operator declares about itself is true.
 
-An example is one node whose inputs are sources. Without Spark, :func:`check_operator` checks that the operator is a value that pickles, that
-inferred types, lengths and order agree with the rows, that any division into row ranges gives the same rows, and that the order of rows does
-not matter where the operator says so. :func:`check_lowering` checks on Spark that the lowering has the inferred types, a total order, true
+An example is a node whose inputs are sources. Without Spark, :func:`check_operator` checks that the operator is a value that pickles, that
+inferred types, lengths and order agree with the rows, that any division into row ranges gives the same rows, and that the order of input rows does
+not matter where the operator declares so. :func:`check_lowering` checks on Spark that the lowering has the inferred types, a total order, true
 claims and the kernel's rows, and gives the same rows in the same order with 1 and 7 partitions (and 2, if a source has at most 7 rows).
 A package of operators needs one test::
 
@@ -20,8 +20,7 @@ import array
 import math
 import pickle
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from datetime import UTC, datetime
-from functools import partial
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -114,17 +113,12 @@ def rows_of(chunk: Chunk, schema: Schema) -> Rows:
 
 
 def multiset(rows: Rows) -> Rows:
-    """Return the rows sorted by their representation, for comparison without regard to order."""
+    """Return the rows sorted by their ``repr``, for comparison without regard to order."""
     return sorted(rows, key=repr)
 
 
-def same_rows(first: Rows, second: Rows) -> bool:
-    """Return whether two lists of rows are equal, floats up to rounding."""
-    return same_values(first, second)
-
-
-def same_values(first: Sequence[Any], second: Sequence[Any]) -> bool:
-    """Return whether two sequences are equal item by item, floats up to rounding."""
+def same_rows(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    """Return whether two lists of rows, or two other sequences, are equal item by item, floats up to rounding."""
     return len(first) == len(second) and all(same_value(a, b) for a, b in zip(first, second, strict=True))
 
 
@@ -143,7 +137,7 @@ def same_value(first: Any, second: Any) -> bool:
             return math.isnan(first) and math.isnan(second)
         return math.isclose(first, second, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE)
     if isinstance(first, (list, tuple, array.array)):
-        return same_values(first, second)
+        return same_rows(first, second)
     if isinstance(first, dict):
         return first.keys() == second.keys() and all(same_value(value, second[key]) for key, value in first.items())
     return bool(first == second)
@@ -161,12 +155,12 @@ def has_whole_kernel(node: PlannerNode) -> bool:
 
 
 def check_kernel(node: PlannerNode) -> Rows:
-    """Check that a kernel returns the inferred types, and if the operator is deterministic the same rows twice; return the rows.
+    """Check that a kernel returns the inferred types and, if the operator is deterministic, the same rows twice; return the rows.
 
     Raises
     ------
     ContractBroken
-        If the kernel does not.
+        If it does not.
     """
     chunk = run_kernel(node)
     check_types(node, chunk, "the kernel")
@@ -191,7 +185,9 @@ def check_ranges(node: PlannerNode, rows: Rows) -> None:
         found = rows_of(run_ranges(node, count), node.schema)
         demand(same_rows(found, rows), node, f"{count} row range(s) give the rows of one kernel call", f"{rows}\nbut {found}")
     if node.inputs:
-        check_no_rows(node)
+        empty = node.with_inputs([_in_memory(Chunk.empty(child.schema), child) for child in node.inputs])
+        empty_rows = run_ranges(empty, 1).rows
+        demand(empty.length.rows in (None, empty_rows), node, "the length inferred for no rows is right", f"{empty.length}, but {empty_rows} rows")
 
 
 def check_parts(node: PlannerNode, rows: Rows) -> None:
@@ -210,10 +206,10 @@ def check_parts(node: PlannerNode, rows: Rows) -> None:
         bounds = [chunk.rows * number // count for number in range(count + 1)]
         batches = [chunk.slice(start, stop) for first, last in pairwise(bounds) for start, stop in batch_bounds(first, last)]
         parts = [pickle.loads(pickle.dumps(operator.part_of(batch, facts))) for batch in batches]
-        found = operator.rows_from(combined_parts(operator, parts, facts), facts)
-        check_types(node, found, "what is made of parts")
-        same = same_rows(rows_of(found, node.schema), rows)
-        demand(same, node, f"parts of {count} row range(s) give the rows of the whole", f"{rows}\nbut {rows_of(found, node.schema)}")
+        combined = operator.rows_from(combined_parts(operator, parts, facts), facts)
+        check_types(node, combined, "what is made of parts")
+        found = rows_of(combined, node.schema)
+        demand(same_rows(found, rows), node, f"parts of {count} row range(s) give the rows of the whole", f"{rows}\nbut {found}")
 
 
 def check_split(node: PlannerNode, rows: Rows) -> None:
@@ -262,52 +258,31 @@ def read_all(node: PlannerNode) -> Chunk:
 
 
 def run_ranges(node: PlannerNode, count: int) -> Chunk:
-    """Return the rows of a node computed in ``count`` row ranges, each in small batches, like the engine's tasks."""
+    """Return the rows of a node, computed in ``count`` row ranges, each in small batches, as the engine's tasks do."""
     node = with_known_rows(node) if node.operator.counts_rows else node
     plan = Pipeline.of(node)
-    placements: dict[int, Placement | None] = fold([node], _place)
+    placements: dict[int, Placement | None] = fold([node], lambda node, inputs: place(node, [item for item in inputs if item is not None]))
     placement = placements[id(node)]
     assert placement is not None
     bounds = [placement.rows_to_run * number // count for number in range(count + 1)]
-    states: dict[int, Any] = {place: _initial_state(plan, place) for place in plan.sequential_places()}
+    states: dict[int, Any] = {index: _sequential(plan, index).initial_state(plan.input_facts(index)) for index in plan.sequential_places()}
     parts = []
     for number, (start, stop) in enumerate(pairwise(bounds), start=1):
         try:
             parts += list(PipelineRunner(plan, states).stream(start, stop, BATCH_ROWS, final=number == count))
         except PlanInvariantError as error:
             demand(False, node, "a row range gives the inferred types", str(error))
-        advance = partial(_state_after, plan, start=start, stop=stop, before=dict(states))
-        states = {place: advance(place) for place in states}
+        before = dict(states)
+        for index, state in before.items():
+            operator = _sequential(plan, index)
+            states[index] = combine_states(operator, operator.combine, (state, summarize(plan, index, before, start, stop, BATCH_ROWS)))
     return concatenate(parts, node.schema)
 
 
-def _place(node: PlannerNode, inputs: list[Placement | None]) -> Placement | None:
-    return place(node, [item for item in inputs if item is not None])
-
-
-def _initial_state(plan: Pipeline, place: int) -> Any:
-    operator = plan.operators[place]
+def _sequential(plan: Pipeline, index: int) -> SequentialOperator:
+    operator = plan.operators[index]
     assert isinstance(operator, SequentialOperator)
-    return operator.initial_state(plan.input_facts(place))
-
-
-def _state_after(plan: Pipeline, place: int, start: int, stop: int, before: dict[int, Any]) -> Any:
-    operator = plan.operators[place]
-    assert isinstance(operator, SequentialOperator)
-    return combine_states(operator, operator.combine, (before[place], summarize(plan, place, before, start, stop, BATCH_ROWS)))
-
-
-def check_no_rows(node: PlannerNode) -> None:
-    """Check an operator on inputs without rows.
-
-    Raises
-    ------
-    ContractBroken
-        If types or the number of rows differ from the inferred ones.
-    """
-    empty = node.with_inputs([_in_memory(Chunk.empty(child.schema), child) for child in node.inputs])
-    rows = run_ranges(empty, 1).rows
-    demand(empty.length.rows in (None, rows), node, "the length inferred for no rows is right", f"{empty.length}, but {rows} rows")
+    return operator
 
 
 def check_types(node: PlannerNode, chunk: Chunk, what: str) -> None:
@@ -328,12 +303,9 @@ def check_types(node: PlannerNode, chunk: Chunk, what: str) -> None:
 
 def reordered(node: PlannerNode, slot: int) -> PlannerNode:
     """Return the node with the rows of one input in reverse order."""
-    child = node.inputs[slot]
-    chunk = read_all(child)
-    backwards = pa.array(range(chunk.rows - 1, -1, -1), pa.int64())
-    turned = Chunk(tuple(column.take(backwards) for column in chunk.columns), chunk.rows)
-    inputs = [_in_memory(turned, other) if index == slot else other for index, other in enumerate(node.inputs)]
-    return node.with_inputs(inputs)
+    child, chunk = node.inputs[slot], read_all(node.inputs[slot])
+    turned = _in_memory(chunk.rows_at(pa.array(range(chunk.rows - 1, -1, -1), pa.int64())), child)
+    return node.with_inputs([turned if index == slot else other for index, other in enumerate(node.inputs)])
 
 
 def _in_memory(chunk: Chunk, like: PlannerNode) -> PlannerNode:
@@ -349,7 +321,7 @@ def check_partitions(node: PlannerNode) -> Rows:
     Raises
     ------
     ContractBroken
-        If the lowering does not do what the operator says.
+        If the lowering does not do what the operator declares.
     """
     counts = partitions_for(node)
     results = [run_lowering(node, count) for count in counts]
@@ -361,20 +333,15 @@ def check_partitions(node: PlannerNode) -> Rows:
 
 
 def partitions_for(node: PlannerNode) -> tuple[int, ...]:
-    """Return the numbers of partitions to try: 1 and 7, and 2 if a source has at most 7 rows, of which each may be alone in a partition."""
+    """Return the numbers of partitions to try: 1 and 7; also 2 if a source has at most 7 rows, because 7 partitions may then have one row each."""
     known = [source.length.rows for source in node.inputs or (node,)]
     scarce = any(rows is None or rows <= PARTITIONS[-1] for rows in known)
     return PARTITIONS if scarce else (PARTITIONS[0], PARTITIONS[-1])
 
 
 def has_order(node: PlannerNode, rows: Rows) -> bool:
-    """Return whether a node's rows have a defined order: not so only for several rows of a source without an order."""
+    """Return whether a node's rows have a defined order; only several rows of a source without an order have none."""
     return bool(node.inputs) or node.operator.is_source or len(rows) <= 1
-
-
-def spark_rows(node: PlannerNode) -> Rows:
-    """Return the rows of a node's lowering with two partitions."""
-    return run_lowering(node, PARTITIONS[1])
 
 
 def run_lowering(node: PlannerNode, partitions: int) -> Rows:
@@ -391,7 +358,7 @@ def collect(node: PlannerNode, relation: Relation) -> pa.Table:
 
 
 def check_rows(node: PlannerNode, relation: Relation, table: pa.Table) -> Rows:
-    """Check what a relation claims about its rows; return them.
+    """Check what a relation claims about its rows; return the rows.
 
     Raises
     ------
@@ -411,8 +378,8 @@ def check_rows(node: PlannerNode, relation: Relation, table: pa.Table) -> Rows:
 def lower_scattered(node: PlannerNode, partitions: int) -> Relation:
     """Lower a plan to one Spark query whose sources are spread over partitions without regard to row order.
 
-    With one partition the query runs as the engine runs small queries: in the session for them, without exchanges. The shape of the result is
-    checked.
+    With one partition, the query runs as the engine runs small queries: in the session for small queries, without exchanges. The types and
+    column names of the result are checked.
     """
     spark = get_session(QuerySize.SMALL if partitions == 1 else QuerySize.DEFAULT)
     context = LoweringContext(spark)
@@ -430,13 +397,13 @@ def lower_scattered(node: PlannerNode, partitions: int) -> Relation:
 
 
 def scattered(relation: Relation, partitions: int) -> Relation:
-    """Return a relation whose rows are partitioned by a hash of their keys."""
+    """Return the relation with its rows partitioned by a hash of their keys."""
     keys = [relation.df[column.name] for column in relation.key]
     return attrs.evolve(relation, df=relation.df.repartition(partitions, *keys))
 
 
 def check_shape(node: PlannerNode, relation: Relation) -> None:
-    """Check that a relation has the inferred types, in the engine's column names.
+    """Check that a relation has the inferred types, and the engine's column names.
 
     Raises
     ------
@@ -446,14 +413,10 @@ def check_shape(node: PlannerNode, relation: Relation) -> None:
     demand(relation.schema == node.schema, node, "the lowering states the inferred types", f"{relation.schema} for {node.schema}")
     missing = [name for name in (*relation.columns, *relation.hidden) if name not in relation.df.columns]
     demand(not missing, node, "the lowering has all its columns and keys", f"{missing} not in {relation.df.columns}")
-    found = [type_text(relation.df.schema[name].dataType.simpleString()) for name in relation.columns]
-    expected = [type_text(spark_type(column_type)) for column_type in node.schema]
+    types = ([relation.df.schema[name].dataType.simpleString() for name in relation.columns], map(spark_type, node.schema))
+    # Spark writes these names of types in several ways.
+    found, expected = ([text.replace("integer", "int").replace(" ", "") for text in texts] for texts in types)
     demand(found == expected, node, "the lowering gives the inferred types", f"{found} for {expected}")
-
-
-def type_text(ddl: str) -> str:
-    """Return the name of a Spark type in one canonical form."""
-    return ddl.replace("integer", "int").replace(" ", "")
 
 
 def check_key(node: PlannerNode, relation: Relation, hidden: dict[str, list[Any]], count: int) -> None:
@@ -480,7 +443,7 @@ def check_contract(example: Example) -> None:
     Raises
     ------
     ContractBroken
-        If the operator does not do what it says; the message names the operator, the example and the rule.
+        If the operator does not do what it declares; the message names the operator, the example and the rule.
     """
     check_operator(example)
     check_lowering(example)
@@ -492,7 +455,7 @@ def check_operator(example: Example) -> None:
     Raises
     ------
     ContractBroken
-        If the operator does not do what it says.
+        If the operator does not do what it declares.
 
     Examples
     --------
@@ -502,7 +465,9 @@ def check_operator(example: Example) -> None:
     """
     node = example.node()
     check_value(node)
-    check_inputs_are_sources(node)
+    for child in node.inputs:
+        # So that any failure is due to the example's operator.
+        demand(child.operator.is_source, node, "an example's inputs are sources", child.operator_type)
     if not has_whole_kernel(node):
         return
     rows = check_kernel(node)
@@ -520,7 +485,7 @@ def check_lowering(example: Example) -> None:
     Raises
     ------
     ContractBroken
-        If the operator does not do what it says.
+        If the operator does not do what it declares.
     """
     node = example.node()
     rows = check_partitions(node)
@@ -531,7 +496,7 @@ def check_lowering(example: Example) -> None:
     else:
         check_facts(node, len(rows))
         check_claims(node, rows)
-        check_order_needs(node, rows, spark_rows)
+        check_order_needs(node, rows, lambda reordered: run_lowering(reordered, PARTITIONS[1]))
 
 
 def check_value(node: PlannerNode) -> None:
@@ -540,13 +505,17 @@ def check_value(node: PlannerNode) -> None:
     Raises
     ------
     ContractBroken
-        If one of these is not so.
+        If one of these is not the case.
     """
     operator = node.operator
     demand(is_registered(operator), node, "the class is registered under its name", operator.name)
     copy = attrs.evolve(operator)
     demand(copy == operator, node, "a copy is equal", repr(copy))
-    demand(is_hashable(operator) and hash(copy) == hash(operator), node, "a copy has the same hash", repr(operator))
+    try:
+        same = hash(copy) == hash(operator)
+    except TypeError:
+        same = False
+    demand(same, node, "a copy has the same hash", repr(operator))
     text = operator.describe()
     demand(isinstance(text, str) and "\n" not in text, node, "describe() is one line", repr(text))
     demand(set(operator.operator_parameters).isdisjoint(operator.any_operator_parameters), node, "a parameter is portable or is not", "")
@@ -554,7 +523,7 @@ def check_value(node: PlannerNode) -> None:
 
 
 def check_pickle(node: PlannerNode) -> None:
-    """Check that an operator pickles, unless it has no kernel and holds something that is not portable, such as a live DataFrame.
+    """Check that an operator can be pickled, unless it has no kernel, and a parameter that is not portable, such as a live DataFrame.
 
     Raises
     ------
@@ -572,18 +541,6 @@ def check_pickle(node: PlannerNode) -> None:
     demand(copy.operator_parameters == operator.operator_parameters, node, "a pickled value keeps its parameters", repr(copy))
     facts = [child.facts for child in node.inputs]
     demand(tuple(copy.infer_type(facts)) == node.schema, node, "a pickled value infers the same types", repr(copy))
-
-
-def check_inputs_are_sources(node: PlannerNode) -> None:
-    """Check that all inputs of an example are sources, so that any failure is due to the example's operator.
-
-    Raises
-    ------
-    ContractBroken
-        If an input is not a source.
-    """
-    for child in node.inputs:
-        demand(child.operator.is_source, node, "an example's inputs are sources", child.operator_type)
 
 
 def check_facts(node: PlannerNode, count: int) -> None:
@@ -620,7 +577,7 @@ def check_claims(node: PlannerNode, rows: Rows) -> None:
 
 
 def unknown_length(node: PlannerNode, at_most: int | None) -> Facts:
-    """Return the facts of a node with its length replaced by an unknown length of at most ``at_most``."""
+    """Return the facts of a node with an unknown length of at most ``at_most`` instead of its own."""
     return attrs.evolve(node.facts, length=Length.unknown(at_most=at_most))
 
 
@@ -661,15 +618,6 @@ def is_registered(operator: Operator) -> bool:
         return False
 
 
-def is_hashable(operator: Operator) -> bool:
-    """Return whether an operator and all its parameters are hashable."""
-    try:
-        hash(operator)
-    except TypeError:
-        return False
-    return True
-
-
 def operators_without_examples(package: str, examples: Iterable[Example]) -> list[str]:
     """Return names of registered operators that are defined in a package and have no example.
 
@@ -681,20 +629,19 @@ def operators_without_examples(package: str, examples: Iterable[Example]) -> lis
         All examples.
     """
     covered = {example.operator for example in examples}
-    modules = {name: planner_node_name_to_type(name).__module__ for name in registered_names()}
-    own = [name for name, module in modules.items() if module.split(".")[0] == package]
+    own = [name for name in registered_names() if planner_node_name_to_type(name).__module__.split(".")[0] == package]
     return [name for name in own if name not in covered]
 
 
-# Comparison of claims about the order of rows with the rows.
+# Comparison of rows with claims about them.
 
 Row = Sequence[Any]
 
 
 def rank(value: Any) -> tuple[int, Any]:
-    """Return a key that sorts values as the engine does in ascending order: missing first, NaN last, datetimes by instant.
+    """Return a key that sorts values as the engine does in ascending order: missing values first, NaN last, datetimes by instant.
 
-    Values that the engine does not sort are sorted by their representation.
+    Values that the engine does not sort, such as lists, are sorted by their ``repr``.
 
     Examples
     --------
@@ -706,7 +653,7 @@ def rank(value: Any) -> tuple[int, Any]:
     if isinstance(value, float) and math.isnan(value):
         return (2, 0)
     if isinstance(value, datetime):
-        return (1, value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value)
+        return (1, _instant(value))
     return (1, value if isinstance(value, (int, float, str)) else repr(value))
 
 
@@ -716,7 +663,7 @@ def tie(row: Row, columns: Sequence[Hashable]) -> tuple[Any, ...]:
 
 
 def out_of_order(before: Row, after: Row, items: Sequence[OrderingItem]) -> bool:
-    """Return whether the second of two consecutive rows comes before the first in an ordering of visible columns."""
+    """Return whether two consecutive rows are in the wrong order, in an ordering of visible columns."""
     for item in items:
         first, second = rank(before[item.column]), rank(after[item.column])  # type: ignore[call-overload]
         if first == second:
@@ -757,9 +704,12 @@ def false_claims(properties: RelationProperties, rows: Sequence[Row]) -> list[st
 def bound_scale(value: Any) -> Any:
     """Convert a value to the scale of recorded bounds: datetimes to microseconds of their instants."""
     if isinstance(value, datetime):
-        elapsed = (value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value) - datetime(1970, 1, 1)
-        return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
+        return (_instant(value) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
     return value
+
+
+def _instant(value: datetime) -> datetime:
+    return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
 
 
 def false_dependencies(order: OrderingProperties, rows: Sequence[Row]) -> list[str]:

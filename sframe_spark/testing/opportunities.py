@@ -1,7 +1,7 @@
-"""Finds declarations that an operator could make, but does not; the contract kit (:mod:`sframe_spark.testing.contract`) finds false ones.
+"""Finds declarations that are missing: an operator could make them, but does not. (:mod:`sframe_spark.testing.contract` finds false ones.)
 
-Each possible declaration is tested on examples in memory. It is reported if it holds in all examples of the operator, and at least one of them
-has enough rows. A report is only a hint, as a declaration may hold in all examples by chance.
+Each possible declaration is tested on the operator's examples, in memory. It is reported if it holds in all examples, and at least one of them
+has enough rows. A report is only a hint, because a declaration may hold in all examples by chance.
 ``python -m sframe_spark.testing.opportunities my_package.examples:EXAMPLES`` prints the reports for a list of examples.
 """
 
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 
 import attrs
 import pyarrow as pa
@@ -22,7 +23,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
-from sframe_spark.testing.contract import Example, Rows, has_whole_kernel, multiset, read_all, rows_of, run_kernel, same_rows
+from sframe_spark.testing.contract import Example, Rows, has_whole_kernel, kernel_rows, multiset, read_all, rows_of, same_rows
 
 # An output with fewer rows is not counted as evidence.
 MIN_EVIDENCE_ROWS = 3
@@ -46,25 +47,15 @@ class Trial:
     inputs: tuple[Chunk, ...]
     rows: Rows
 
-    @classmethod
-    def of(cls, node: PlannerNode) -> Trial:
-        """Run the node of an example; its operator must have a kernel."""
-        return cls(node, tuple(read_all(child) for child in node.inputs), rows_of(run_kernel(node), node.schema))
-
     def output_for(self, inputs: Sequence[Chunk]) -> Rows:
         """Return the operator's output for other input rows."""
         sources = [memory_source(c.columns, child.schema, c.rows) for c, child in zip(inputs, self.node.inputs, strict=True)]
         node = self.node.operator.make_planner_node(*sources)
-        return rows_of(run_kernel(node), node.schema)
+        return kernel_rows(node)
 
     def with_input(self, slot: int, chunk: Chunk) -> Rows:
         """Return the operator's output if one input has other rows, and the other inputs are unchanged."""
         return self.output_for([chunk if index == slot else other for index, other in enumerate(self.inputs)])
-
-    @property
-    def has_evidence(self) -> bool:
-        """Whether the output has enough rows to count as evidence."""
-        return len(self.rows) >= MIN_EVIDENCE_ROWS
 
 
 # A test of a declaration on a trial: whether the declaration holds there.
@@ -80,20 +71,22 @@ def is_row_by_row(trial: Trial) -> bool:
     """Return whether each output row depends only on the input rows at the same position."""
     if any(chunk.rows != len(trial.rows) for chunk in trial.inputs):
         return False
-    made = [trial.output_for([chunk.slice(row, row + 1) for chunk in trial.inputs]) for row in range(len(trial.rows))]
-    return same_rows([row for rows in made for row in rows], trial.rows)
+    single_rows = [trial.output_for([chunk.slice(row, row + 1) for chunk in trial.inputs]) for row in range(len(trial.rows))]
+    return same_rows([row for rows in single_rows for row in rows], trial.rows)
 
 
 def is_indifferent_to_order(trial: Trial, slot: int, need: Need) -> bool:
-    """Return whether the output stays the same if the rows of an input are reversed; its order may change, unless the need is ANY."""
+    """Return whether the output stays the same if the rows of an input are reversed; unless the need is ANY, the order of the output may change."""
     chunk = trial.inputs[slot]
-    turned = chunk.rows_at(pa.array(range(chunk.rows - 1, -1, -1)))
-    found = trial.with_input(slot, turned)
-    return same_rows(found, trial.rows) if need is Need.ANY else same_rows(multiset(found), multiset(trial.rows))
+    rows = trial.with_input(slot, chunk.rows_at(pa.array(range(chunk.rows - 1, -1, -1))))
+    return same_rows(rows, trial.rows) if need is Need.ANY else same_rows(multiset(rows), multiset(trial.rows))
 
 
 def is_unread(trial: Trial, slot: int, column: int) -> bool:
-    """Return whether the output stays the same if the values of an input column move up by one row; False if there are too few or equal values."""
+    """Return whether the output stays the same if the values of an input column move up by one row.
+
+    False if there are too few rows to tell, or the values are equal.
+    """
     chunk = trial.inputs[slot]
     moved = pa.concat_arrays([chunk.columns[column].slice(1), chunk.columns[column].slice(0, 1)])
     if chunk.rows < MIN_EVIDENCE_ROWS or moved.equals(chunk.columns[column]):
@@ -109,8 +102,8 @@ def is_filtered_first(trial: Trial, slot: int, column: int, output: int) -> bool
     chunk, dropped = trial.inputs[slot], trial.rows[len(trial.rows) // 2][output]
     values = [row[0] for row in rows_of(Chunk.of([chunk.columns[column]]), (trial.node.inputs[slot].schema[column],))]
     indices = [index for index, value in enumerate(values) if value != dropped]
-    found = trial.with_input(slot, chunk.rows_at(pa.array(indices, pa.int64())))
-    return 0 < len(indices) < len(values) and same_rows(found, [row for row in trial.rows if row[output] != dropped])
+    rows = trial.with_input(slot, chunk.rows_at(pa.array(indices, pa.int64())))
+    return 0 < len(indices) < len(values) and same_rows(rows, [row for row in trial.rows if row[output] != dropped])
 
 
 def questions(node: PlannerNode) -> dict[str, Question]:
@@ -139,20 +132,18 @@ def questions_of_input(node: PlannerNode, slot: int) -> dict[str, Question]:
         candidates[f"requires({slot}): INHERITED will do"] = partial(is_indifferent_to_order, slot=slot, need=Need.INHERITED)
     for column in operator.input_columns(range(len(node.schema)), facts)[slot]:
         candidates[f"input_columns: column {column} of input {slot} is not read"] = partial(is_unread, slot=slot, column=column)
-    origins = operator.column_origins(facts)
     if not operator.row_wise and slot not in operator.filtered_slots:
-        for output, columns in enumerate(origins):
-            for origin_slot, column in columns:
-                if origin_slot == slot:
-                    candidate = f"filtered_slots: input {slot} may be filtered first"
-                    candidates[candidate] = partial(is_filtered_first, slot=slot, column=column, output=output)
+        for output, columns in enumerate(operator.column_origins(facts)):
+            for column in (column for origin, column in columns if origin == slot):
+                question = partial(is_filtered_first, slot=slot, column=column, output=output)
+                candidates[f"filtered_slots: input {slot} may be filtered first"] = question
     return candidates
 
 
 def unused_opportunities(examples: Iterable[Example]) -> list[str]:
     """Return the declarations that operators do not make, but that hold in all of an operator's examples, at least one of which has enough rows.
 
-    Examples that need Spark are skipped, and so are operators without inputs, without a kernel, or with an input for look-ups.
+    Examples that need Spark are skipped, and so are operators without inputs, without a kernel, or with an input for lookups.
 
     Examples
     --------
@@ -162,16 +153,15 @@ def unused_opportunities(examples: Iterable[Example]) -> list[str]:
     []
     """
     unused = []
-    for name, group in groupby(
-        sorted((item for item in examples if not item.needs_spark), key=lambda item: item.operator), lambda item: item.operator
-    ):
+    operator_of = attrgetter("operator")
+    for name, group in groupby(sorted((item for item in examples if not item.needs_spark), key=operator_of), operator_of):
         nodes = [node for node in (item.node() for item in group) if node.inputs and has_whole_kernel(node)]
         nodes = [node for node in nodes if all(node.operator.requires(slot) is not Need.LOOKUP for slot in range(len(node.inputs)))]
-        trials = [Trial.of(node) for node in nodes]
+        trials = [Trial(node, tuple(map(read_all, node.inputs)), kernel_rows(node)) for node in nodes]
         candidates = [questions(node) for node in nodes]
         for claim in dict.fromkeys(claim for item in candidates for claim in item):
             concerned = [(trial, item[claim]) for trial, item in zip(trials, candidates, strict=True) if claim in item]
-            if any(trial.has_evidence for trial, _ in concerned) and all(holds(trial, question) for trial, question in concerned):
+            if any(len(trial.rows) >= MIN_EVIDENCE_ROWS for trial, _ in concerned) and all(holds(trial, question) for trial, question in concerned):
                 unused.append(f"{name}: {claim}")
     return unused
 
