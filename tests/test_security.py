@@ -59,7 +59,7 @@ ALLOWED = {
     ("testing/contract.py", "pickle"): "the check that operators and partial states pickle reads what it has written a line before",
     ("storage/datasets/save.py", "ctypes"): "renameat2, which Python has not; no data decides what is called",
     ("cli/doctor.py", "import_module"): "modules of a fixed list",
-    ("testing/opportunities.py", "import_module"): "a module that whoever runs the command names on its command line",
+    ("testing/missing_declarations.py", "import_module"): "a module that whoever runs the command names on its command line",
     ("optional_parts.py", "import_module"): "modules of a fixed list",
     ("testing/plan_parser.py", "literal_eval"): "plans in tests, written by whoever runs them; makes values only",
     ("values/arrow_layouts.py", "open_stream"): "the one place that reads streams; who asks it for which is below",

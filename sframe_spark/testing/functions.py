@@ -1,4 +1,4 @@
-"""The contract kit for scalar functions and aggregates: checks on given values that what they declare is true."""
+"""The contract kit for scalar functions and aggregates: checks on example values that what they declare is true."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ def check_function(name: str, *arguments: Any, parameters: tuple[Any, ...] = (),
         return apply_program(table_of(columns), Program(len(columns), (step,), outputs))
 
     _check(Example("generalized_transform", name, build), spark)
-    _check_promise(build(), step)
+    _check_monotone(build(), step)
 
 
 def check_aggregate(name: str, *columns: list[Any], parameters: tuple[Any, ...] = (), spark: bool = True) -> None:
-    """Check an aggregate on some values: for all rows, for groups, for no rows, from partial results of any ranges of rows, and on Spark.
+    """Check an aggregate on some values: over all rows, groups and no rows, from partial states of any ranges of rows, and on Spark.
 
     Parameters
     ----------
     name
         Name of the aggregate.
     columns
-        Lists with the values of its argument columns, which should be at least six. For the check of groups they are divided into two groups.
+        A list of values for each argument column, of at least six values. For the check of groups, the rows are divided into two groups.
     parameters
         Static parameters.
     spark
@@ -118,12 +118,12 @@ def _check(example: Example, spark: bool) -> None:
         check_lowering(example)
 
 
-def _check_promise(node: PlannerNode, step: Step) -> None:
-    """Check that a function is monotone if it declares so, over all rows; missing values sort first, NaN last."""
-    promise = monotone_step(step, node.inputs[0].schema)
-    if promise is None or len(node.inputs[0].schema) > 1:
+def _check_monotone(node: PlannerNode, step: Step) -> None:
+    """Check that a function of one column is monotone if it declares so, over all rows; missing values sort first, NaN last."""
+    declared = monotone_step(step, node.inputs[0].schema)
+    if declared is None or len(node.inputs[0].schema) > 1:
         return
-    direction, strict = promise
+    direction, strict = declared
     rows = sorted({rank(row[0]): (row[0], row[-1]) for row in kernel_rows(node)}.items())
     for (_, (low, below)), (_, (high, above)) in itertools.pairwise(rows):
         first, second = (below, above) if direction == "inc" else (above, below)
@@ -136,16 +136,15 @@ def _check_promise(node: PlannerNode, step: Step) -> None:
 
 
 def _check_parts(name: str, parameters: tuple[Any, ...], node: PlannerNode) -> None:
-    """Check that partial results of ranges of rows, divided anywhere, combine to the value for all rows."""
+    """Check that partial states of ranges of rows, divided anywhere, combine to the value for all rows."""
     parts, reduce = AGGREGATES.named(name).decomposition, AGGREGATES.named(name).reduce
     if parts is None or reduce is None:
         return
     chunk, types = read_all(node.inputs[0]), node.inputs[0].schema
-    arrays, rows = chunk.columns, chunk.rows
-    whole = reduce(arrays, types, parameters)
+    rows, whole = chunk.rows, reduce(chunk.columns, types, parameters)
 
     def lifted(start: int, stop: int) -> Any:
-        return parts.lift([array.slice(start, stop - start) for array in arrays], stop - start, types, parameters)
+        return parts.lift(chunk.slice(start, stop).columns, stop - start, types, parameters)
 
     for cut in range(rows + 1):
         for end in range(cut, rows + 1):
@@ -153,6 +152,6 @@ def _check_parts(name: str, parameters: tuple[Any, ...], node: PlannerNode) -> N
             left = parts.combine(parts.combine(runs[0], runs[1], types), runs[2], types)
             right = parts.combine(runs[0], parts.combine(runs[1], runs[2], types), types)
             for part in (left, right):
-                found = parts.finish(part, types, parameters)
+                value = parts.finish(part, types, parameters)
                 rule = "parts of runs that are combined are the part of all rows, in any grouping, of no rows too"
-                demand(same_value(found, whole), node, rule, f"cut at {cut} and {end}: {found!r} and not {whole!r}")
+                demand(same_value(value, whole), node, rule, f"cut at {cut} and {end}: {value!r} and not {whole!r}")

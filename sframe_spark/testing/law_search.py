@@ -1,8 +1,8 @@
-"""Searches for missing laws: plans that cost more after optimization than another plan, of the engine's own operators, with the same rows.
+"""Searches for missing laws: plans that cost more after optimization than another plan with the same rows.
 
-All plans of at most two *moves* (an operator with some parameters) over a table are computed on several tables: with ties, missing values, no rows,
+All plans of at most two *moves* (a built-in operator with some parameters) are computed on several tables: with ties, missing values, no rows,
 one row. Plans that give the same rows, in the same order and of the same types, on all tables are considered equal. The optimizer should rewrite
-each class of equal plans to one plan, or to plans of equal cost; :func:`search` reports the exceptions together with the cheapest plan.
+equal plans to one plan, or to plans of equal cost; :func:`search` reports the exceptions together with the cheapest plan.
 
 A report is a hint, not a proof: a law needs a reason why it holds for all tables. ``python -m sframe_spark.testing.law_search`` prints all
 reports.
@@ -75,12 +75,12 @@ def tables() -> list[PlannerNode]:
 
 
 def compared(node: PlannerNode, function: str, literal: Literal, column: int = 0) -> PlannerNode:
-    """Return the rows for which a comparison of a column with a constant is true."""
+    """Return the rows of a node for which a comparison of a column with a constant is true."""
     return filter_by_mask(node, apply_function(function, project(node, [column]), literal))
 
 
 def added(node: PlannerNode) -> PlannerNode:
-    """Return the rows with one added to the first column."""
+    """Return the rows of a node with one added to the first column."""
     return apply_program(node, Program(3, (Step("add", (Register(0), Literal(1, INT))),), (Register(3), Register(1), Register(2))))
 
 
@@ -124,8 +124,9 @@ LAST_MOVES = (
 def plans(first: Sequence[Move], last: Sequence[Move]) -> Iterator[tuple[Move, ...]]:
     """Yield all plans of at most two moves; moves of ``last`` occur only at the end."""
     yield ()
-    yield from ((move,) for move in (*first, *last))
-    yield from ((one, other) for one in first for other in (*first, *last))
+    for move in (*first, *last):
+        yield (move,)
+        yield from ((before, move) for before in first)
 
 
 def named(moves: Iterable[Move]) -> str:
@@ -142,10 +143,10 @@ def built(moves: Iterable[Move], source: PlannerNode) -> PlannerNode:
 
 def rows_of(node: PlannerNode, inputs: Sequence[float]) -> float:
     """Return the estimated number of rows of a node, given those of its inputs; a filter keeps half of them."""
-    operator, known = node.operator, node.length.at_most
-    made = sum(inputs) if operator.unites_rows else max(inputs, default=math.inf)
-    made = made / 2 if operator.filters else made
-    return made if known is None else min(made, known)
+    operator, limit = node.operator, node.length.at_most
+    rows = sum(inputs) if operator.unites_rows else max(inputs, default=math.inf)
+    rows = rows / 2 if operator.filters else rows
+    return rows if limit is None else min(rows, limit)
 
 
 def cost(root: PlannerNode) -> float:
@@ -157,8 +158,8 @@ def cost(root: PlannerNode) -> float:
     rows: dict[int, float] = {}
     for node in postorder([root]):
         operator, inputs = node.operator, [rows[id(child)] for child in node.inputs]
-        made = rows[id(node)] = rows_of(node, inputs)
-        read = sum(inputs) if inputs else made
+        rows[id(node)] = rows_of(node, inputs)
+        read = sum(inputs) if inputs else rows[id(node)]
         if operator.gathers or not (operator.has_kernel or operator.streams or operator.makes_one_row):
             total += 5 + 4 * read * max(1.0, math.log2(read or 1))
         else:

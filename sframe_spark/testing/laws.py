@@ -50,9 +50,9 @@ class LawCase:
     title
         What the case demonstrates.
     input_text
-        The input plan in serialised form.
+        The input plan, as plans are printed.
     output_text
-        The output plan in serialised form; None if the law must not apply.
+        The output plan, as plans are printed; None if the law must not apply.
     declared
         Tables and functions to which the plans refer.
     """
@@ -105,8 +105,8 @@ def read_cases(text: str) -> list[LawCase]:
 def _read_case(equation: str, body: str, declared: Declared) -> LawCase:
     title, *lines = [line.strip() for line in body.splitlines() if line.strip()]
     if ARROW in lines:
-        place = lines.index(ARROW)
-        return LawCase(equation, title, "\n".join(lines[:place]), "\n".join(lines[place + 1 :]), declared)
+        arrow = lines.index(ARROW)
+        return LawCase(equation, title, "\n".join(lines[:arrow]), "\n".join(lines[arrow + 1 :]), declared)
     if not lines or lines[-1] != UNCHANGED:
         raise InvalidArgumentError(f"case {title!r} of {equation!r} has no outcome: end it with '{ARROW}' and a plan, or with '{UNCHANGED}'")
     return LawCase(equation, title, "\n".join(lines[:-1]), None, declared)
@@ -124,9 +124,9 @@ def apply_law(rule: Law, root: PlannerNode, stages: Sequence[Stage]) -> PlannerN
 
 
 def run_case(case: LawCase, laws: Iterable[Law], stages: Sequence[Stage]) -> str | None:
-    """Return what is wrong with a case, or None if it holds.
+    """Return what is wrong with a case, or None if it passes.
 
-    The input must be written exactly as plans are printed. The law must give the output plan, or, if the case has none, return the same node.
+    The input must be written exactly as plans are printed. The law must give the output plan; if the case has none, it must not change the input.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def read_case_files(directory: Path) -> dict[str, list[LawCase]]:
 
 
 def rewritten(text: str, laws: Sequence[Law], stages: Sequence[Stage]) -> str:
-    """Return the content of a fixture file with inputs as plans are printed and outputs as the laws give them now.
+    """Return the content of a fixture file with its inputs as plans are printed, and its outputs as the laws give them now.
 
     A person should review the changes before they are kept.
     """
@@ -183,8 +183,7 @@ def rewritten(text: str, laws: Sequence[Law], stages: Sequence[Stage]) -> str:
 def stale_files(directory: Path, laws: Sequence[Law], stages: Sequence[Stage]) -> dict[Path, str]:
     """Return the fixture files in a directory whose content is outdated, with their new content."""
     texts = {path: path.read_text(encoding="utf-8") for path in sorted(directory.glob("*.txt"))}
-    written = {path: rewritten(text, laws, stages) for path, text in texts.items()}
-    return {path: text for path, text in written.items() if text != texts[path]}
+    return {path: new for path, text in texts.items() if (new := rewritten(text, laws, stages)) != text}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ import pytest
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.plugin import INT, STR, Chunk, Need, Operator, register
 from sframe_spark.testing.contract import Example
-from sframe_spark.testing.opportunities import unused_opportunities
+from sframe_spark.testing.missing_declarations import unused_opportunities
 from tests.operator_examples import EXAMPLES
 
 pytestmark = pytest.mark.usefixtures("own_registry")
@@ -104,3 +104,9 @@ KNOWN = (
 
 def test_the_operators_of_this_package_say_what_they_can() -> None:
     assert unused_opportunities(EXAMPLES) == list(KNOWN)
+
+
+def test_the_former_name_of_the_module_is_importable() -> None:
+    from sframe_spark.testing import opportunities
+
+    assert opportunities.unused_opportunities is unused_opportunities
