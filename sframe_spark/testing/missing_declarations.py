@@ -147,8 +147,8 @@ def unused_opportunities(examples: Iterable[Example]) -> list[str]:
 
     Examples
     --------
-    >>> from sframe_spark.operators.slice import slice_rows
-    >>> from sframe_spark.operators.sources.generated import range_source
+    >>> from sframe_spark.operators.row_selection import slice_rows
+    >>> from sframe_spark.operators.sources.in_memory import range_source
     >>> unused_opportunities([Example("slice", "every other row", lambda: slice_rows(range_source(0, 9), 1, 8, 2))])
     []
     """
