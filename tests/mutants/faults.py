@@ -141,12 +141,12 @@ FAULTS = (
     Fault(
         "group-keys-zero",
         "groups",
-        "bounds is not None and (bounds[0] > 0 or bounds[1] < 0)",
-        "bounds is not None and (bounds[0] >= 0 or bounds[1] < 0)",
+        "(bounds[key][0] > 0 or bounds[key][1] < 0)",
+        "(bounds[key][0] >= 0 or bounds[key][1] < 0)",
     ),
     Fault("group-key-unproved", "groups", "and properties.determines(read, by)]", "]"),
     # laws
-    Fault("slice-of-slice-end", "laws", "new_stop = end if last is None else min(end, last)", "new_stop = end"),
+    Fault("slice-of-slice-end", "laws", "max(min(ends), begin) if ends", "max(ends[-1], begin) if ends"),
     Fault("head-below-running", "laws", "if not is_running or start != 0 or step != 1 or", "if not is_running or step != 1 or"),
     Fault("sort-of-sort", "laws", "return Sort((*node.operator.by, *rest))", "return Sort((*rest, *node.operator.by))"),
     Fault(
