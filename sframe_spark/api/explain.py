@@ -16,9 +16,8 @@ from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.dry_run import plan_dry_run
 from sframe_spark.explain.executed_plans import work_in_spark
-from sframe_spark.explain.explanation import Explanation, physical_lines, run_lines
+from sframe_spark.explain.explanation import ExplainedSection, Explanation, explained_sections, names_of_sections, physical_lines, run_lines
 from sframe_spark.explain.order_reasons import order_reasons
-from sframe_spark.explain.plan_tree import ExplainedSection, explained_sections, names_of_sections
 from sframe_spark.explain.verification import require_classic_session, verification
 from sframe_spark.laws import STAGES, optimize
 from sframe_spark.message_text import visible

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from sframe_spark.order.fact_transforms import columns_of, common_row_facts, facts_of_rows_of_both, right_side, turned_facts
 from sframe_spark.order.facts import (
     ALL,
     EQUAL,
@@ -31,8 +30,13 @@ from sframe_spark.order.facts import (
     Ordering,
     OrderingItem,
     SequenceFacts,
+    columns_of,
+    common_row_facts,
+    facts_of_rows_of_both,
     merged,
     ordering,
+    right_side,
+    turned_facts,
 )
 from sframe_spark.order.properties import OrderingProperties
 

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from sframe_spark.order.fact_transforms import columns_of
 from sframe_spark.order.facts import (
     ALL,
     BOTH_NULL,
@@ -33,6 +32,7 @@ from sframe_spark.order.facts import (
     Ordering,
     SequenceFacts,
     column_sort_key,
+    columns_of,
     flip,
     in_one_direction,
     negate,

@@ -18,8 +18,7 @@ from sframe_spark.engine.physical.sections import Mode, Section
 from sframe_spark.explain import explanation
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.dry_run import plan_dry_run
-from sframe_spark.explain.explanation import Explanation, physical_lines, what_ran
-from sframe_spark.explain.plan_tree import explained_sections
+from sframe_spark.explain.explanation import Explanation, explained_sections, physical_lines, what_ran
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sources.in_memory import range_source
 from tests.random_programs.plans import DRIVER_STEPS, random_program
