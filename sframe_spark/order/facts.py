@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any, Literal, NamedTuple
-
-# Types of the facts about the order of a row sequence, with functions that read facts from plain lists and merge them.
+from itertools import chain, takewhile
+from typing import Any, Literal, NamedTuple, get_args
 
 # Outcomes: how an earlier and a later row can compare in one column. A set of outcomes is the bitwise OR of its members.
 
@@ -38,21 +36,6 @@ WITNESS_VALUES: dict[int, tuple[int | None, int | None]] = {
     EQUAL: (0, 0),
     BOTH_NULL: (None, None),
 }
-
-
-def allowed_outcomes(direction: Direction, nulls: NullPlacement) -> int:
-    """Return the outcomes that an entry of an ordering allows if all entries before it tie.
-
-    Examples
-    --------
-    >>> allowed_outcomes("asc", "nulls_first") == LESS | NULL_TO_VALUE | TIES
-    True
-    """
-    if direction == "any":
-        return ALL
-    values = LESS if direction == "asc" else GREATER
-    nulls_outcome = NULL_TO_VALUE if nulls == "nulls_first" else VALUE_TO_NULL
-    return values | nulls_outcome | TIES
 
 
 def negate(outcomes: int) -> int:
@@ -104,9 +87,7 @@ def in_one_direction(outcomes: int) -> bool:
 Column = Hashable
 Effect = Literal["inc", "dec", "fixed"]
 
-_DIRECTIONS = ("asc", "desc", "any")
-_PLACEMENTS = ("nulls_first", "nulls_last")
-_EFFECTS = ("inc", "dec", "fixed")
+_DIRECTIONS, _PLACEMENTS, _EFFECTS = get_args(Direction), get_args(NullPlacement), get_args(Effect)
 
 
 class Hidden(NamedTuple):
@@ -140,12 +121,22 @@ class OrderingItem(NamedTuple):
 
     @property
     def allowed(self) -> int:
-        """The outcomes that the entry allows if all entries before it tie."""
-        return allowed_outcomes(self.direction, self.nulls)
+        """The outcomes that the entry allows if all entries before it tie.
+
+        Examples
+        --------
+        >>> ordering_item(["price", "asc"]).allowed == LESS | NULL_TO_VALUE | TIES
+        True
+        """
+        if self.direction == "any":
+            return ALL
+        return (LESS if self.direction == "asc" else GREATER) | (NULL_TO_VALUE if self.nulls == "nulls_first" else VALUE_TO_NULL) | TIES
 
     def reversed(self) -> OrderingItem:
         """Return the entry for the same rows in opposite order."""
-        return item_allowing(self.column, exchange_rows(self.allowed))
+        if self.direction == "any":
+            return self
+        return OrderingItem(self.column, "desc" if self.direction == "asc" else "asc", "nulls_last" if self.nulls == "nulls_first" else "nulls_first")
 
 
 Ordering = tuple[OrderingItem, ...]
@@ -175,6 +166,11 @@ class Monotone(NamedTuple):
     column: Column
     arguments: tuple[tuple[Column, Effect], ...]
     strict: bool
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The column and its arguments."""
+        return (self.column, *(argument for argument, _ in self.arguments))
 
 
 class Case(NamedTuple):
@@ -210,35 +206,15 @@ class SequenceFacts(NamedTuple):
     cases: tuple[Case, ...] = ()
 
 
-def merged(first: SequenceFacts, second: SequenceFacts) -> SequenceFacts:
-    """Return the facts of two collections together.
+def merged(*parts: SequenceFacts) -> SequenceFacts:
+    """Return the facts of several collections together.
 
     Examples
     --------
     >>> merged(SequenceFacts(keys=(("a",),)), SequenceFacts(keys=(("b",),))).keys
     (('a',), ('b',))
     """
-    return merged_all([first, second])
-
-
-def merged_all(parts: Sequence[SequenceFacts]) -> SequenceFacts:
-    """Return the facts of several collections together."""
     return SequenceFacts(*(tuple(chain.from_iterable(field)) for field in zip(*parts, strict=True)))
-
-
-def item_allowing(column: Column, allowed: int) -> OrderingItem:
-    """Return the entry of an ordering that allows exactly the given outcomes.
-
-    Raises
-    ------
-    ValueError
-        If there is no such entry.
-    """
-    for direction in _DIRECTIONS:
-        for nulls in _PLACEMENTS:
-            if allowed_outcomes(direction, nulls) == allowed:  # type: ignore[arg-type]
-                return OrderingItem(column, direction, nulls)  # type: ignore[arg-type]
-    raise ValueError(f"no ordering entry allows exactly the outcomes {allowed:06b}")
 
 
 def ordering_item(value: Sequence[Any]) -> OrderingItem:
@@ -267,14 +243,8 @@ def ordering(items: Iterable[Sequence[Any]]) -> Ordering:
     return tuple(ordering_item(item) for item in items)
 
 
-def functional_dependency(value: Sequence[Iterable[Column]]) -> FunctionalDependency:
-    """Convert ``[[determinant ...], [dependent ...]]`` to a functional dependency."""
-    determinant, dependent = value
-    return FunctionalDependency(tuple(determinant), tuple(dependent))
-
-
 def monotone(value: Any) -> Monotone:
-    """Convert ``{"col": f, "args": [[x, "inc"], ...], "strict": bool}`` to a :class:`Monotone`; one that is given is returned unchanged.
+    """Convert ``{"col": f, "args": [[x, "inc"], ...], "strict": bool}`` to a :class:`Monotone`; a :class:`Monotone` is returned unchanged.
 
     Examples
     --------
@@ -311,7 +281,7 @@ def read_facts(
         constants=tuple(constants),
         equivalences=tuple(map(tuple, equivalences)),
         orderings=tuple(map(ordering, orderings)),
-        functional_dependencies=tuple(map(functional_dependency, functional_dependencies)),
+        functional_dependencies=tuple(FunctionalDependency(*map(tuple, dependency)) for dependency in functional_dependencies),
         keys=tuple(map(tuple, keys)),
         monotone=tuple(map(monotone, functions)),
         not_null=tuple(not_null),
@@ -444,13 +414,8 @@ def right_side(facts: SequenceFacts) -> SequenceFacts:
     return rename_facts(facts, lambda column: Hidden(("right", column.number)) if isinstance(column, Hidden) else column)
 
 
-def facts_of_both(left: SequenceFacts, right: SequenceFacts) -> SequenceFacts:
-    """Return the facts of both sides together; hidden columns of the two sides stay distinct."""
-    return merged(left, right_side(right))
-
-
 def facts_of_either(left: SequenceFacts, right: SequenceFacts, orderings: Iterable[Ordering]) -> SequenceFacts:
-    """Return the facts about rows for which all facts of one side hold, without knowing which side.
+    """Return the facts about rows for which all facts of one side hold, if it is not known of which side.
 
     Parameters
     ----------
@@ -500,11 +465,11 @@ def common_row_facts(left: SequenceFacts, right: SequenceFacts) -> SequenceFacts
     (('b', 'c'),)
     """
     groups: dict[tuple[int, int], list[Column]] = {}
-    places = {column: number for number, group in enumerate(right.equivalences) for column in group}
+    right_groups = {column: number for number, group in enumerate(right.equivalences) for column in group}
     for number, group in enumerate(left.equivalences):
         for column in group:
-            if column in places:
-                groups.setdefault((number, places[column]), []).append(column)
+            if column in right_groups:
+                groups.setdefault((number, right_groups[column]), []).append(column)
     without_null = _without_null(right)
     return SequenceFacts(
         equivalences=tuple(tuple(group) for group in groups.values() if len(group) > 1),
@@ -513,7 +478,7 @@ def common_row_facts(left: SequenceFacts, right: SequenceFacts) -> SequenceFacts
 
 
 def _without_null(facts: SequenceFacts) -> dict[Column, None]:
-    """Return all columns without null, including columns that are equal to one without null and not listed themselves."""
+    """Return all columns without null, including those that are not listed but equal to a column without null."""
     declared = dict.fromkeys(facts.not_null)
     for group in facts.equivalences:
         if group[0] in declared:
@@ -576,10 +541,7 @@ def without_columns(facts: SequenceFacts, dropped: set[Column]) -> SequenceFacts
     def remaining(columns: tuple[Column, ...]) -> tuple[Column, ...]:
         return tuple(column for column in columns if column not in dropped)
 
-    cut = []
-    for items in facts.orderings:
-        length = next((index for index, item in enumerate(items) if item.column in dropped), len(items))
-        cut.append(items[:length])
+    orderings = [tuple(takewhile(lambda item: item.column not in dropped, items)) for items in facts.orderings]
     dependencies = [
         FunctionalDependency(determinant, remaining(dependent))
         for determinant, dependent in facts.functional_dependencies
@@ -589,10 +551,10 @@ def without_columns(facts: SequenceFacts, dropped: set[Column]) -> SequenceFacts
     return SequenceFacts(
         constants=remaining(facts.constants),
         equivalences=tuple(group for group in map(remaining, facts.equivalences) if len(group) > 1),
-        orderings=tuple(filter(None, cut)),
+        orderings=tuple(filter(None, orderings)),
         functional_dependencies=tuple(dependency for dependency in dependencies if dependency.dependent),
         keys=tuple(key for key in facts.keys if not dropped.intersection(key)),
-        monotone=tuple(fact for fact in facts.monotone if not dropped.intersection(_columns_of_one(fact.column, fact.arguments))),
+        monotone=tuple(fact for fact in facts.monotone if not dropped.intersection(fact.columns)),
         not_null=remaining(facts.not_null),
         cases=tuple(case for case in cases if case.facts != SequenceFacts()),
     )
@@ -603,14 +565,14 @@ def _hidden(facts: SequenceFacts) -> dict[Hidden, None]:
 
 
 def _without_unlinked(facts: SequenceFacts) -> SequenceFacts:
+    """Return the facts without hidden columns that are useless, as :func:`without_useless_hidden` says."""
     while hidden := _hidden(facts):
         mentions = Counter(_mentions(facts))
         tying = {*_targets(facts), *_ordered_in_two_ways(facts)}
         useful = {column for column in tying & set(_triggers(facts)) & _linked(facts) if mentions[column] > 1}
-        useless = hidden.keys() - useful
-        if not useless:
+        if not (useless := set(hidden) - useful):
             break
-        facts = without_columns(facts, set(useless))
+        facts = without_columns(facts, useless)
     return facts
 
 
@@ -640,14 +602,9 @@ def _groups(facts: SequenceFacts) -> Iterator[tuple[Column, ...]]:
     for determinant, dependent in facts.functional_dependencies:
         yield determinant + dependent
     for fact in facts.monotone:
-        yield tuple(_columns_of_one(fact.column, fact.arguments))
+        yield fact.columns
     for case in facts.cases:
         yield (case.column, *columns_of(case.facts))
-
-
-def _columns_of_one(column: Column, arguments: tuple[tuple[Column, str], ...]) -> Iterator[Column]:
-    yield column
-    yield from (argument for argument, _ in arguments)
 
 
 def _mentions(facts: SequenceFacts) -> Iterator[Column]:
@@ -659,7 +616,7 @@ def _mentions(facts: SequenceFacts) -> Iterator[Column]:
     for determinant, dependent in facts.functional_dependencies:
         yield from dict.fromkeys(determinant + dependent)
     for fact in facts.monotone:
-        yield from dict.fromkeys(_columns_of_one(fact.column, fact.arguments))
+        yield from dict.fromkeys(fact.columns)
     yield from facts.constants
     for case in facts.cases:
         yield case.column
@@ -689,7 +646,7 @@ def _targets(facts: SequenceFacts) -> Iterator[Column]:
     for _, dependent in facts.functional_dependencies:
         yield from dependent
     for fact in facts.monotone:
-        yield from _columns_of_one(fact.column, fact.arguments)
+        yield from fact.columns
     for case in facts.cases:
         yield case.column
         yield from _targets(case.facts)
@@ -706,7 +663,7 @@ def _triggers(facts: SequenceFacts) -> Iterator[Column]:
     for key in facts.keys:
         yield from key
     for fact in facts.monotone:
-        yield from _columns_of_one(fact.column, fact.arguments)
+        yield from fact.columns
     for case in facts.cases:
         yield case.column
         yield from _triggers(case.facts)

@@ -1,4 +1,4 @@
-"""Decides which orderings follow from the facts about a row sequence, by reasoning about two arbitrary rows, an earlier and a later one.
+"""Decides which orderings follow from the facts about a row sequence, by reasoning about two arbitrary rows, an earlier and a later row.
 
 Facts are compiled to constraints on how the two rows compare in each column, which are propagated until they imply nothing more. Equal columns
 form one class of a union-find; a strictly decreasing function of a column is in the same class with the opposite sign.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from sframe_spark.order.facts import (
     ALL,
@@ -71,7 +71,6 @@ class RestrictionFact(NamedTuple):
 
 
 Fact = OrderingFact | DependencyFact | RelationFact | RestrictionFact
-Sign = Literal[1, -1]
 
 
 class SignedClasses:
@@ -384,9 +383,9 @@ class PairState:
         return not self.column_outcomes(column) & ~TIES
 
     def has_learned_more(self, other: PairState, columns: Iterable[Column]) -> bool:
-        """Return whether this state knows more than that some columns tie and what another state of the same problem knows.
+        """Return whether more is known here than in another state of the same problem and from ties in some columns.
 
-        Also true if one of the two states is impossible.
+        The result is true, too, if one of the two states is impossible.
         """
         if self.impossible or other.impossible:
             return True
@@ -498,14 +497,14 @@ def leading_order(state: PairState, required: Mapping[Column, None]) -> list[Col
     """Return columns by which the rows are sorted: each only rises, or only falls, among rows that are equal in all columns before it.
 
     Rows that are equal in all of the returned columns are therefore adjacent. The list may contain columns that are not required, if the
-    required ones determine them.
+    required columns determine them.
 
     Parameters
     ----------
     state
         What is known about two rows; changed: the returned columns that a fact mentions are restricted to ties.
     required
-        The columns wanted in the list. Known facts do not sort the rows by the required columns that it lacks.
+        The columns that should be in the list. It lacks a required column if the rows are not known to be sorted by it.
     """
     determined = state.copy()
     unknown = dict.fromkeys(column for column in required if state.problem.class_of(column) is None)
@@ -559,17 +558,12 @@ def find_rows(state: PairState) -> PairState | Undecided | None:
         return None
     if not state.problem.branch_classes:
         return state
-    first = _choose_greedily(state)
-    return first if first is not None else _choose_with_backtracking(state)
-
-
-def _choose_greedily(state: PairState) -> PairState | None:
-    state = state.copy()
+    greedy = state.copy()
     for column_class in state.problem.branch_classes:
-        outcomes = state.outcomes[column_class]
-        if outcomes & (outcomes - 1) and not state.restrict(column_class, one_of(outcomes)):
-            return None
-    return state
+        outcomes = greedy.outcomes[column_class]
+        if outcomes & (outcomes - 1) and not greedy.restrict(column_class, one_of(outcomes)):
+            return _choose_with_backtracking(state)
+    return greedy
 
 
 def _choose_with_backtracking(start: PairState) -> PairState | Undecided | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate, takewhile
 from typing import Any
 
 import attrs
@@ -22,14 +21,13 @@ from sframe_spark.order.facts import (
     OrderingItem,
     SequenceFacts,
     column_sort_key,
-    facts_of_both,
     facts_of_either,
     merged,
-    merged_all,
     number_hidden,
     ordering,
     read_facts,
     rename_facts,
+    right_side,
     turned_facts,
     visible_columns,
     without_useless_hidden,
@@ -44,7 +42,7 @@ from sframe_spark.order.implication import UNDECIDED, PairProblem, PairState, Si
 _COMPARED_KEYS = 32
 
 
-@functools.lru_cache(maxsize=512)
+@lru_cache(maxsize=512)
 def normal_form(raw: SequenceFacts) -> tuple[SequenceFacts, PairState | None]:
     """Return the facts in normal form, and the :class:`PairState` for them; None instead of the state if it must be computed from the result.
 
@@ -65,7 +63,9 @@ def normal_form(raw: SequenceFacts) -> tuple[SequenceFacts, PairState | None]:
     representative, groups = _representatives(raw.equivalences)
     named = rename_facts(raw._replace(equivalences=()), lambda column: representative.get(column, column))
     if state.impossible:
-        return _sorted(_facts_of_one_row(named, groups)), state
+        # There is at most one row: its key is empty, and only facts about single rows matter.
+        visible = tuple(dict.fromkeys(column for column in named.not_null if not isinstance(column, Hidden)))
+        return _sorted(SequenceFacts(equivalences=groups, keys=((),), not_null=visible)), state
     tied = {representative.get(column, column) for column in state.problem.classes.index if state.column_ties(column)}
     deciding = set(_columns_that_decide(named))
     constants = tuple(sorted((column for column in tied if column in deciding or not isinstance(column, Hidden)), key=column_sort_key))
@@ -98,16 +98,15 @@ def _decide_cases(facts: SequenceFacts, state: PairState) -> SequenceFacts:
             continue
         if possible & ~case.outcomes or case.facts.equivalences:
             cases.append(case)
-            continue
-        lifted.append(case.facts)
-    return functools.reduce(merged, lifted, facts._replace(cases=tuple(cases)))
+        else:
+            lifted.append(case.facts)
+    return merged(facts._replace(cases=tuple(cases)), *lifted)
 
 
 def _columns_that_decide(facts: SequenceFacts) -> Iterator[Column]:
     """Yield the columns of functions and the columns that decide cases: facts still need to know which of them are constant."""
     for function in facts.monotone:
-        yield function.column
-        yield from (column for column, _ in function.arguments)
+        yield from function.columns
     for case in facts.cases:
         yield case.column
         yield from _columns_that_decide(case.facts)
@@ -130,12 +129,6 @@ def _representatives(equivalences: Iterable[tuple[Column, ...]]) -> tuple[dict[C
         if len(visible) > 1:
             groups.append(visible)
     return representative, tuple(groups)
-
-
-def _facts_of_one_row(named: SequenceFacts, groups: tuple[tuple[Column, ...], ...]) -> SequenceFacts:
-    """Return the facts if there is at most one row: an empty key, and the facts about single rows."""
-    visible = tuple(dict.fromkeys(column for column in named.not_null if not isinstance(column, Hidden)))
-    return SequenceFacts(equivalences=groups, keys=((),), not_null=visible)
 
 
 def _tidy(facts: SequenceFacts, constants: set[Column], not_null: set[Column]) -> SequenceFacts:
@@ -206,41 +199,33 @@ def _ordering_sort_key(items: Ordering) -> tuple:
     return tuple((column_sort_key(item.column), item.direction, item.nulls) for item in items)
 
 
-def _facts_sort_key(facts: SequenceFacts) -> tuple:
-    return (
-        _columns_sort_key(facts.constants),
-        tuple(map(_columns_sort_key, facts.equivalences)),
-        tuple(map(_ordering_sort_key, facts.orderings)),
-        tuple((_columns_sort_key(left), _columns_sort_key(right)) for left, right in facts.functional_dependencies),
-        tuple(map(_columns_sort_key, facts.keys)),
-        tuple(map(_monotone_sort_key, facts.monotone)),
-        _columns_sort_key(facts.not_null),
-        tuple(map(_case_sort_key, facts.cases)),
-    )
-
-
 def _monotone_sort_key(fact: Monotone) -> tuple:
     return column_sort_key(fact.column), tuple((column_sort_key(column), effect) for column, effect in fact.arguments), fact.strict
 
 
 def _case_sort_key(case: Case) -> tuple:
-    return column_sort_key(case.column), case.outcomes, _facts_sort_key(case.facts)
+    inner = tuple(tuple(map(key, facts)) for key, facts in zip(_SORT_KEYS, case.facts, strict=True))
+    return column_sort_key(case.column), case.outcomes, inner
+
+
+# The functions that return the sort key of a fact, in the order of the fields of SequenceFacts.
+_SORT_KEYS: tuple[Callable[[Any], tuple], ...] = (
+    column_sort_key,
+    _columns_sort_key,
+    _ordering_sort_key,
+    lambda dependency: tuple(map(_columns_sort_key, dependency)),
+    _columns_sort_key,
+    _monotone_sort_key,
+    column_sort_key,
+    _case_sort_key,
+)
 
 
 def _sorted(facts: SequenceFacts) -> SequenceFacts:
     """Return the facts in an order that does not depend on how they were written down."""
-    return SequenceFacts(
-        constants=tuple(sorted(set(facts.constants), key=column_sort_key)),
-        equivalences=tuple(sorted(facts.equivalences, key=_columns_sort_key)),
-        orderings=tuple(sorted(facts.orderings, key=_ordering_sort_key)),
-        functional_dependencies=tuple(
-            sorted(facts.functional_dependencies, key=lambda fd: (_columns_sort_key(fd.determinant), _columns_sort_key(fd.dependent)))
-        ),
-        keys=tuple(sorted(facts.keys, key=_columns_sort_key)),
-        monotone=tuple(sorted(facts.monotone, key=_monotone_sort_key)),
-        not_null=tuple(sorted(set(facts.not_null), key=column_sort_key)),
-        cases=tuple(sorted((case._replace(facts=_sorted(case.facts)) for case in facts.cases), key=_case_sort_key)),
-    )
+    cases = tuple(case._replace(facts=_sorted(case.facts)) for case in facts.cases)
+    distinct = facts._replace(constants=tuple(set(facts.constants)), not_null=tuple(set(facts.not_null)), cases=cases)
+    return SequenceFacts(*(tuple(sorted(items, key=key)) for key, items in zip(_SORT_KEYS, distinct, strict=True)))
 
 
 # Known facts about the rows of a relation: :class:`OrderingProperties` for a row sequence, :class:`RelationProperties` for a plan node.
@@ -302,9 +287,9 @@ class OrderingProperties:
     @classmethod
     def of(cls, facts: SequenceFacts) -> OrderingProperties:
         """Return properties with the given facts, which are brought to normal form."""
-        made = object.__new__(cls)
-        made._normalize(facts)
-        return made
+        properties = object.__new__(cls)
+        properties._normalize(facts)
+        return properties
 
     def _normalize(self, facts: SequenceFacts) -> None:
         normal, start = normal_form(facts)
@@ -577,14 +562,14 @@ class OrderingProperties:
         return self if more == SequenceFacts() else OrderingProperties.of(merged(self._facts, more))
 
     def meet(self, other: OrderingProperties) -> OrderingProperties:
-        """Return the facts of both together: properties of rows for which both hold, as when two frames are zipped.
+        """Return the properties of rows for which the facts of both sides hold, as when two frames are zipped.
 
         Hidden columns of the two sides stay distinct.
         """
-        return OrderingProperties.of(facts_of_both(self._facts, other._facts))
+        return OrderingProperties.of(merged(self._facts, right_side(other._facts)))
 
     def join(self, other: OrderingProperties) -> OrderingProperties:
-        """Return properties of rows for which the facts of one of both sides hold, without knowing which side.
+        """Return the properties of rows for which all facts of one side hold, if it is not known of which side.
 
         The result satisfies a requirement only if both sides satisfy it.
 
@@ -605,7 +590,7 @@ class OrderingProperties:
         result = []
         for known, partner in ((self, other), (other, self)):
             for items in known.orderings:
-                visible = tuple(itertools.takewhile(lambda item: not isinstance(item.column, Hidden), items))
+                visible = tuple(takewhile(lambda item: not isinstance(item.column, Hidden), items))
                 result.append(visible[: partner.satisfied_length(visible)])
         return tuple(filter(None, dict.fromkeys(result)))
 
@@ -616,7 +601,7 @@ ValueBounds = tuple[Any, Any]
 
 @attrs.frozen
 class RelationProperties:
-    """All that is known about the rows of a plan node before they are computed; columns are given by position.
+    """What is known about the rows of a plan node before they are computed. Columns are positions.
 
     Parameters
     ----------
@@ -644,7 +629,7 @@ class RelationProperties:
         return self.order.facts == SequenceFacts() and not self.where and not self.bounds
 
     def project(self, origins: Sequence[int | None]) -> RelationProperties:
-        """Return the properties of rows whose column ``i`` copies column ``origins[i]`` of these rows; if that is None, nothing is known about it."""
+        """Return the properties of rows whose column ``i`` copies column ``origins[i]``; nothing is known about it if that is None."""
         if self.says_nothing:
             return self
         known = {position: origin for position, origin in enumerate(origins) if origin is not None}
@@ -662,7 +647,7 @@ class RelationProperties:
         if not informative:
             return inputs[0]
         shifted = [shifted_facts(rows.order.facts, starts[slot], slot) for slot, rows in informative]
-        order = OrderingProperties.of(merged_all([inputs[0].order.facts, *shifted]))
+        order = OrderingProperties.of(merged(inputs[0].order.facts, *shifted))
         bounds = {column + starts[slot]: limits for slot, rows in [(0, inputs[0]), *informative] for column, limits in rows.bounds.items()}
         return cls(order, inputs[0].where, bounds)
 

@@ -1,6 +1,6 @@
 """A table of what Spark's physical operators preserve of partitions and row order; an operator that is not in the table guarantees nothing.
 
-This is about Spark's physical plan, which decides how rows are partitioned. The rest of this package is about the order of rows in our graph.
+This is about Spark's physical plan, which decides how rows are partitioned. The rest of this package is about the order of rows in query graphs.
 
 Source: ``docs/order.md`` section 4 (observed on Spark 4.3.0 over 7 leaves and 95 operations, with and without adaptive execution), after a theorem
 of the library Flint: a chain of preserving nodes above a stable leaf has the partitions of the leaf.
@@ -8,7 +8,7 @@ of the library Flint: a chain of preserving nodes above a stable leaf has the pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -41,7 +41,7 @@ BREAKS_ALL = Preservation(False, False)
 SAYS_NOTHING = Preservation(None, None)
 
 # Leaves that assign rows to partitions independently of the execution and of filters or projections that are pushed into them.
-_STABLE_LEAVES = ("RDDScan", "InMemoryTableScan", "Range")
+STABLE_LEAVES = ("RDDScan", "InMemoryTableScan", "Range")
 _TRANSPARENT = ("AdaptiveSparkPlan", "WholeStageCodegen", "InputAdapter", "ColumnarToRow", "RowToColumnar")
 # Writes: a task writes the rows of its partition in order.
 _WRITES = ("WriteFiles", "Execute InsertIntoHadoopFsRelationCommand")
@@ -61,9 +61,8 @@ _ROW_WISE = (
     "MapElements",
     "SerializeFromObject",
 )
-_BROADCASTS = ("BroadcastExchange", "BroadcastQueryStage")
-_BROADCAST_JOINS = ("BroadcastHashJoin", "BroadcastNestedLoopJoin")
-_TWO_INPUTS = (*_BROADCAST_JOINS, "SortMergeJoin", "ShuffledHashJoin", "CartesianProduct", "FlatMapCoGroupsInPandas", "FlatMapCoGroupsInArrow")
+BROADCASTS = ("BroadcastExchange", "BroadcastQueryStage")
+BROADCAST_JOINS = ("BroadcastHashJoin", "BroadcastNestedLoopJoin")
 
 # Coalesce concatenates adjacent partitions, a limit without an exchange takes the first rows that it finds, and a union concatenates its
 # inputs, but only under conditions that the node's name does not show. So nothing is guaranteed about their row order.
@@ -96,8 +95,6 @@ NODE_PRESERVATION: dict[str, Preservation] = {
     ),
     **dict.fromkeys(("Coalesce", "GlobalLimit", "LocalLimit", "Union"), Preservation(False, None)),
 }
-# Nodes that may sort their output, which this table does not describe.
-SORTING_NODES = frozenset({"Sort", "TakeOrderedAndProject", "SortMergeJoin"})
 
 
 class PlanNode(NamedTuple):
@@ -115,26 +112,6 @@ class PlanNode(NamedTuple):
     inputs: tuple[PlanNode, ...]
 
 
-def plan_tree(names: Sequence[str]) -> PlanNode:
-    """Build a plan from the names of its nodes in preorder: a node comes before its inputs, the left input before the right one.
-
-    Raises
-    ------
-    ValueError
-        If there are too few or too many names for the inputs of the nodes.
-
-    Examples
-    --------
-    >>> plan_tree(["Project", "Filter", "RDDScan"]).inputs[0].name
-    'Filter'
-    """
-    remaining = list(reversed(names))
-    root = _read_node(remaining)
-    if remaining:
-        raise ValueError(f"nodes beside the plan: {', '.join(reversed(remaining))}")
-    return root
-
-
 def plan_preservation(node: PlanNode, unmatched_rows_added: bool = False) -> Preservation:
     """Return what a plan preserves of its leftmost leaf, which is reached by always taking the first input.
 
@@ -147,23 +124,24 @@ def plan_preservation(node: PlanNode, unmatched_rows_added: bool = False) -> Pre
 
     Examples
     --------
-    >>> plan_preservation(plan_tree(["Project", "Filter", "RDDScan"]))
+    >>> scan = PlanNode("RDDScan", ())
+    >>> plan_preservation(PlanNode("Project", (scan,)))
     Preservation(partitions=True, row_order=True)
-    >>> plan_preservation(plan_tree(["BroadcastHashJoin", "RDDScan", "BroadcastExchange", "HashAggregate", "RDDScan"])).row_order
+    >>> plan_preservation(PlanNode("BroadcastHashJoin", (scan, PlanNode("BroadcastExchange", (scan,))))).row_order
     True
-    >>> plan_preservation(plan_tree(["Project", "ShuffleExchange", "RDDScan"])).row_order
+    >>> plan_preservation(PlanNode("ShuffleExchange", (scan,))).row_order
     False
     """
     result = KEEPS_ALL
     while node.inputs:
-        if node.name in _BROADCAST_JOINS:
-            streamed_left = len(node.inputs) == 2 and node.inputs[1].name in _BROADCASTS and node.inputs[0].name not in _BROADCASTS
+        if node.name in BROADCAST_JOINS:
+            streamed_left = len(node.inputs) == 2 and node.inputs[1].name in BROADCASTS and node.inputs[0].name not in BROADCASTS
             step = KEEPS_ALL if streamed_left and not unmatched_rows_added else BREAKS_ALL
         else:
             step = NODE_PRESERVATION.get(node.name, SAYS_NOTHING)
         result = step.then(result)
         node = node.inputs[0]
-    return result if node.name in _STABLE_LEAVES else result.then(SAYS_NOTHING)
+    return result if node.name in STABLE_LEAVES else result.then(SAYS_NOTHING)
 
 
 def preservation_above(node: PlanNode, is_end: Callable[[PlanNode], bool]) -> Preservation | None:
@@ -173,7 +151,7 @@ def preservation_above(node: PlanNode, is_end: Callable[[PlanNode], bool]) -> Pr
 
     Examples
     --------
-    >>> plan = plan_tree(["WriteFiles", "Project", "Sort", "ShuffleExchange", "RDDScan"])
+    >>> plan = PlanNode("WriteFiles", (PlanNode("Project", (PlanNode("Sort", (PlanNode("RDDScan", ()),)),)),))
     >>> preservation_above(plan, lambda node: node.name == "Sort")
     Preservation(partitions=True, row_order=True)
     >>> preservation_above(plan, lambda node: node.name == "Window") is None
@@ -186,26 +164,6 @@ def preservation_above(node: PlanNode, is_end: Callable[[PlanNode], bool]) -> Pr
         result = NODE_PRESERVATION.get(node.name, SAYS_NOTHING).then(result)
         node = node.inputs[0]
     return result
-
-
-def _read_node(remaining: list[str]) -> PlanNode:
-    """Remove the names of a node and of the nodes below it from the end of a reversed list; return the node."""
-    if not remaining:
-        raise ValueError("the list of nodes ends before the plan does")
-    name = remaining.pop()
-    if name in (*_STABLE_LEAVES, "EmptyRelation") or name.endswith("Scan") or name.startswith("Scan"):
-        return PlanNode(name, ())
-    if name == "Union":
-        inputs = [_read_node(remaining), _read_node(remaining)]
-        while remaining and _is_input_of_union(remaining[-1]):
-            inputs.append(_read_node(remaining))
-        return PlanNode(name, tuple(inputs))
-    return PlanNode(name, tuple(_read_node(remaining) for _ in range(2 if name in _TWO_INPUTS else 1)))
-
-
-def _is_input_of_union(name: str) -> bool:
-    """Return whether the node after the inputs of a union is another input: any node except the broadcast side of a join above the union."""
-    return name not in _BROADCASTS
 
 
 def _both(first: bool | None, second: bool | None) -> bool | None:

@@ -14,9 +14,9 @@ from sframe_spark.operators.joins.join import join
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources.in_memory import range_source
 from sframe_spark.operators.window.cumulative import Cumulative
-from sframe_spark.order.spark_partitioning import plan_tree
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import NO_WORK, QueryWork
+from tests.order.plan_trees import plan_tree
 
 ROWS = range_source(9, 9, -1)
 

@@ -14,12 +14,11 @@ from sframe_spark.order.spark_partitioning import (
     KEEPS_ALL,
     NODE_PRESERVATION,
     SAYS_NOTHING,
-    SORTING_NODES,
     PlanNode,
     Preservation,
     plan_preservation,
-    plan_tree,
 )
+from tests.order.plan_trees import SORTING_NODES, plan_tree
 
 Case = Mapping[str, Any]
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.order.spark_partitioning import NODE_PRESERVATION, Preservation, plan_preservation, plan_tree
+from sframe_spark.order.spark_partitioning import NODE_PRESERVATION, Preservation, plan_preservation
 from tests.order import replay_cases as order_cases
+from tests.order.plan_trees import plan_tree
 from tests.order.replay_partitions import partition_claims
 
 PARTITION_CASES = Path(__file__).parents[1] / "data" / "order" / "partition_cases.json"
