@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import attrs
 
@@ -40,7 +40,7 @@ class ColumnNames:
 
     @classmethod
     def of_plan(cls, plan: PlannerNode, top: Sequence[str], trace: Trace | None = None, logical: PlannerNode | None = None) -> ColumnNames:
-        """Return the names of columns: found from the result downwards, then from names given to intermediate frames, then from saved frames upwards.
+        """Return the names of columns, from the names of the result downwards, of intermediate frames downwards, and of saved frames upwards.
 
         Parameters
         ----------
@@ -78,10 +78,6 @@ class ColumnNames:
         name = self.known_name(node, position)
         return f"column {position} of the {node.operator_type}" if name is None else name
 
-    def is_named(self, node: PlannerNode, position: int) -> bool:
-        """Return whether a node's column has a known name."""
-        return self.known_name(node, position) is not None
-
     def order(self, node: PlannerNode, by: Iterable[tuple[int, bool]]) -> str:
         """Return an order of a node's rows in words; ``by`` has pairs of a column position and whether it ascends."""
         return ", ".join(self.name(node, position) + ("" if up else " (descending)") for position, up in by)
@@ -109,7 +105,7 @@ class ColumnNames:
                         changed.add(id(child))
 
     def _names_below(self, node: PlannerNode) -> list[Names]:
-        """Return names for each input's columns, as far as they follow from the names of a node."""
+        """Return, for each input, the names of its columns that follow from the names of a node; None for other columns."""
         below: list[list[str | None]] = [[None] * child.facts.width for child in node.inputs]
         for origins, name in zip(origins_of(node), self.known[id(node)], strict=True):
             for slot, position in origins if name is not None else ():
@@ -124,15 +120,17 @@ class ColumnNames:
             if None not in self.known.get(id(node), (None,)):
                 continue
             if node.operator.is_source:
-                self._learn(node, tuple(stored.get((dataset_of(node), position)) for position in positions_of(node)))
+                names = [stored.get((dataset_of(node), position)) for position in positions_of(node)]
             else:
-                self._learn(
-                    node, tuple(self.known_name(node.inputs[origins[0][0]], origins[0][1]) if origins else None for origins in origins_of(node))
-                )
+                names = [self.known_name(node.inputs[origins[0][0]], origins[0][1]) if origins else None for origins in origins_of(node)]
+            self._learn(node, tuple(names))
         for node in nodes:
-            for (slot, position), name in self._names_of_keys(node):
-                child = node.inputs[slot]
-                self._learn(child, tuple(name if column == position else None for column in range(child.facts.width)))
+            for (slot, position), (other_slot, other) in node.operator.matched_keys():
+                # A join key without a name is named after the key that it is matched with.
+                name = self.known_name(node.inputs[slot], position)
+                if name is not None:
+                    child = node.inputs[other_slot]
+                    self._learn(child, tuple(f"key {name}" if column == other else None for column in range(child.facts.width)))
 
     def _names_of_datasets(self, nodes: Iterable[PlannerNode]) -> dict[tuple[Hashable, int], str]:
         """Return the names of stored columns: the name that a source's column has in the plan, else the one that was saved with it."""
@@ -143,22 +141,16 @@ class ColumnNames:
                 if name is not None:
                     names.setdefault((dataset_of(node), position), name)
         for node in sources:
-            if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.names is not None:
-                for position, name in enumerate(node.operator.manifest.names):
-                    names.setdefault((dataset_of(node), position), name)
-            elif isinstance(node.operator, Source):
-                for position, name in enumerate(node.operator.stored_names):
-                    names.setdefault((dataset_of(node), position), name)
-            elif isinstance(node.operator, RangeSource) and (node.operator.start, node.operator.step) == (0, 1):
-                names.setdefault((dataset_of(node), 0), "row number")
+            operator, stored = node.operator, ()
+            if isinstance(operator, STORED_ROWS) and operator.manifest.names is not None:
+                stored = operator.manifest.names
+            elif isinstance(operator, Source):
+                stored = operator.stored_names
+            elif isinstance(operator, RangeSource) and (operator.start, operator.step) == (0, 1):
+                stored = ("row number",)
+            for position, name in enumerate(stored):
+                names.setdefault((dataset_of(node), position), name)
         return names
-
-    def _names_of_keys(self, node: PlannerNode) -> Iterator[tuple[tuple[int, int], str]]:
-        """Yield names for join keys without a name, made of the names of the keys that they are matched with."""
-        for (slot, position), other in node.operator.matched_keys():
-            name = self.known_name(node.inputs[slot], position)
-            if name is not None:
-                yield other, f"key {name}"
 
     def known_name(self, node: PlannerNode, position: int) -> str | None:
         """Return the name of a node's column; None if it is unknown."""

@@ -20,28 +20,27 @@ from sframe_spark.planner.graph import fold, postorder, private_copy, with_infer
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 
+# What may be decided differently while a section of a mode runs.
+ALTERNATIVES = {
+    Mode.FIRST_ROWS: Alternative.ALL_ROWS,
+    Mode.DRIVER: Alternative.TOO_LARGE,
+    Mode.WHOLE: Alternative.TOO_LARGE,
+    Mode.GATHERED: Alternative.NO_ROOM,
+    Mode.EXCHANGED: Alternative.EXCHANGE,
+    Mode.JOINED: Alternative.HASH_PARTITIONS,
+    Mode.EXCHANGED_BY_TASKS: Alternative.EXCHANGE_OF_TASKS,
+}
+
 
 def alternatives_of(section: Section) -> list[Alternative]:
-    """Return the decisions about a section that are made only while it runs, as they depend on what is unknown before."""
+    """Return the decisions about a section that are made only while it runs, because they depend on what is unknown before."""
     root, mode = section.root, section.mode
     nodes = list(postorder([root]))
-    alternatives = []
-    if mode.makes_parts:
-        alternatives.append(Alternative.LARGE_PARTS)
-    if mode is Mode.FIRST_ROWS:
-        alternatives.append(Alternative.ALL_ROWS)
-    if mode in (Mode.DRIVER, Mode.WHOLE):
-        alternatives.append(Alternative.TOO_LARGE)
+    alternatives = [Alternative.LARGE_PARTS] if mode.makes_parts else []
+    if mode in ALTERNATIVES:
+        alternatives.append(ALTERNATIVES[mode])
     if mode is Mode.THREADS and not fits_driver(root, MaterializeOptions().in_memory):
         alternatives.append(Alternative.STAYS_IN_MEMORY)
-    if mode is Mode.GATHERED:
-        alternatives.append(Alternative.NO_ROOM)
-    if mode is Mode.EXCHANGED:
-        alternatives.append(Alternative.EXCHANGE)
-    if mode is Mode.JOINED:
-        alternatives.append(Alternative.HASH_PARTITIONS)
-    if mode is Mode.EXCHANGED_BY_TASKS:
-        alternatives.append(Alternative.EXCHANGE_OF_TASKS)
     # The number or the size of the rows may be smaller than its bound.
     if mode is not Mode.DONE and any(isinstance(node.operator, SectionResult) for node in nodes):
         alternatives.append(Alternative.FEW_ROWS)
@@ -51,14 +50,11 @@ def alternatives_of(section: Section) -> list[Alternative]:
         alternatives.append(Alternative.FEW_GROUPS)
     if mode is Mode.QUERY and any(map(adds_up_floats, nodes)) and not calls_user_functions(root):
         alternatives.append(Alternative.MORE_DIGITS)
-    if any(node.operator.otherwise() is not None and not has_few_rows(node) for node in nodes):
+    # Sorting only ties works for few rows even if all of them tie.
+    limited = [node for node in nodes if node.length.at_most is None or node.length.at_most > MAX_TIES]
+    if any(node.operator.otherwise() is not None for node in limited):
         alternatives.append(Alternative.TOO_MANY_TIES)
     return alternatives
-
-
-def has_few_rows(node: PlannerNode) -> bool:
-    """Return whether a node has so few rows that sorting only ties works even if all of them tie."""
-    return node.length.at_most is not None and node.length.at_most <= MAX_TIES
 
 
 @attrs.define(eq=False)
@@ -91,15 +87,14 @@ def plan_dry_run(node: PlannerNode) -> DryRun:
     """
     with GRAPH_LOCK:
         copy, _held = copied(node)
-    found = DryRun()
-    found.new_columns = None if is_materialized(copy) else new_columns(copy)
-    if found.new_columns is None:
-        _plan_dry_run(copy, found)
+    dry_run = DryRun(new_columns=None if is_materialized(copy) else new_columns(copy))
+    if dry_run.new_columns is None:
+        _plan_dry_run(copy, dry_run, THE_RESULT)
     else:
-        _plan_dry_run(found.new_columns.together, found, NEW_COLUMNS)
-    for number, section in enumerate(found.sections, 1):
+        _plan_dry_run(dry_run.new_columns.together, dry_run, NEW_COLUMNS)
+    for number, section in enumerate(dry_run.sections, 1):
         section.number = str(number)
-    return found
+    return dry_run
 
 
 def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
@@ -115,37 +110,37 @@ def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
     return copies[id(root)], [copies[key] for key in referenced]
 
 
-def _plan_dry_run(root: PlannerNode, found: DryRun, reason: str = THE_RESULT) -> None:
+def _plan_dry_run(root: PlannerNode, dry_run: DryRun, reason: str) -> None:
     """Plan the actions for a node, add their sections, and replace the node with a placeholder for its result."""
 
     def plan(chosen: ActionPlan) -> Section:
-        found.plan, found.graph, found.trace = chosen.plan, chosen.graph, chosen.trace
+        dry_run.plan, dry_run.graph, dry_run.trace = chosen.plan, chosen.graph, chosen.trace
         # The placeholders replace nodes of the graph, not of the plans that were made before.
         last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan), reason)
-        for section in new_sections(last, found):
+        for section in new_sections(last, dry_run):
             if section.mode.runs_in_other_processes:
                 require_owned(section.root, chosen.owned)
         return last
 
     def make(missing: PlannerNode) -> None:
-        _plan_dry_run(missing, found, why_first(missing))
+        _plan_dry_run(missing, dry_run, why_first(missing))
 
     if is_materialized(root):
         return
-    before = len(found.sections)
+    before = len(dry_run.sections)
     last = run_action(root, plan, make, becomes=True)
-    new, is_later = new_sections(last, found), len(found.sections) > before
+    new, is_later = new_sections(last, dry_run), len(dry_run.sections) > before
     for section in new:
         section.alternatives = (*alternatives_of(section), *([Alternative.MORE_KNOWN] if is_later else []))
-        # The number of rows of such a join is only known after it has run, and decides how later sections run.
+        # The number of rows of this kind of join is known only after it has run, and decides how later sections run.
         is_later = is_later or section.mode is Mode.JOINED
-    found.sections += new
+    dry_run.sections += new
     if last.mode is not Mode.DONE:
         with GRAPH_LOCK:
             root.splice(SectionResult.of(last))
 
 
-def new_sections(last: Section, found: DryRun) -> list[Section]:
-    """Return the sections that have to run for a section, without those that were planned by earlier actions."""
-    known = set(map(id, found.sections))
+def new_sections(last: Section, dry_run: DryRun) -> list[Section]:
+    """Return the sections that have to run for a section, without sections that earlier actions have planned."""
+    known = set(map(id, dry_run.sections))
     return [section for section in in_order_of_running([last]) if id(section) not in known and section.mode is not Mode.DONE]

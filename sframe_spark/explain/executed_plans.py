@@ -33,8 +33,7 @@ _WRAPPERS = frozenset(
         *("ShuffleQueryStage", "BroadcastQueryStage", "TableCacheQueryStage"),
     }
 )
-# Spark may record the last change of a plan some time after the action has returned; these are the longest wait and the pause between checks, in
-# seconds.
+# Spark may record the last change of a plan some time after the action has returned. The longest wait, and the pause between checks, in seconds.
 _MAX_WAIT, _PAUSE = 3.0, 0.1
 
 
@@ -187,17 +186,17 @@ def _tree_lines(lines: list[str]) -> Iterator[tuple[int, str, str]]:
 
 def _plan_of(tree: list[tuple[int, str, str]]) -> PlanNode:
     """Return a plan, given the depth and name of each of its nodes in preorder."""
-    waiting: list[tuple[int, PlanNode]] = []
+    roots: list[tuple[int, PlanNode]] = []
     for depth, name, _ in reversed(tree):
         inputs = []
-        while waiting and waiting[-1][0] > depth:
-            inputs.append(waiting.pop()[1])
+        while roots and roots[-1][0] > depth:
+            inputs.append(roots.pop()[1])
         # Spark adds the type of a join to its name, which does not affect partitions.
         short_name = name if name.startswith(("Execute", "Scan")) else name.split(" ")[0]
-        waiting.append((depth, PlanNode(short_name, tuple(inputs))))
-    if len(waiting) != 1:
-        raise ValueError(f"nodes beside the plan: {[node.name for _, node in waiting]}")
-    return waiting[0][1]
+        roots.append((depth, PlanNode(short_name, tuple(inputs))))
+    if len(roots) != 1:
+        raise ValueError(f"nodes beside the plan: {[node.name for _, node in roots]}")
+    return roots[0][1]
 
 
 def job_plan(stages: int) -> ExecutedPlan:
@@ -222,7 +221,7 @@ def recorded_plans() -> Iterator[list[ExecutedPlan]]:
     """
     plans: list[ExecutedPlan] = []
     before = get_session() if is_started() else active_session()
-    first = _next_execution(before) if before else 0
+    first = max((execution.executionId() for execution in _status(before)[0]), default=-1) + 1 if before else 0
     with _tagged(before) as tag:
         yield plans
     if is_started():
@@ -235,7 +234,7 @@ def _tagged(session: SparkSession | None) -> Iterator[str | None]:
     if session is None:
         yield None
         return
-    tag = f"sframe_spark-verify-{uuid.uuid4().hex}"
+    tag = f"sframe_spark-explain-{uuid.uuid4().hex}"
     session.sparkContext.addJobTag(tag)
     try:
         yield tag
@@ -263,11 +262,7 @@ def stages_of(session: SparkSession, tag: str) -> list[Any]:
 
 
 def _items(sequence: Any) -> list[Any]:
-    return [sequence.apply(place) for place in range(sequence.size())]
-
-
-def _next_execution(session: SparkSession) -> int:
-    return max((execution.executionId() for execution in _status(session)[0]), default=-1) + 1
+    return [sequence.apply(index) for index in range(sequence.size())]
 
 
 def _plans_since(session: SparkSession, first: int, tag: str | None) -> list[ExecutedPlan]:
@@ -296,21 +291,18 @@ def _plans_so_far(session: SparkSession, first: int, tag: str | None) -> list[Ex
 
 @contextlib.contextmanager
 def work_in_spark() -> Iterator[Work]:
-    """Measure the work that Spark does for this thread in the block.
+    """Yield the measures of the work that Spark does for this thread in the block; they are filled at its end.
 
-    The measures are complete after the block; None if Spark was not running at its start, or is remote.
+    They stay None if Spark was not running at the start of the block, or is remote.
     """
     work = Work()
-    session = get_session() if is_started() else None
-    if session is None or is_remote(session):
-        yield work
-        return
-    tag = f"sframe_spark-analyze-{uuid.uuid4().hex}"
-    session.sparkContext.addJobTag(tag)
+    session = get_session() if is_started() and not is_remote(get_session()) else None
+    tag = None
     try:
-        yield work
+        with _tagged(session) as tag:
+            yield work
     finally:
-        session.sparkContext.removeJobTag(tag)
-        stages = stages_of(session, tag)
-        work.tasks = sum(stage.numCompleteTasks() for stage in stages)
-        work.spilled = sum(stage.diskBytesSpilled() for stage in stages)
+        if session is not None and tag is not None:
+            stages = stages_of(session, tag)
+            work.tasks = sum(stage.numCompleteTasks() for stage in stages)
+            work.spilled = sum(stage.diskBytesSpilled() for stage in stages)

@@ -16,7 +16,6 @@ from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.message_text import in_words, visible
 from sframe_spark.operators.sort import MAX_TIES
 from sframe_spark.planner.graph import postorder, sizes_of
-from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.plan_serialization import columns_text, registers_of
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.redaction import redacted
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     import networkx
 
 
-# Explained plans as plain data: sections, their operators and how they ran, from which text and pictures are made.
+# Explained plans as plain data: sections, their operators and how they ran. Text and pictures are made of it.
 
 
 @attrs.frozen
@@ -45,7 +44,7 @@ class ExplainedNode:
     length
         Its number of rows, as far as it is known.
     section
-        For a placeholder: the number of the section whose result it stands for; None for an operator.
+        For a placeholder, the number of the section whose result it stands for; None for an operator.
     """
 
     register: str
@@ -99,24 +98,6 @@ class ExplainedSection:
     outcomes: tuple[SectionOutcome, ...] = ()
 
 
-def explained_nodes(root: PlannerNode, names: ColumnNames | None = None) -> list[ExplainedNode]:
-    """Return the operators of a plan as plain data, inputs first."""
-    registers = registers_of(root)
-    name = None if names is None else names.known_name
-    return [
-        ExplainedNode(
-            registers[id(node)],
-            node.operator_type,
-            visible(node.operator.describe()),
-            tuple(registers[id(child)] for child in node.inputs),
-            columns_text(node, name),
-            str(node.length),
-            node.operator.section.number if isinstance(node.operator, SectionResult) else None,
-        )
-        for node in postorder([root])
-    ]
-
-
 def explained_sections(sections: Sequence[Section], names: ColumnNames, outcomes: Sequence[SectionOutcome] = ()) -> list[ExplainedSection]:
     """Return the sections of a plan as plain data, with their outcomes if they ran."""
     by_number: dict[str, list[SectionOutcome]] = {}
@@ -127,17 +108,29 @@ def explained_sections(sections: Sequence[Section], names: ColumnNames, outcomes
 
 def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Sequence[SectionOutcome]]) -> ExplainedSection:
     """Return a section of a plan as plain data."""
-    rows = section.root.length.at_most
-    size = None if rows is None else int(rows * row_bytes(sizes_of(section.root)[id(section.root)], 0))
+    root, registers = section.root, registers_of(section.root)
+    nodes = [
+        ExplainedNode(
+            registers[id(node)],
+            node.operator_type,
+            visible(node.operator.describe()),
+            tuple(registers[id(child)] for child in node.inputs),
+            columns_text(node, names.known_name),
+            str(node.length),
+            node.operator.section.number if isinstance(node.operator, SectionResult) else None,
+        )
+        for node in postorder([root])
+    ]
+    rows = root.length.at_most
     return ExplainedSection(
         section.number,
         section.mode.value,
         section.reason,
         tuple(below.number for below in section.inputs),
-        tuple(explained_nodes(section.root, names)),
+        tuple(nodes),
         rows,
-        size,
-        said_of_exchanges(section.root) if section.mode is Mode.QUERY else None,
+        None if rows is None else int(rows * row_bytes(sizes_of(root)[id(root)], 0)),
+        said_of_exchanges(root) if section.mode is Mode.QUERY else None,
         tuple(alternative.text(config.small_rows, MAX_TIES) for alternative in section.alternatives),
         tuple(outcomes.get(section.number, ())),
     )
@@ -163,8 +156,6 @@ def names_of_sections(sections: Sequence[Section], top: Sequence[str], names: Co
         names.add(section.root, ())
     return names
 
-
-# Explanation, the result of ``explain()``: a plan as text, SVG picture, Mermaid flowchart or networkx graph.
 
 # The plan as a graph.
 
@@ -198,7 +189,7 @@ def graph_of(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
 
 
 def short(text: str, max_length: int = MAX_TEXT) -> str:
-    """Return a string, truncated if it is too long.
+    """Return a string, truncated if it is longer than ``max_length``.
 
     Examples
     --------
@@ -341,14 +332,14 @@ def ordered(ways: networkx.DiGraph, layers: dict[Any, int]) -> list[list[Any]]:
         rows[layers[name]].append(name)
     for sweep in range(SWEEPS):
         neighbours = ways.predecessors if sweep % 2 == 0 else ways.successors
-        place = {name: (index + 0.5) / len(row) for row in rows for index, name in enumerate(row)}
+        middle = {name: (index + 0.5) / len(row) for row in rows for index, name in enumerate(row)}
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            middles = {}
+            wanted = {}
             for name in row:
-                near = [place[other] for other in neighbours(name)]
-                middles[name] = sum(near) / len(near) if near else place[name]
-            row.sort(key=lambda name: middles[name])
-            place.update({name: (index + 0.5) / len(row) for index, name in enumerate(row)})
+                near = [middle[other] for other in neighbours(name)]
+                wanted[name] = sum(near) / len(near) if near else middle[name]
+            row.sort(key=wanted.__getitem__)
+            middle.update({name: (index + 0.5) / len(row) for index, name in enumerate(row)})
     return rows
 
 
@@ -411,19 +402,15 @@ def edge(points: Sequence[Any], places: dict[Any, Position], height_of: Sequence
 
 
 def box(data: dict[str, Any], place: Position, top: float) -> str:
-    """Return the SVG of an operator's box, with its name, parameters and columns."""
+    """Return the SVG of an operator's box, with its name, parameters, length and columns."""
+    rows = f"{data['length']} rows of ({data['columns']})"
     lines = [
         f'<rect x="{place.left:g}" y="{top:g}" width="{place.width:g}" height="{BOX_HEIGHT}" rx="6" fill="#ffffff" stroke="#557"/>',
         f'<text x="{place.left + 10:g}" y="{top + 17:g}" font-weight="bold">{html.escape(short(data["operator"], MAX_LINE))}</text>',
         f'<text x="{place.left + 10:g}" y="{top + 33:g}">{html.escape(short(data["parameters"], MAX_LINE))}</text>',
-        f'<text x="{place.left + 10:g}" y="{top + 49:g}" fill="#667">{html.escape(short(rows_and_columns(data), MAX_LINE))}</text>',
+        f'<text x="{place.left + 10:g}" y="{top + 49:g}" fill="#667">{html.escape(short(rows, MAX_LINE))}</text>',
     ]
     return "".join(lines)
-
-
-def rows_and_columns(data: dict[str, Any]) -> str:
-    """Return the number of rows and the columns of an operator, for its box."""
-    return f"{data['length']} rows of ({data['columns']})"
 
 
 class Explanation(str):
@@ -451,9 +438,9 @@ class Explanation(str):
     def of(cls, text: str, sections: Sequence[ExplainedSection], heading: str = "") -> Explanation:
         """Return an explanation made of a text and the sections of its plan."""
         # Spark's description of a user's DataFrame may contain addresses with credentials.
-        made = cls(redacted(text))
-        made.sections, made.heading = tuple(sections), heading
-        return made
+        explanation = cls(redacted(text))
+        explanation.sections, explanation.heading = tuple(sections), heading
+        return explanation
 
     def __repr__(self) -> str:
         return str(self)
@@ -489,9 +476,9 @@ class Explanation(str):
 
 def physical_lines(sections: Sequence[ExplainedSection]) -> list[str]:
     """Return the physical plan as lines, section by section."""
-    lines = [f"-- physical plan: {len(sections)} section{'s' if len(sections) != 1 else ''}"]
     if not sections:
         return [f"-- physical plan: {NOTHING_TO_RUN}"]
+    lines = [f"-- physical plan: {len(sections)} section{'s' if len(sections) > 1 else ''}"]
     for section in sections:
         reads = f", reads {listed(section.reads)}" if section.reads else ""
         lines.append(f"section {section.number}: {section.where}{reads}: {section.reason}")
@@ -509,7 +496,7 @@ def listed(numbers: Sequence[str]) -> str:
 
 
 def estimate(section: ExplainedSection) -> str:
-    """Return what is known about the number and size of a section's rows before it runs, in words."""
+    """Return, in words, what is known about the number and size of a section's rows before it runs."""
     if section.rows is None:
         return "any number of rows"
     size = "" if section.size is None else f", about {in_words(section.size)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import MaterializeOptions
@@ -10,24 +10,7 @@ from sframe_spark.engine.memory_budget import fits_driver, plan_size_of
 from sframe_spark.engine.physical.column_lineage import origins_of
 from sframe_spark.engine.physical.placement import Placement, blocking_inputs, is_at_hand, is_small, place
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.laws.aggregation import count_is_length, reduce_from_statistics
-from sframe_spark.laws.algorithm_choice import (
-    MAX_RANDOM_ACCESS_ROWS,
-    group_by_of_few,
-    group_by_of_sort,
-    group_by_of_sorted,
-    join_of_few,
-    join_of_nothing_read,
-    join_of_sorted,
-    join_with_few,
-    one_value_per_group,
-    right_join,
-    sort_of_few,
-    top_of_few,
-)
-from sframe_spark.laws.pruning import ValueRanges, filter_by_recorded_bounds, intersection, required_ranges
-from sframe_spark.laws.slice_pushdown import head_of_sort
-from sframe_spark.laws.sort_elimination import group_by_of_neighbours, sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_order
+from sframe_spark.laws import aggregation, algorithm_choice, pruning, slice_pushdown, sort_elimination
 from sframe_spark.message_text import visible
 from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.operators.groupby.groupby import GroupBy, Reduce
@@ -43,6 +26,7 @@ from sframe_spark.operators.sort import Sort, SuffixSort, TopRows
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS, SegmentParts
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.spark_frame import SparkSource
+from sframe_spark.order.facts import Column
 from sframe_spark.order.properties import requirement
 from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.inference import is_in_order, observed_nodes, observers, properties_of
@@ -57,7 +41,7 @@ MAX_NAMED_COLUMNS = 4
 
 
 def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNames) -> str:
-    """Return that rows are not known to be sorted, with an example of two rows that all known properties allow in the wrong order.
+    """Return a sentence which says that rows are not known to be sorted, with two example rows that known properties allow in the wrong order.
 
     If there are many columns, only some are shown.
 
@@ -72,15 +56,15 @@ def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNa
     if witness is None:
         return "rows are in that order, but something before takes it from them"
     relevant = [position for position, _ in by]
-    relevant += [c for items in order.orderings for item in items if isinstance(c := item.column, int) and names.is_named(node, c)]
+    ordered = [item.column for items in order.orderings for item in items if isinstance(item.column, int)]
+    relevant += [column for column in ordered if names.known_name(node, column) is not None]
     named = [column for column in dict.fromkeys(relevant) if column in witness.columns][:MAX_NAMED_COLUMNS]
     earlier, later = (dict(zip(witness.columns, row, strict=True)) for row in (witness.earlier, witness.later))
-    rows = [", ".join(_value_text(names.name(node, column), row[column]) for column in named) for row in (earlier, later)]
-    return f"nothing known rules out {rows[0]} before {rows[1]}"
 
+    def text(row: Mapping[Column, int | None]) -> str:
+        return ", ".join(names.name(node, column) + (" missing" if row[column] is None else f" = {row[column]}") for column in named)
 
-def _value_text(name: str, value: int | None) -> str:
-    return f"{name} missing" if value is None else f"{name} = {value}"
+    return f"nothing known rules out {text(earlier)} before {text(later)}"
 
 
 Order = Sequence[tuple[int, bool]]
@@ -113,7 +97,7 @@ SOURCES_OF_ORDER = {
 
 
 def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = None) -> str:
-    """Return why a node's rows are known to be in an order, in one line. They must be known to be.
+    """Return, in one line, why a node's rows are known to be in an order; only for rows that are known to be in it.
 
     Parameters
     ----------
@@ -143,10 +127,7 @@ def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = No
 def _start_of_order(node: PlannerNode, by: Order) -> str:
     """Return why an order holds at the node that establishes it, and the operators above that keep it."""
     keeping: list[str] = []
-    while True:
-        below = order_below(node, by)
-        if below is None:
-            break
+    while below := order_below(node, by):
         keeping.append(node.operator_type)
         node, by = below
     if isinstance(node.operator, STORED_ROWS):
@@ -175,9 +156,8 @@ def order_below(node: PlannerNode, by: Order) -> tuple[PlannerNode, Order] | Non
     if node.operator_type not in KEEPS_ORDER and not isinstance(node.operator, RowWise):
         return None
     origins = origins_of(node)
-    places = [(origins[position], up) for position, up in by]
     for slot, child in enumerate(node.inputs):
-        below = [(place, up) for shown, up in places for origin, place in shown if origin == slot]
+        below = [(column, up) for position, up in by for origin_slot, column in origins[position] if origin_slot == slot]
         if len(below) == len(by) and is_in_order(child, below):
             return child, below
     return None
@@ -190,24 +170,24 @@ MAX_LISTED = 5
 def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
     """Yield what an application of a law removed from the plan, and why that is correct."""
     before, operator = firing.before, firing.before.operator
-    if firing.equation == unobserved_order.equation:
+    if firing.equation == sort_elimination.unobserved_order.equation:
         observed = observed_nodes(before)
         for node in postorder([before]):
             if node.operator.reorders and id(node) not in observed:
-                what = f"sort by {names.order(node, node.operator.by)}" if isinstance(node.operator, (Sort, SuffixSort)) else node.operator_type
-                yield f"left out {what}: nobody observes the order of its rows"
-    elif firing.equation == join_of_nothing_read.equation:
+                title = f"sort by {names.order(node, node.operator.by)}" if isinstance(node.operator, (Sort, SuffixSort)) else node.operator_type
+                yield f"left out {title}: nobody observes the order of its rows"
+    elif firing.equation == algorithm_choice.join_of_nothing_read.equation:
         keys = names.listed(before.inputs[1], range(before.inputs[1].facts.width))
         yield f"left out a left join: its right side has each {keys} once at most, and nothing of it is read"
     elif isinstance(operator, (Sort, TopRows)):
         yield from reasons_of_sort(firing, names)
     elif isinstance(operator, (GroupBy, Join)):
         yield from reasons_of_grouping(firing, names)
-    elif firing.equation == head_of_sort.equation:
+    elif firing.equation == slice_pushdown.head_of_sort.equation:
         yield f"left out the sort of all rows by {sort_below(before, names)}: only the first rows are asked for"
-    elif firing.equation == filter_by_recorded_bounds.equation:
+    elif firing.equation == pruning.filter_by_recorded_bounds.equation:
         yield pruned(firing, names)
-    elif firing.equation in (reduce_from_statistics.equation, count_is_length.equation):
+    elif firing.equation in (aggregation.reduce_from_statistics.equation, aggregation.count_is_length.equation):
         yield f"left out the scan for reduce[{operator.describe()}]: recorded when the rows were written"
 
 
@@ -218,11 +198,11 @@ def reasons_of_sort(firing: Firing, names: ColumnNames) -> Iterator[str]:
     assert isinstance(operator, (Sort, TopRows))
     title = f"left out {before.operator_type} by {names.order(before, operator.by)}"
     turned = [(position, not up) for position, up in operator.by]
-    if firing.equation in (sort_of_sorted.equation, top_of_sorted.equation):
+    if firing.equation in (sort_elimination.sort_of_sorted.equation, sort_elimination.top_of_sorted.equation):
         yield f"{title}: {origin_of_order(child, operator.by, names)}"
-    elif firing.equation == sort_of_sort.equation:
+    elif firing.equation == sort_elimination.sort_of_sort.equation:
         yield f"left out the first of two sorts, by {sort_below(before, names)}: the second one, by {names.order(before, operator.by)}, takes it in"
-    elif firing.equation in (sort_of_few.equation, top_of_few.equation):
+    elif firing.equation in (algorithm_choice.sort_of_few.equation, algorithm_choice.top_of_few.equation):
         yield f"left out the exchange of {before.operator_type} by {names.order(before, operator.by)}: there are at most {child.length.at_most} rows"
     elif after.operator_type == "reverse" or (after.operator_type == "slice" and after.inputs[0].operator_type == "reverse"):
         yield f"{title}: rows in order of {names.order(child, turned)} ({origin_of_order(child, turned, names)}) are read backwards"
@@ -234,22 +214,22 @@ def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:
     if isinstance(operator, GroupBy):
         title = f"left out the exchange of group_by on {names.listed(before, range(len(operator.keys)))}"
         child = before.inputs[0]
-        if firing.equation in (group_by_of_sorted.equation, group_by_of_sort.equation):
+        if firing.equation in (algorithm_choice.group_by_of_sorted.equation, algorithm_choice.group_by_of_sort.equation):
             yield f"{title}: {origin_of_order(child, [(key, True) for key in operator.keys], names)}"
-        elif firing.equation == group_by_of_few.equation:
+        elif firing.equation == algorithm_choice.group_by_of_few.equation:
             yield f"{title}: there are at most {child.length.at_most} rows, which are sorted in memory"
-        elif firing.equation == group_by_of_neighbours.equation:
+        elif firing.equation == sort_elimination.group_by_of_neighbours.equation:
             yield f"{title}: rows with equal keys are neighbours"
     elif isinstance(operator, Join):
         right, key = before.inputs[1], operator.right_keys[0]
         title = f"left out the exchange of both sides of the join on {names.listed(before, operator.left_keys)}"
-        if firing.equation == join_of_sorted.equation:
+        if firing.equation == algorithm_choice.join_of_sorted.equation:
             yield f"{title}: its right side is in order of {names.name(right, key)}: {origin_of_order(right, [(key, True)], names)}"
-        elif firing.equation == join_with_few.equation:
+        elif firing.equation == algorithm_choice.join_with_few.equation:
             yield f"{title}: its right side has at most {right.length.at_most} rows, which are sorted to be searched"
-        elif firing.equation == right_join.equation:
+        elif firing.equation == algorithm_choice.right_join.equation:
             yield f"the right join on {names.name(right, key)} is a left join whose right side is the left one here"
-        elif firing.equation == join_of_few.equation:
+        elif firing.equation == algorithm_choice.join_of_few.equation:
             bounds = " and ".join(str(side.length.at_most) for side in before.inputs)
             yield f"{title}: they have at most {bounds} rows, whose keys are numbered in memory"
 
@@ -264,10 +244,10 @@ def pruned(firing: Firing, names: ColumnNames) -> str:
     """Return which rows a filter drops by recorded bounds, so that they are not read."""
     transform, left = firing.before.inputs[0], firing.after.inputs[0].inputs[0]
     below = transform.inputs[0]
-    required: dict[str, ValueRanges] = {}
-    for column, ranges in required_ranges(transform).items():
+    required: dict[str, pruning.ValueRanges] = {}
+    for column, ranges in pruning.required_ranges(transform).items():
         name = names.name(below, column)
-        required[name] = intersection(required[name], ranges) if name in required else ranges
+        required[name] = pruning.intersection(required[name], ranges) if name in required else ranges
     opened = [opened_segments(part) for part in stored_parts(below, left)]
     where = f" ({'; '.join(dict.fromkeys(opened))})" if opened else ""
     conditions = " and ".join(map(in_ranges, required, required.values()))
@@ -286,7 +266,7 @@ def stored_parts(before: PlannerNode, after: PlannerNode) -> Iterator[SegmentSou
         yield from (node.operator for node in postorder([after]) if isinstance(node.operator, STORED_ROWS))
 
 
-def in_ranges(name: str, ranges: ValueRanges) -> str:
+def in_ranges(name: str, ranges: pruning.ValueRanges) -> str:
     """Return ranges of a column's values as a condition in words; if there are many, only the first and the last.
 
     Examples
@@ -317,7 +297,7 @@ def in_bounds(name: str, bounds: Bounds) -> str:
 
 
 def opened_segments(source: SegmentSource | SegmentParts) -> str:
-    """Return how many, and which, of a dataset's segments are opened to read some of its rows."""
+    """Return how many of a dataset's segments are opened to read some of its rows, and which, in words."""
     segments = source.manifest.segments
     ranges = source.ranges if isinstance(source, SegmentParts) else ((source.start, source.stop),)
     opened = {entry.file for first, last in ranges for entry, _, _ in intersecting(source.manifest, first, last)}
@@ -351,27 +331,29 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNa
     an exchange by key range and a sort, as the result shows the order
     nothing known rules out day = 1 before day = 0
     """
-    known = names or ColumnNames.of_plan(plan, ())
+    names = names or ColumnNames.of_plan(plan, ())
     observed = observed_by(plan)
     lines, unkeyed = [], []
     first_to_compute = computed_first(plan)
     for number, node in enumerate(postorder([plan])):
-        reason = reason_of_node(node, known, observed.get(id(node)))
+        reason = reason_of_node(node, names, observed.get(id(node)))
         if reason is not None:
             blocked = [f"r{n}" for n in first_to_compute.get(id(node), ())]
-            before = f"; computed before it, so that its rows can be {how_read(node)}: {', '.join(blocked)}" if blocked else ""
+            is_searched = any(node.operator.requires(slot) is Need.LOOKUP for slot in range(len(node.inputs)))
+            access = "searched" if is_searched else "counted and read by number"
+            before = f"; computed before it, so that its rows can be {access}: {', '.join(blocked)}" if blocked else ""
             lines.append(f"r{number} {reason}{before}")
         if id(node) not in observed:
             unkeyed.append(f"r{number}")
     if unkeyed:
         lines.append(f"left out the row key of {', '.join(unkeyed)}: nobody observes the order of these rows")
-    left_out = [line for firing in (trace.firings if trace else ()) for line in reasons_of_firing(firing, known)]
+    left_out = [line for firing in (trace.firings if trace else ()) for line in reasons_of_firing(firing, names)]
     lines += dict.fromkeys(left_out)
     return [*(lines or ["no sort and no exchange: rows stay in their ranges"]), *reason_of_result(plan)]
 
 
 def observed_by(plan: PlannerNode) -> dict[int, str]:
-    """Return, by ``id`` of each node whose row order is observed, what observes it, as words to be followed by "the order"."""
+    """Return, by ``id`` of each node whose row order is observed, what observes it, in words that "the order" follows."""
     numbers = {id(node): number for number, node in enumerate(postorder([plan]))}
     return {
         key: "the result shows" if node is None else f"r{numbers[id(node)]} {node.operator_type} depends on" for key, node in observers(plan).items()
@@ -379,7 +361,7 @@ def observed_by(plan: PlannerNode) -> dict[int, str]:
 
 
 def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) -> str | None:
-    """Return what a node does about the order and the partitioning of rows, and why; None if it does nothing about them.
+    """Return how a node orders and partitions rows, and why; None if it does neither.
 
     Parameters
     ----------
@@ -388,7 +370,7 @@ def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) 
     names
         The names of columns.
     observer
-        What observes the order of the node's rows, as words to be followed by "the order"; None if nothing does.
+        What observes the order of the node's rows, in words that "the order" follows; None if nothing does.
     """
     operator = node.operator
     match operator:
@@ -440,7 +422,7 @@ def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames,
         return f"group_by on {keys}: no exchange: few rows ({max_rows(child)}) are grouped in one place"
     if not runs_as_kernels(child):
         why = "its input is the result of a Spark query"
-    elif not one_value_per_group(child, operator.keys):
+    elif not algorithm_choice.one_value_per_group(child, operator.keys):
         why = "keys that are equal may be different values (-0.0 and 0.0, or one instant at two offsets), so groups are not runs of one value"
     else:
         why = not_known(child, [(key, True) for key in operator.keys], names)
@@ -475,15 +457,15 @@ def fits_in_memory(node: PlannerNode) -> bool:
 
 def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
     """Return how a node reduces all rows to one."""
-    child = node.inputs[0]
+    child, title = node.inputs[0], f"reduce[{operator.describe()}]"
     if operator.has_whole_kernel and fits_in_memory(child):
-        return f"reduce[{operator.describe()}]: no exchange: few rows ({max_rows(child)}) are read in one place"
+        return f"{title}: no exchange: few rows ({max_rows(child)}) are read in one place"
     if operator.has_whole_kernel and runs_as_kernels(child) and is_at_hand(child):
-        return f"reduce[{operator.describe()}]: no exchange: all rows are in the driver's memory"
+        return f"{title}: no exchange: all rows are in the driver's memory"
     if operator.decomposes([child.facts]) and runs_as_kernels(child):
-        return f"reduce[{operator.describe()}]: no exchange: each task sends one partial result"
+        return f"{title}: no exchange: each task sends one partial result"
     gathered = "rows meet in their order" if operator.order_sensitive else "the order of rows does not matter"
-    return f"reduce[{operator.describe()}]: an exchange of one partial result per partition: {gathered}"
+    return f"{title}: an exchange of one partial result per partition: {gathered}"
 
 
 def reason_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
@@ -502,7 +484,7 @@ def title_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
 
 
 def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
-    """Return the first requirement for searching one side of a join that the join does not meet."""
+    """Return, in words, the first condition for searching one side of a join that the join does not meet."""
     left, right = node.inputs
     if len(operator.left_keys) != 1:
         return "a search takes one key"
@@ -519,8 +501,8 @@ def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> s
         left, right, a, b, side = right, left, b, a, "left"
     if not is_in_order(right, [(b, True)]):
         return f"of the {side} side, {not_known(right, [(b, True)], names)}"
-    other = "left" if side == "right" else "right"
-    return f"the {side} side may have more than {MAX_RANDOM_ACCESS_ROWS} rows, and of the {other} side, {not_known(left, [(a, True)], names)}"
+    other, max_rows = "left" if side == "right" else "right", algorithm_choice.MAX_RANDOM_ACCESS_ROWS
+    return f"the {side} side may have more than {max_rows} rows, and of the {other} side, {not_known(left, [(a, True)], names)}"
 
 
 def in_order(node: PlannerNode, slot: int, by: Order, names: ColumnNames) -> str:
@@ -528,9 +510,8 @@ def in_order(node: PlannerNode, slot: int, by: Order, names: ColumnNames) -> str
     child = node.inputs[slot]
     if not by:
         return "in one run"
-    if not is_in_order(child, by):
-        return f"in order of {names.order(child, by)}"
-    return f"in order of {names.order(child, by)} ({origin_of_order(child, by, names)})"
+    origin = f" ({origin_of_order(child, by, names)})" if is_in_order(child, by) else ""
+    return f"in order of {names.order(child, by)}{origin}"
 
 
 def both_in_order(node: PlannerNode, operator: MergeSorted, names: ColumnNames) -> str:
@@ -557,11 +538,6 @@ def reason_of_reader(node: PlannerNode) -> str | None:
     if Need.DENSE in needs:
         return title + "rows are read by number, with those of neighbouring ranges where needed"
     return None
-
-
-def how_read(node: PlannerNode) -> str:
-    """Return how an operator accesses an input that must be computed first, in words."""
-    return "searched" if any(node.operator.requires(slot) is Need.LOOKUP for slot in range(len(node.inputs))) else "counted and read by number"
 
 
 def computed_first(plan: PlannerNode) -> dict[int, list[int]]:
@@ -595,7 +571,7 @@ MAKES_ORDER = ("sort", "suffix_sort", "top_rows")
 
 
 def relied_orders(plan: PlannerNode, trace: Trace, names: ColumnNames) -> list[tuple[str, PlannerNode, ReliedOrder]]:
-    """Return the orders that a plan relies on without sorting, each once: what relies on it, the node whose rows must be in order, and the order.
+    """Return, for each order that a plan relies on without sorting, what relies on it, the node whose rows must be in the order, and the order.
 
     Parameters
     ----------
@@ -606,15 +582,16 @@ def relied_orders(plan: PlannerNode, trace: Trace, names: ColumnNames) -> list[t
     names
         The names of columns.
     """
-    found: dict[tuple[int, ReliedOrder], tuple[str, PlannerNode, ReliedOrder]] = {}
+    orders: dict[tuple[int, ReliedOrder], tuple[str, PlannerNode, ReliedOrder]] = {}
     for firing in trace.firings:
         relied = left_out_sort(firing)
         if relied is not None:
-            why = f"{firing.before.operator_type} by {names.order(firing.before, relied[1])} left out"
-            found.setdefault((id(relied[0]), relied[1]), (why, *relied))
-    for node, by in needed_orders(plan):
-        found.setdefault((id(node[1]), by), (f"{node[0].operator_type} needs no exchange", node[1], by))
-    return [item for item in found.values() if item[1].operator_type not in MAKES_ORDER]
+            child, by = relied
+            orders.setdefault((id(child), by), (f"{firing.before.operator_type} by {names.order(firing.before, by)} left out", child, by))
+    for node, slot, by in needed_orders(plan):
+        child = node.inputs[slot]
+        orders.setdefault((id(child), by), (f"{node.operator_type} needs no exchange", child, by))
+    return [item for item in orders.values() if item[1].operator_type not in MAKES_ORDER]
 
 
 def left_out_sort(firing: Firing) -> tuple[PlannerNode, ReliedOrder] | None:
@@ -623,25 +600,25 @@ def left_out_sort(firing: Firing) -> tuple[PlannerNode, ReliedOrder] | None:
     if not isinstance(operator, (Sort, TopRows)):
         return None
     child = firing.before.inputs[0]
-    if firing.equation in (sort_of_sorted.equation, top_of_sorted.equation):
+    if firing.equation in (sort_elimination.sort_of_sorted.equation, sort_elimination.top_of_sorted.equation):
         return child, operator.by
     if firing.after.operator_type == "reverse":
         return child, tuple((position, not up) for position, up in operator.by)
     return None
 
 
-def needed_orders(plan: PlannerNode) -> Iterator[tuple[tuple[PlannerNode, PlannerNode], ReliedOrder]]:
-    """Yield each operator that requires an order of an input, together with that input, and the order."""
+def needed_orders(plan: PlannerNode) -> Iterator[tuple[PlannerNode, int, ReliedOrder]]:
+    """Yield each node that requires an order of an input, the slot of that input, and the order."""
     for node in postorder([plan]):
         operator = node.operator
         match operator:
             case SuffixSort() if operator.held:
-                yield (node, node.inputs[0]), operator.by[: operator.held]
+                yield node, 0, operator.by[: operator.held]
             case StreamingGroupBy():
                 by = tuple((key, True) for key in operator.keys)
                 if by and is_in_order(node.inputs[0], by):
-                    yield (node, node.inputs[0]), by
+                    yield node, 0, by
             case SortedJoin():
-                yield (node, node.inputs[1]), ((operator.right_key, True),)
+                yield node, 1, ((operator.right_key, True),)
             case AsofJoin() | KeyWindow():
-                yield (node, node.inputs[1]), ((operator.on, True),)
+                yield node, 1, ((operator.on, True),)

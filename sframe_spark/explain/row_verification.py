@@ -1,8 +1,8 @@
-"""Verification of what the planner and manifests claim about rows, by comparing the claims with the rows, in parallel over row ranges."""
+"""Claims of the planner and of manifests about rows, and functions that compare them with the rows, in parallel over row ranges."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
@@ -38,10 +38,10 @@ from sframe_spark.types import ColumnType
 
 
 class RowClaim(Protocol):
-    """A claim about rows that can be checked row by row, comparing each row with the one before."""
+    """A claim about rows that can be checked by comparing each row with the row before it."""
 
     def first_wrong(self, rows: Chunk, schema: Schema) -> int | None:
-        """Return the index of the first of some consecutive rows that contradicts the claim; None if no row does."""
+        """Return the index of the first row that contradicts the claim, among consecutive rows; None if no row does."""
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -164,7 +164,7 @@ def _first(wrong: np.ndarray) -> int | None:
 
 
 def row_claims(properties: RelationProperties, schema: Schema) -> list[RowClaim]:
-    """Return the claims about columns that can be checked by comparing each row with the one before.
+    """Return the claims about columns that can be checked by comparing each row with the row before it.
 
     A key is checked only if the rows are claimed to be sorted by its columns. Functional dependencies are not checked.
 
@@ -213,8 +213,7 @@ def first_wrong_rows(chunks: Iterable[Chunk], schema: Schema, claims: Sequence[R
     [2, 3]
     """
     first: list[int | None] = [None] * len(claims)
-    before = Chunk.empty(schema)
-    seen = 0
+    before, seen = Chunk.empty(schema), 0
     for chunk in chunks:
         rows = concatenate([before, chunk], schema)
         for number, claim in enumerate(claims):
@@ -230,15 +229,7 @@ ORDER_FACTS = ("ascending", "descending", "strictly_ascending", "strictly_descen
 
 @attrs.frozen
 class BrokenClaim:
-    """A claim, and the first row that contradicts it.
-
-    Parameters
-    ----------
-    claim
-        The claim.
-    row
-        The index of that row; None if no row contradicts the claim.
-    """
+    """A claim, and the index of the first row that contradicts it; None if no row does."""
 
     claim: RowClaim
     row: int | None
@@ -247,8 +238,7 @@ class BrokenClaim:
 def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClaim]:
     """Check claims about the rows of a materialised node, and return each with the first row that contradicts it.
 
-    Few rows, and rows in memory, are checked on the driver; others by one Spark task for each segment or range, which also reads the row before its
-    first.
+    Few rows, and rows in memory, are checked on the driver. Otherwise one Spark task checks each segment or range, and the row before it.
     """
     if not claims:
         return []
@@ -262,58 +252,50 @@ def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClai
 
 def row_ranges(node: PlannerNode) -> list[tuple[int, int]]:
     """Return the row ranges of a materialised node: those of its segments, if it has segments."""
-    rows = known_rows(node)
-    if isinstance(node.operator, SegmentSource):
-        source = node.operator
-        edges = {min(max(offset - source.start, 0), rows) for offset in source.manifest.offsets}
+    rows, source = known_rows(node), node.operator
+    if isinstance(source, SegmentSource):
+        edges = [min(max(offset - source.start, 0), rows) for offset in source.manifest.offsets]
     else:
-        edges = set(range(0, rows, config.segment_rows))
+        edges = [*range(0, rows, config.segment_rows)]
     return list(pairwise(sorted({0, rows, *edges}))) if rows else []
 
 
 def run_checks(checks: Sequence[Callable[[], Any]], rows: int, description: str) -> list[Any]:
-    """Run checks of ``rows`` rows in all: on the driver if these are few, otherwise as Spark tasks."""
+    """Run checks of ``rows`` rows in total: on the driver if these are few, otherwise as Spark tasks."""
     if rows <= config.small_rows:
         return [check() for check in checks]
     return SparkTaskRunner().run(list(checks), description) if checks else []
 
 
 def wrong_rows(plan: Pipeline, claims: Sequence[RowClaim], start: int, stop: int, batch_rows: int) -> list[int | None]:
-    """Return, for each claim, the first row from ``start`` to ``stop`` that contradicts it, compared also with the row before ``start``.
+    """Return, for each claim, the first row from ``start`` to ``stop`` that contradicts it; None if no row does.
 
-    The result is None if no row does.
+    The first row is compared with the row before ``start``.
     """
     first = max(start - 1, 0)
-    found = first_wrong_rows(PipelineRunner(plan).stream(first, stop, batch_rows), plan.facts[-1].schema, claims)
-    return [None if row is None else first + row for row in found]
+    rows = first_wrong_rows(PipelineRunner(plan).stream(first, stop, batch_rows), plan.facts[-1].schema, claims)
+    return [None if row is None else first + row for row in rows]
 
 
 def check_segments(source: SegmentSource) -> list[str]:
     """Return the statements of a manifest that the segments read by a source contradict, each as a sentence."""
     manifest = source.manifest
-    places = [place for place, offset in enumerate(manifest.offsets) if _is_read(source, offset, manifest.segments[place])]
-    problems = []
-    if manifest.has_key:
-        entries = [manifest.segments[place] for place in places]
-        problems = [f"{b.file} comes after {a.file}, but its row keys are smaller" for a, b in pairwise(entries) if _key_of(a) >= _key_of(b)]
+    segments = [(entry, offset) for entry, offset in zip(manifest.segments, manifest.offsets, strict=True) if offset < source.stop]
+    segments = [(entry, offset) for entry, offset in segments if offset + entry.rows > source.start]
+    entries = [entry for entry, _ in segments]
+    problems = [
+        f"{b.file} comes after {a.file}, but its row keys are smaller"
+        for a, b in pairwise(entries)
+        if manifest.has_key and (a.number, a.first_position) >= (b.number, b.first_position)
+    ]
     columns = tuple(sorted(set(source.positions)))
-    checks = [partial(check_segment, manifest, place, columns, config.batch_rows) for place in places]
-    results = run_checks(checks, sum(manifest.segments[place].rows for place in places), "comparing segments with their manifest")
+    checks = [partial(check_segment, manifest, entry, offset, columns, config.batch_rows) for entry, offset in segments]
+    results = run_checks(checks, sum(entry.rows for entry in entries), "comparing segments with their manifest")
     return [*problems, *(problem for part in results for problem in part)]
 
 
-def _is_read(source: SegmentSource, offset: int, entry: SegmentEntry) -> bool:
-    return offset < source.stop and offset + entry.rows > source.start
-
-
-def _key_of(entry: SegmentEntry) -> tuple[int, int]:
-    """Return the sort key of a segment's first row in the order of row keys."""
-    return (entry.number, entry.first_position)
-
-
-def check_segment(manifest: Manifest, place: int, columns: Sequence[int], batch_rows: int) -> list[str]:
-    """Return the recorded facts about one segment that are wrong, each as a sentence."""
-    entry, offset = manifest.segments[place], manifest.offsets[place]
+def check_segment(manifest: Manifest, entry: SegmentEntry, offset: int, columns: Sequence[int], batch_rows: int) -> list[str]:
+    """Return the recorded facts about the segment whose first row is ``offset`` that are wrong, each as a sentence."""
     stored = footer_of(join(manifest.directory, entry.file), entry.size, entry.tail).rows
     if stored != entry.rows:
         return [f"{entry.file} has {stored} rows, not {entry.rows}"]
@@ -325,13 +307,16 @@ def check_segment(manifest: Manifest, place: int, columns: Sequence[int], batch_
         table = read_rows(manifest, columns, start, min(start + batch_rows, offset + entry.rows))
         for collector, column in zip(collectors, table.columns, strict=True):
             collector.add(column)
-    return problems + list(_refuted_statistics(entry, columns, collectors))
+    for column, collector in zip(columns, collectors, strict=True):
+        recorded = entry.columns[column] if column < len(entry.columns) else UNKNOWN_STATISTICS
+        problems += [f"{entry.file}, column {column}: {fact}" for fact in refuted(recorded, collector.result())]
+    return problems
 
 
 def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int) -> bool:
     """Return whether the row keys in a file are those that follow from the segment's number and position."""
     location = join(manifest.directory, entry.file)
-    expected = _first_key(entry)
+    first = expected = (entry.number << KEY_SHIFT) + entry.first_position
     footer = footer_of(location, entry.size, entry.tail)
     with (
         translate_os_errors("read", location),
@@ -342,18 +327,7 @@ def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int)
             if (keys != np.arange(expected, expected + len(keys))).any():
                 return False
             expected += len(keys)
-    return expected == _first_key(entry) + entry.rows
-
-
-def _first_key(entry: SegmentEntry) -> int:
-    return (entry.number << KEY_SHIFT) + entry.first_position
-
-
-def _refuted_statistics(entry: SegmentEntry, columns: Sequence[int], collectors: Sequence[StatisticsCollector]) -> Iterator[str]:
-    for column, collector in zip(columns, collectors, strict=True):
-        known = entry.columns[column] if column < len(entry.columns) else UNKNOWN_STATISTICS
-        for fact in refuted(known, collector.result()):
-            yield f"{entry.file}, column {column}: {fact}"
+    return expected == first + entry.rows
 
 
 def refuted(claimed: ColumnStatistics, found: ColumnStatistics) -> list[str]:
@@ -378,7 +352,7 @@ def refuted(claimed: ColumnStatistics, found: ColumnStatistics) -> list[str]:
             if compare_scalars(getattr(claimed, edge), getattr(found, edge)):
                 problems.append(f"recorded with {getattr(claimed, edge)!r} as its {edge} value, which is {getattr(found, edge)!r}")
     if claimed.bounds_known and found.bounds_known and found.minimum is not None:
-        bounds = (claimed.minimum, claimed.maximum)
-        if claimed.minimum is None or compare_scalars(found.minimum, claimed.minimum) < 0 or compare_scalars(found.maximum, claimed.maximum) > 0:
-            problems.append(f"recorded to lie in {bounds[0]}..{bounds[1]}, but there are values in {found.minimum}..{found.maximum}")
+        low, high = claimed.minimum, claimed.maximum
+        if low is None or compare_scalars(found.minimum, low) < 0 or compare_scalars(found.maximum, high) > 0:
+            problems.append(f"recorded to lie in {low}..{high}, but there are values in {found.minimum}..{found.maximum}")
     return problems

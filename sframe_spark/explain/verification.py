@@ -6,6 +6,7 @@ The result is discarded, so that the frame is later planned and computed as if i
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -117,13 +118,11 @@ def check_query(plan: PlannerNode, plans: Sequence[ExecutedPlan], rows: int | No
     last = plans[-1]
     findings = [] if last.is_final else [Finding("the last change of this plan, of which Spark did not tell", claimed=False)]
     work = query_work(plan)
-    for name, limit, ran in (
-        ("exchanges", work and work.exchanges, last.count("Exchange")),
-        ("sorts", work and work.sorts, last.count("Sort")),
-    ):
-        if limit is None:
+    for name, ran in (("exchanges", last.count("Exchange")), ("sorts", last.count("Sort"))):
+        if work is None:
             findings.append(Finding(f"{name}: {ran} ran", claimed=False))
         else:
+            limit = getattr(work, name)
             findings.append(Finding(f"{name}: at most {limit} claimed, {ran} ran", None if ran <= limit else f"{ran - limit} more than claimed"))
     if is_ordered_result(plan):
         findings.append(Finding("rows leave Spark in the order of their row key", order_problem(last, rows)))
@@ -143,9 +142,7 @@ def order_problem(plan: ExecutedPlan, rows: int | None) -> str | None:
     preserved = preservation_above(plan.root, lambda node: id(node) in sorts)
     if preserved is None:
         return "no node on the way to the result sorts all rows"
-    if preserved != KEEPS_ALL:
-        return "a node above the sort may move rows"
-    return None
+    return None if preserved == KEEPS_ALL else "a node above the sort may move rows"
 
 
 def check_tasks(plan: PlannerNode, plans: Sequence[ExecutedPlan]) -> list[Finding]:
@@ -232,9 +229,9 @@ def report(run: Run) -> list[str]:
     """Return the report as lines; the last line says how many claims were compared and how many disagree."""
     lines: list[str] = []
     findings: list[Finding] = []
-    for title, plans, found in blocks(run):
-        lines += [title, *[f"    {line}" for plan in plans for line in plan], *[f"  {finding}" for finding in found]]
-        findings += found
+    for title, plans, block_findings in blocks(run):
+        lines += [title, *[f"    {line}" for plan in plans for line in plan], *[f"  {finding}" for finding in block_findings]]
+        findings += block_findings
     wrong = sum(finding.found is not None for finding in findings)
     compared = sum(finding.claimed for finding in findings)
     return [*lines, f"{compared} claims compared: {f'{wrong} DISAGREE' if wrong else 'all agree'}"]
@@ -244,11 +241,8 @@ def blocks(run: Run) -> Iterator[tuple[str, list[list[str]], list[Finding]]]:
     """Yield the title, plans and findings for each source that is read, for each section that ran, and for the orders that the plan relied on."""
     for node in postorder([run.plan]):
         if isinstance(node.operator, SegmentSource):
-            yield (
-                f"read: {node.operator_type}[{node.operator.describe()}]",
-                [],
-                [*row_findings(node, node, run.names), segment_finding(node.operator)],
-            )
+            findings = [*row_findings(node, node, run.names), segment_finding(node.operator)]
+            yield f"read: {node.operator_type}[{node.operator.describe()}]", [], findings
     for number, section in enumerate(run.sections, 1):
         rows = section.result.length.rows
         title = f"section {number}: {section.plan.operator_type}, {section.where}, {rows} rows"
@@ -262,28 +256,24 @@ def blocks(run: Run) -> Iterator[tuple[str, list[list[str]], list[Finding]]]:
 
 def distinct_plans(executed: Sequence[ExecutedPlan]) -> list[list[str]]:
     """Return plans as lines, each different plan once, with the number of times that it ran."""
-    counts: dict[tuple[str, ...], int] = {}
-    for plan in executed:
-        text = tuple(plan.lines())
-        counts[text] = counts.get(text, 0) + 1
-    return [[text[0] + (f" (ran {count} times)" if count > 1 else ""), *text[1:]] for text, count in counts.items()]
+    counts = Counter(tuple(plan.lines()) for plan in executed)
+    return [[lines[0] + (f" (ran {count} times)" if count > 1 else ""), *lines[1:]] for lines, count in counts.items()]
 
 
 def section_findings(section: ExecutedSection, names: ColumnNames) -> list[Finding]:
     """Return findings about all claims about a section."""
     rows = section.result.length.rows
     if section.where == QUERY:
-        found = check_query(section.plan, section.executed, rows)
+        findings = check_query(section.plan, section.executed, rows)
     elif section.where == TASKS:
-        found = [*check_tasks(section.plan, section.executed), *range_findings(section)]
+        findings = [*check_tasks(section.plan, section.executed), *range_findings(section)]
     else:
         ran = len(section.executed)
-        found = [Finding("few rows, computed without Spark", f"Spark ran {ran} queries" if ran else None)]
-    found.append(length_finding(section.plan, rows))
-    found += row_findings(section.plan, section.result, names)
+        findings = [Finding("few rows, computed without Spark", f"Spark ran {ran} queries" if ran else None)]
+    findings += [length_finding(section.plan, rows), *row_findings(section.plan, section.result, names)]
     if isinstance(section.result.operator, SegmentSource):
-        found.append(segment_finding(section.result.operator))
-    return found
+        findings.append(segment_finding(section.result.operator))
+    return findings
 
 
 def length_finding(plan: PlannerNode, rows: int | None) -> Finding:
@@ -292,19 +282,18 @@ def length_finding(plan: PlannerNode, rows: int | None) -> Finding:
     if exact is None and bound is None:
         return Finding("number of rows", claimed=False)
     is_wrong = rows is not None and (rows != exact if exact is not None else bound is not None and rows > bound)
-    claim = f"{exact} rows" if exact is not None else f"at most {bound} rows"
-    return Finding(claim, f"there are {rows}" if is_wrong else None)
+    return Finding(f"at most {bound} rows" if exact is None else f"{exact} rows", f"there are {rows}" if is_wrong else None)
 
 
 def range_findings(section: ExecutedSection) -> list[Finding]:
-    """Return a finding on whether each segment has the rows of one range, if the number of rows is known; else nothing."""
+    """Return a finding on whether each segment has the rows of one range; an empty list if the number of rows is not known."""
     source = section.result.operator
     base_rows = section.ranges[-1][1] if section.ranges else 0
     if not isinstance(source, SegmentSource) or not section.dense or section.plan.length.rows != base_rows:
         return []
     expected = [stop - start for start, stop in section.ranges]
-    found = [entry.rows for entry in source.manifest.segments]
-    problem = None if expected == found else f"segments of {found} rows, not {expected}"
+    actual = [entry.rows for entry in source.manifest.segments]
+    problem = None if expected == actual else f"segments of {actual} rows, not {expected}"
     return [Finding(f"{len(expected)} ranges of rows are {len(expected)} segments", problem)]
 
 
@@ -316,18 +305,18 @@ def segment_finding(source: SegmentSource) -> Finding:
 
 
 def row_findings(plan: PlannerNode, result: PlannerNode, names: ColumnNames) -> list[Finding]:
-    """Return findings about all claims about the rows of a plan; those that hold are combined into one for each type of claim."""
+    """Return findings about all claims about the rows of a plan; claims of one type that hold are one finding."""
     recorded = row_claims(properties_of(result), result.schema) if isinstance(result.operator, SegmentSource) else []
     claims = list(dict.fromkeys([*row_claims(properties_of(plan), plan.schema), *recorded]))
     confirmed: dict[str, list[str]] = {}
     wrong = []
     for checked in check_rows(result, claims):
-        kind, about = words(checked.claim, plan, names)
+        claim, subject = words(checked.claim, plan, names)
         if checked.row is None:
-            confirmed.setdefault(kind, []).append(about)
+            confirmed.setdefault(claim, []).append(subject)
         else:
-            wrong.append(Finding(f"{kind} {about}", f"row {checked.row} is the first of which this is not so"))
-    agreed = [Finding(f"{kind} {'; '.join(dict.fromkeys(about))}") for kind, about in confirmed.items()]
+            wrong.append(Finding(f"{claim} {subject}", f"row {checked.row} is the first of which this is not so"))
+    agreed = [Finding(f"{claim} {'; '.join(dict.fromkeys(subjects))}") for claim, subjects in confirmed.items()]
     return [*wrong, *agreed] or [Finding("order and values of rows", claimed=False)]
 
 
@@ -429,16 +418,13 @@ def verification(node: PlannerNode, names: Sequence[str]) -> list[str]:
     return run_action(node, partial(_verified, names=names), materialize, discards=True)
 
 
-def _verified(found: ActionPlan, names: Sequence[str]) -> list[str]:
-    executor = RecordingExecutor(MaterializeOptions(), owned=found.owned, run_log=found.run_log)
-    result = found.plan if is_materialized(found.plan) else executor.execute(found.plan)
-    known = names_of_sections(executor.sections, result, names, ColumnNames.of_plan(found.plan, names, found.trace, found.graph))
-    return report(Run(found.plan, found.trace, result, executor.sections, known))
-
-
-def names_of_sections(sections: Sequence[ExecutedSection], result: PlannerNode, top: Sequence[str], names: ColumnNames) -> ColumnNames:
-    """Add names of the columns of the result and of sections: a section's columns are named after the columns of its readers."""
-    names.add(result, tuple(top))
-    for section in reversed(sections):
-        names.add(section.plan, names.known.get(id(section.result), ()))
-    return names
+def _verified(action: ActionPlan, names: Sequence[str]) -> list[str]:
+    plan = action.plan
+    executor = RecordingExecutor(MaterializeOptions(), owned=action.owned, run_log=action.run_log)
+    result = plan if is_materialized(plan) else executor.execute(plan)
+    column_names = ColumnNames.of_plan(plan, names, action.trace, action.graph)
+    column_names.add(result, tuple(names))
+    for section in reversed(executor.sections):
+        # The columns of a section are named after the columns of its readers.
+        column_names.add(section.plan, column_names.known.get(id(section.result), ()))
+    return report(Run(plan, action.trace, result, executor.sections, column_names))
