@@ -141,7 +141,8 @@ class ColumnNames:
                 if name is not None:
                     names.setdefault((dataset_of(node), position), name)
         for node in sources:
-            operator, stored = node.operator, ()
+            operator = node.operator
+            stored: Sequence[str] = ()
             if isinstance(operator, STORED_ROWS) and operator.manifest.names is not None:
                 stored = operator.manifest.names
             elif isinstance(operator, Source):

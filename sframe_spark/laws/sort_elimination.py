@@ -92,7 +92,11 @@ def unobserved_order(root: PlannerNode) -> PlannerNode | None:
     unobserved = reordering - observed_nodes(root) if reordering else set()
     if not unobserved:
         return None
-    return fold([root], lambda node, inputs: inputs[0] if id(node) in unobserved else node.with_inputs(inputs))[id(root)]
+
+    def rewritten(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
+        return inputs[0] if id(node) in unobserved else node.with_inputs(inputs)
+
+    return fold([root], rewritten)[id(root)]
 
 
 @law("sort(x, by) = reverse(x) where x backwards is in that order and no rows tie", stage="pushdown", on="sort")

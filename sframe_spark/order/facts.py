@@ -570,9 +570,9 @@ def _without_unlinked(facts: SequenceFacts) -> SequenceFacts:
         mentions = Counter(_mentions(facts))
         tying = {*_targets(facts), *_ordered_in_two_ways(facts)}
         useful = {column for column in tying & set(_triggers(facts)) & _linked(facts) if mentions[column] > 1}
-        if not (useless := set(hidden) - useful):
+        if not (useless := hidden.keys() - useful):
             break
-        facts = without_columns(facts, useless)
+        facts = without_columns(facts, {*useless})
     return facts
 
 

@@ -225,7 +225,8 @@ def _sorted(facts: SequenceFacts) -> SequenceFacts:
     """Return the facts in an order that does not depend on how they were written down."""
     cases = tuple(case._replace(facts=_sorted(case.facts)) for case in facts.cases)
     distinct = facts._replace(constants=tuple(set(facts.constants)), not_null=tuple(set(facts.not_null)), cases=cases)
-    return SequenceFacts(*(tuple(sorted(items, key=key)) for key, items in zip(_SORT_KEYS, distinct, strict=True)))
+    fields: list[Any] = [tuple(sorted(items, key=key)) for key, items in zip(_SORT_KEYS, distinct, strict=True)]
+    return SequenceFacts(*fields)
 
 
 # Known facts about the rows of a relation: :class:`OrderingProperties` for a row sequence, :class:`RelationProperties` for a plan node.
