@@ -22,6 +22,7 @@ from sframe_spark.plugin import (
     graph_to_json,
     node_of,
 )
+from tests.interpreters import run_program
 
 
 @pytest.mark.spark
@@ -46,7 +47,7 @@ def test_plans_as_text_need_the_function_where_they_are_read(tmp_path: Path) -> 
     assert graph_from_json(text).operator_type == "generalized_transform"
     (tmp_path / "plan.json").write_text(text, encoding="utf-8")
     read = f"from sframe_spark.plugin import graph_from_json; graph_from_json(open({str(tmp_path / 'plan.json')!r}).read())"
-    found = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True, check=False)
+    found = run_program(read)
     assert "no scalar function is named 'test_hypotenuse'" in found.stderr.splitlines()[-1]
 
 
@@ -119,7 +120,5 @@ print(len(sent) < 60_000, [(FUNCTIONS if "column" in name else AGGREGATES).named
 
 
 def test_tables_travel_with_functions_that_name_the_tables(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(TABLES_TRAVEL, encoding="utf-8")
-    found = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=120)
+    found = run_program(TABLES_TRAVEL)
     assert found.stdout.splitlines() == ["True [True, True, True, True]"], found.stderr

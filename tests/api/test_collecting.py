@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from sframe_spark.engine.execution import collect_limits
 from sframe_spark.errors import ExecutionError, TooLargeError
 from sframe_spark.process import memory
 from sframe_spark.process.memory import AvailableMemory
+from tests.interpreters import run_program
 
 ROWS = 10**10
 
@@ -127,5 +126,5 @@ try:
 except tc.errors.TooLargeError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = run_program(program)
     assert "left to this process by its limit" in done.stdout

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
+from tests.interpreters import run_program
 
 PROGRAM = """
 import sys
@@ -29,7 +28,7 @@ def test_the_same_values_have_the_same_number_in_every_process(tmp_path: Path) -
     SFrame({"a": [1, 2, 3], "b": [1, 2, 3]}).save(place)
     first, again = load_sframe(place), load_sframe(place)
     assert identifier(first["a"]) == identifier(again["a"]) != identifier(first["b"])
-    told = subprocess.run([sys.executable, "-c", PROGRAM, place], capture_output=True, text=True, check=True).stdout.split()
+    told = run_program(PROGRAM, place).stdout.split()
     assert [int(number) for number in told] == [identifier(first["a"]), identifier(SArray(["x", None]))]
     SFrame({"a": [1, 2, 3]}).save(place)
     assert identifier(load_sframe(place)["a"]) != identifier(first["a"])

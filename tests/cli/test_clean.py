@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from sframe_spark import SFrame
 from sframe_spark.cli.clean import run_clean
 from sframe_spark.config import config
 from sframe_spark.process.leases import own_directory, own_hidden_directory, remove_own
+from tests.interpreters import run_program
 
 DIES = """
 import os, sys
@@ -32,7 +31,7 @@ def left(tmp_path: Path) -> tuple[Path, Path]:
     temporary.mkdir()
     saved.mkdir()
     SFrame({"a": [1]}).save(str(saved / "frame"))
-    subprocess.run([sys.executable, "-c", DIES, str(temporary), str(saved)], check=False)
+    run_program(DIES, str(temporary), str(saved))
     assert len(os.listdir(temporary)) == 1 and len(os.listdir(saved)) == 3
     return temporary, saved
 
@@ -59,10 +58,9 @@ def test_what_the_dead_left_goes_and_all_else_stays(left: tuple[Path, Path]) -> 
 
 def test_the_command(left: tuple[Path, Path]) -> None:
     temporary, saved = left
-    command = [sys.executable, "-m", "sframe_spark", "clean", str(saved)]
     environment = {**os.environ, "SFRAME_SPARK_TMP": str(temporary)}
     for extra, words in ((["--dry-run"], "would remove"), ([], "removed")):
-        done = subprocess.run([*command, *extra], capture_output=True, text=True, check=False, env=environment)
+        done = run_program("", "clean", str(saved), *extra, module="sframe_spark", environment=environment)
         assert done.returncode == 0 and done.stdout.count(f"{words} {temporary.parent}") == 3, done
     assert os.listdir(temporary) == [] and os.listdir(saved) == ["frame"]
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.hostile import hostile_frames, hostile_texts
+from tests.interpreters import run_program
 
 ROOT = Path(__file__).parents[2]
 REFUSED = {**hostile_frames.REFUSED, **hostile_texts.REFUSED}
@@ -19,8 +18,7 @@ REFUSED = {**hostile_frames.REFUSED, **hostile_texts.REFUSED}
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, dict[str, Any]]:
     """What all cases ended in, one after the other in one process with limits."""
-    command = [sys.executable, "-m", "tests.hostile.run_cases"]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=ROOT)
+    answer = run_program(module="tests.hostile.run_cases", directory=ROOT, timeout=600)
     assert answer.returncode == 0, answer.stderr[-2000:]
     found: dict[str, dict[str, Any]] = json.loads(answer.stdout)
     return found

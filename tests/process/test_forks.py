@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.interpreters import run_program
+
 pytestmark = [
     pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork"),
     pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes as Linux shows them"),
@@ -53,8 +55,7 @@ def says(error, words, work):
 
 
 def run(program: str, *arguments: str, before: str = "") -> str:
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", before + COMMON + program, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
+    done = run_program(before + COMMON + program, *arguments, timeout=500)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -27,6 +25,7 @@ from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import INT
+from tests.interpreters import run_program
 
 TIMES = 4
 
@@ -177,7 +176,7 @@ def test_a_thread_that_outlives_the_main_one_saves(tmp_path: Path) -> None:
         "def late():\n    time.sleep(0.5)\n    sf.save(sys.argv[1])\nthreading.Thread(target=late).start()"
     )
     place = str(tmp_path / "saved")
-    done = subprocess.run([sys.executable, "-c", program, place], capture_output=True, text=True, check=False, timeout=60)
+    done = run_program(program, place)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(load_sframe(place)) == 500
 

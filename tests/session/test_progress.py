@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
 import sys
 import threading
 import types
@@ -28,6 +27,7 @@ from sframe_spark.session.progress import (
     open_progress,
     shows_progress,
 )
+from tests.interpreters import run_program
 
 
 class Terminal(io.StringIO):
@@ -331,5 +331,5 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_process_that_is_forked_while_a_line_is_drawn_waits_for_nobody() -> None:
-    found = subprocess.run([sys.executable, "-c", FORKED_WHILE_A_LINE_IS_DRAWN], capture_output=True, text=True, timeout=60, check=False)
+    found = run_program(FORKED_WHILE_A_LINE_IS_DRAWN)
     assert (found.stdout, found.returncode) == ("0\n", 0), found.stderr

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.interpreters import run_program
 from tests.turicreate import fuzz
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
@@ -16,8 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of memor
 
 def mutated(archives: Path, seed: int, count: int) -> dict[str, int]:
     """What became of so many mutated archives and blocks, read in a process of its own."""
-    command = [sys.executable, "-m", "tests.turicreate.fuzz", str(archives), str(seed), str(count)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=3_000, cwd=Path(__file__).parents[2])
+    done = run_program("", str(archives), str(seed), str(count), module="tests.turicreate.fuzz", directory=Path(__file__).parents[2], timeout=3_000)
     assert done.returncode == 0, done.stderr[-3_000:]
     found: dict[str, int] = json.loads(done.stdout)
     return found
@@ -46,7 +45,7 @@ def test_the_limits_are_there() -> None:
         "try:\n    with fuzz.limited():\n        time.sleep(5)\nexcept TimeoutError:\n    print('time')\n"
         "watch = fuzz.Watch()\nwatch.allowed = '/nowhere'\nopen('/etc/hostname').close()\nprint(watch.escaped)"
     )
-    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=100, cwd=Path(__file__).parents[2])
+    done = run_program(program, directory=Path(__file__).parents[2])
     assert done.stdout.split("\n")[:2] == ["memory", "time"], done.stderr
     assert "/etc/hostname" in done.stdout
     assert fuzz.MOST_MEMORY == 256 << 20

@@ -6,8 +6,6 @@ import copy
 import os
 import pickle
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, aggregate
 from sframe_spark.data_structures import serialization
 from sframe_spark.data_structures.serialization import enable_sframe_serialization, get_serialization_directory, restored
 from sframe_spark.errors import StorageError
+from tests.interpreters import run_program
 
 LOADING = """
 import os, pickle, sys
@@ -55,8 +54,9 @@ def place(tmp_path: Path) -> Path:
 
 def in_other_processes(place: Path, *directories: object) -> list[str]:
     """What is loaded of a pickle in a process for each directory that is named there; an empty text: none is."""
-    command = [sys.executable, "-c", LOADING, str(place), *map(str, directories)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    done = run_program(LOADING, str(place), *map(str, directories))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def test_without_a_directory_nothing_is_pickled() -> None:

@@ -26,7 +26,7 @@ from sframe_spark.session import is_started
 from sframe_spark.testing.oracle_functions import rows_equal
 from sframe_spark.types import INT
 
-ROWS = 2_000
+ROWS = 600
 Way = Callable[[SFrame], SFrame]
 
 
@@ -34,7 +34,7 @@ Way = Callable[[SFrame], SFrame]
 def many_rows(tmp_path: Path) -> Iterator[None]:
     """Few rows count as many, and no Spark is started."""
     started = is_started()
-    with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
+    with config.using(small_rows=100, segment_rows=210, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
         yield
     assert is_started() == started
 
@@ -120,8 +120,8 @@ def test_rows_are_those_of_a_frame_that_is_not_materialised(frame: SFrame, way: 
     result.materialize()
     assert result.is_materialized() and len(result) == ROWS
     assert rows_equal(rows_of(result), expected)
-    assert rows_equal(rows_of(result.head(7)), expected[:7]) and rows_equal(rows_of(result[1500:1510]), expected[1500:1510])
-    assert rows_equal([tuple(result[1234].values())], [expected[1234]])
+    assert rows_equal(rows_of(result.head(7)), expected[:7]) and rows_equal(rows_of(result[450:460]), expected[450:460])
+    assert rows_equal([tuple(result[345].values())], [expected[345]])
 
 
 @ways
@@ -145,7 +145,7 @@ def test_later_plans_over_both(frame: SFrame, way: Way) -> None:
     result.materialize()
     last = result.column_names()[-1]
     for later in (
-        lambda found: found[found["t"] > 1200],
+        lambda found: found[found["t"] > 360],
         lambda found: found.sort(last, ascending=False).head(20),
         lambda found: found.groupby("t", {"n": aggregate.COUNT()}).sort("t"),
         lambda found: found.append(found),
@@ -182,7 +182,7 @@ def test_columns_one_by_one_become_one_source_again(frame: SFrame, monkeypatch: 
         frame.materialize()
         found.append(len(sources(frame)))
     assert found == [2, 3, 4, 1, 2, 3, 4, 1, 2]
-    assert [frame[1000][f"c{number}"] for number in range(9)] == [1000 * number for number in range(9)]
+    assert [frame[500][f"c{number}"] for number in range(9)] == [500 * number for number in range(9)]
 
 
 @pytest.mark.parametrize("is_called", [False, True], ids=["computed", "with a function"])
@@ -238,7 +238,7 @@ def test_few_rows_segments_and_spilled_columns(tmp_path: Path) -> None:
     counted = with_sum(made())
     counted.materialize(segments=3)
     assert len(sources(counted)) == 1
-    with config.using(kept_memory=1, memory_budget=10_000):
+    with config.using(kept_memory=1, memory_budget=3_000):
         full = with_sum(made())
         full.materialize()
     assert {type(source) for source in sources(full)} == {MemorySource, SegmentSource} and rows_of(full) == rows_of(with_sum(made()))
@@ -252,7 +252,7 @@ def test_lengths_that_differ_are_told(frame: SFrame) -> None:
 
 
 def test_lost_new_columns_are_made_again(tmp_path: Path) -> None:
-    with config.using(kept_memory=1, memory_budget=10_000):
+    with config.using(kept_memory=1, memory_budget=3_000):
         frame = with_sum(made())
         frame.materialize()
         (lost,) = (source for source in sources(frame) if isinstance(source, SegmentSource))

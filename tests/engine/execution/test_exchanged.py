@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,12 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store
 from sframe_spark.testing.oracle_functions import rows_equal
-from tests.examples import square
+from tests.examples import part, square
 
-ROWS = 3_000
+ROWS, SEGMENT_ROWS = 1_500, 350
 Program = Callable[[SFrame], SFrame]
 # Bytes of work: all rows have room; some of them; hardly any.
-WORK = [None, 400_000, 120_000]
+WORK = [None, 200_000, 60_000]
 NOTHING_SMALL = MaterializeOptions(in_memory=0)
 
 
@@ -48,16 +49,17 @@ def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     monkeypatch.setattr(pieces, "MIN_CHUNK_ROWS", 30)
     monkeypatch.setattr(local_strategies, "MIN_ROWS_SPLIT", 100)
     monkeypatch.setattr(local_strategies, "ROWS_OF_RANGE", 200)
-    with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
+    with config.using(small_rows=100, segment_rows=SEGMENT_ROWS, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
         yield
     assert is_started() == started
 
 
-@pytest.fixture
-def frame(tmp_path: Path) -> SFrame:
+@pytest.fixture(scope="module")
+def saved_rows(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The directory of a frame of several segments."""
     choose = random.Random(4)
     rows = range(ROWS)
-    SFrame(
+    made = SFrame(
         {
             "i": choose.sample(rows, ROWS),
             "k": [None if row % 61 == 0 else choose.randrange(90) for row in rows],
@@ -65,8 +67,16 @@ def frame(tmp_path: Path) -> SFrame:
             "s": [None if row % 57 == 0 else "é" * choose.randrange(9) + str(choose.randrange(40)) for row in rows],
             "t": rows,
         }
-    ).save(str(tmp_path / "saved"))
-    return load_sframe(str(tmp_path / "saved"))
+    )
+    directory = str(tmp_path_factory.mktemp("exchanged") / "saved")
+    with config.using(segment_rows=SEGMENT_ROWS):
+        made.save(directory)
+    return directory
+
+
+@pytest.fixture
+def frame(saved_rows: str) -> SFrame:
+    return load_sframe(saved_rows)
 
 
 def derived(sf: SFrame) -> SFrame:
@@ -85,22 +95,22 @@ PROGRAMS: dict[str, Program] = {
     "by ints that tie, descending": lambda sf: sf.sort("k", ascending=False),
     "by floats, then texts": lambda sf: sf.sort([("f", False), ("s", True)]),
     "by texts": lambda sf: sf.sort([("s", False), ("f", True)]),
-    "by texts, ascending": lambda sf: sf.sort("s"),
     "of a filter with running values": lambda sf: derived(sf).sort("sum", ascending=False),
     "of rows nearly in order": lambda sf: nearly_in_order(sf).sort("near"),
     "all values of groups": lambda sf: sf.groupby(["k", "s"], {"all": aggregate.CONCAT("t"), "n": aggregate.COUNT()}),
     "groups by floats": lambda sf: derived(sf).groupby("f", {"all": aggregate.CONCAT("i"), "first": aggregate.SELECT_ONE("t")}),
     "of no rows": lambda sf: sf[sf["i"] < 0].sort("i"),
+    "by texts, ascending": lambda sf: sf.sort("s"),
 }
 
 
 FIRST: dict[str, Program] = {
-    "by ints": lambda sf: sf.sort("i").head(1_700),
-    "by texts": lambda sf: sf.sort([("s", False), ("f", True)]).head(1_111),
-    "all that tie": lambda sf: sf.topk("k", 1_500),
-    "of a value that most have": lambda sf: SFrame({"k": sf["i"] // 2_000, "t": sf["t"], "s": sf["s"]}).sort("k").head(1_234),
-    "more than there are": lambda sf: derived(sf).sort("k").head(2_900),
-    "of no rows": lambda sf: sf[sf["i"] < 0].sort("i").head(1_000),
+    "by ints": lambda sf: sf.sort("i").head(850),
+    "by texts": lambda sf: sf.sort([("s", False), ("f", True)]).head(555),
+    "all that tie": lambda sf: sf.topk("k", 750),
+    "of a value that most have": lambda sf: SFrame({"k": sf["i"] // 1_000, "t": sf["t"], "s": sf["s"]}).sort("k").head(617),
+    "more than there are": lambda sf: derived(sf).sort("k").head(1_450),
+    "of no rows": lambda sf: sf[sf["i"] < 0].sort("i").head(500),
 }
 
 
@@ -118,7 +128,8 @@ def files_left() -> list[str]:
     return [name for place in os.listdir(store) if place.startswith("dataset-") for name in os.listdir(os.path.join(store, place))]
 
 
-@pytest.mark.parametrize(("name", "work", "segments"), square(5, PROGRAMS, WORK, [None, 1, 7]))
+# The normal run takes each way with one program, and nine of the programs.
+@pytest.mark.parametrize(("name", "work", "segments"), part(product(PROGRAMS, WORK, [None, 1, 7]), 10))
 def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None, segments: int | None) -> None:
     expected, made = expected_of(name, frame), PROGRAMS[name](frame)
     with config.using(work_memory=work):
@@ -128,7 +139,7 @@ def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None
     assert rows_equal(rows_of(made), expected)
 
 
-@pytest.mark.parametrize(("name", "how"), square(2, FIRST, [(120_000, None), (120_000, 7), (300_000, 1)]))
+@pytest.mark.parametrize(("name", "how"), square(3, FIRST, [(60_000, None), (60_000, 7), (150_000, 1)]))
 def test_many_first_rows_are_those_of_the_first_ranges(
     frame: SFrame, name: str, how: tuple[int, int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +147,7 @@ def test_many_first_rows_are_those_of_the_first_ranges(
     with config.using(small_rows=10 * ROWS):
         expected = rows_of(FIRST[name](frame))
     # As where they are so many that each task should not send as many.
-    monkeypatch.setattr(sort, "MAX_ROWS_SENT", 900)
+    monkeypatch.setattr(sort, "MAX_ROWS_SENT", 450)
     kernels, kernel = list[int](), sort.TopRows.kernel
     monkeypatch.setattr(sort.TopRows, "kernel", lambda self, inputs, facts: kernels.append(inputs[0].rows) or kernel(self, inputs, facts))
     with config.using(work_memory=work):
@@ -160,7 +171,7 @@ def test_rows_that_are_not_kept_are_written(frame: SFrame, work: int | None, tmp
 
 
 def test_what_was_put_on_disk_is_told(frame: SFrame) -> None:
-    told = {work: PROGRAMS["by texts"](frame) for work in (None, 120_000)}
+    told = {work: PROGRAMS["by texts"](frame) for work in (None, 60_000)}
     for work, made in told.items():
         with config.using(work_memory=work):
             text = made.explain(analyze=True)
@@ -169,15 +180,15 @@ def test_what_was_put_on_disk_is_told(frame: SFrame) -> None:
 
 @pytest.mark.parametrize("name", ["by texts", "all values of groups"])
 def test_too_many_ranges_are_a_query(frame: SFrame, name: str) -> None:
-    with config.using(work_memory=1_000):
+    with config.using(work_memory=500):
         assert plan_dry_run(PROGRAMS[name](frame)._node).sections[-1].mode is Mode.QUERY
 
 
 def saved(tmp_path: Path, share: float, length: Callable[[int], int]) -> SFrame:
     """Rows of which a share has one key, with texts that the key makes long."""
     choose = random.Random(5)
-    keys = [5 if choose.random() < share else choose.randrange(ROWS) for _ in range(ROWS)]
-    SFrame({"k": keys, "s": ["x" * length(key) for key in keys], "t": range(ROWS)}).save(str(tmp_path / "few"))
+    keys = [5 if choose.random() < share else choose.randrange(3_000) for _ in range(3_000)]
+    SFrame({"k": keys, "s": ["x" * length(key) for key in keys], "t": range(3_000)}).save(str(tmp_path / "few"))
     return load_sframe(str(tmp_path / "few"))
 
 
@@ -212,7 +223,7 @@ OFTEN: dict[str, Callable[[int], Any]] = {
     "float": lambda row: -0.0 if row % 2 else row - 40.5,
     "text": lambda row: "row 7" if row % 2 else f"row {row}",
     "missing text": lambda row: None if row % 2 else f"row {row}",
-    "all but one": lambda row: "a" if row != 1_500 else "",
+    "all but one": lambda row: "a" if row != 750 else "",
 }
 
 
@@ -222,7 +233,7 @@ def test_rows_of_one_value_need_no_room(tmp_path: Path, name: str, ascending: bo
     frame = load_sframe(str(tmp_path / "often"))
     with config.using(small_rows=10 * ROWS):
         expected = rows_of(frame.sort("k", ascending))
-    with config.using(work_memory=160_000, kept_memory=kept):
+    with config.using(work_memory=80_000, kept_memory=kept):
         made = frame.sort("k", ascending)
         assert plan_dry_run(made._node).sections[-1].mode is Mode.EXCHANGED
         made.save(str(tmp_path / "made"))
@@ -268,7 +279,7 @@ def test_memory_that_is_gone_when_rows_are_exchanged_is_told_by_nothing_but_the_
 
 @pytest.mark.parametrize("count", [5, 60])
 def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partitioned_operators, "SAMPLED_VALUES", 600)
+    monkeypatch.setattr(partitioned_operators, "SAMPLED_VALUES", 300)
     monkeypatch.setattr(partitioned_operators, "SAMPLED_PLACES", 6)
     monkeypatch.setattr(partitioned_operators, "ranges_for", lambda weight: count)
     near = nearly_in_order(frame)
@@ -315,7 +326,7 @@ CHANGES: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_damage_on_disk_is_told(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, made = expected_of("by texts", frame), PROGRAMS["by texts"](frame)
-    with monkeypatch.context() as patch, config.using(work_memory=120_000):
+    with monkeypatch.context() as patch, config.using(work_memory=60_000):
         patch.setattr(Exchange, "_write", damaged(CHANGES[change]))
         with pytest.raises(StorageError, match=r"temporary rows in .* are not those that were written"):
             materialize(made._node, NOTHING_SMALL)
@@ -330,7 +341,7 @@ def test_files_that_somebody_deletes_are_told(frame: SFrame, monkeypatch: pytest
             path.unlink(missing_ok=True)
         return take(self, number)
 
-    with monkeypatch.context() as patch, config.using(work_memory=120_000):
+    with monkeypatch.context() as patch, config.using(work_memory=60_000):
         patch.setattr(Exchange, "take", taken)
         with pytest.raises(StorageError, match="are missing: somebody has deleted what is in use; do the same again"):
             materialize(made._node, NOTHING_SMALL)
@@ -350,7 +361,7 @@ def test_a_full_disk_loses_nothing(frame: SFrame, monkeypatch: pytest.MonkeyPatc
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patch, config.using(work_memory=120_000):
+    with monkeypatch.context() as patch, config.using(work_memory=60_000):
         patch.setattr(pa.ipc, "new_stream", full)
         with pytest.raises(StorageError, match="cannot write temporary rows to"):
             materialize(made._node, NOTHING_SMALL)
@@ -359,6 +370,6 @@ def test_a_full_disk_loses_nothing(frame: SFrame, monkeypatch: pytest.MonkeyPatc
 
 def test_the_quota_of_temporary_data_counts_them(frame: SFrame) -> None:
     made = PROGRAMS["by texts"](frame)
-    with config.using(work_memory=120_000, temporary_quota=10_000), pytest.raises(StorageError, match="quota"):
+    with config.using(work_memory=60_000, temporary_quota=5_000), pytest.raises(StorageError, match="quota"):
         materialize(made._node, NOTHING_SMALL)
     assert files_left() == []

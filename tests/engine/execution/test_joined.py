@@ -41,9 +41,9 @@ from sframe_spark.types import INT
 from tests.examples import examples, square
 from tests.explain.plans_and_runs import compared
 
-ROWS = 800
+ROWS, SEGMENT_ROWS = 400, 150
 # Bytes of work: too few for both sides, and very few.
-WORK = [80_000, 24_000]
+WORK = [40_000, 14_000]
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     monkeypatch.setattr(local_strategies, "ROWS_OF_RANGE", 200)
     for module in (algorithm_choice, algorithm_choice):
         monkeypatch.setattr(module, "MAX_TIES", 1)
-    with config.using(small_rows=100, segment_rows=300, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
+    with config.using(small_rows=100, segment_rows=SEGMENT_ROWS, batch_rows=60, progress="off", temporary_directory=str(tmp_path / "temporary")):
         yield
     assert is_started() == started
 
@@ -64,7 +64,7 @@ def side(seed: int, name: str, rows: int = ROWS) -> SFrame:
     choose = random.Random(seed)
     return SFrame(
         {
-            "k": [None if row % 61 == 0 else choose.randrange(400) for row in range(rows)],
+            "k": [None if row % 61 == 0 else choose.randrange(ROWS // 2) for row in range(rows)],
             "f": [[None, float("nan"), -0.0, 0.0][row % 4] if row % 150 < 4 else round(choose.uniform(-9, 9), 1) for row in range(rows)],
             "s": [None if row % 57 == 0 else "é" * choose.randrange(3) + str(choose.randrange(90)) for row in range(rows)],
             name: range(rows),
@@ -73,11 +73,19 @@ def side(seed: int, name: str, rows: int = ROWS) -> SFrame:
     )
 
 
+@pytest.fixture(scope="module")
+def saved_sides(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory with both sides, in several segments each."""
+    directory = tmp_path_factory.mktemp("sides")
+    with config.using(segment_rows=SEGMENT_ROWS):
+        for seed, name in enumerate("vw"):
+            side(seed, name).save(str(directory / name))
+    return directory
+
+
 @pytest.fixture
-def sides(many_rows: None, tmp_path: Path) -> tuple[SFrame, SFrame]:
-    for seed, name in enumerate("vw"):
-        side(seed, name).save(str(tmp_path / name))
-    return load_sframe(str(tmp_path / "v")), load_sframe(str(tmp_path / "w"))
+def sides(many_rows: None, saved_sides: Path) -> tuple[SFrame, SFrame]:
+    return load_sframe(str(saved_sides / "v")), load_sframe(str(saved_sides / "w"))
 
 
 def rows_of(frame: SFrame) -> list[tuple[Any, ...]]:
@@ -106,8 +114,8 @@ def derived(rows: SFrame, name: str) -> SFrame:
     return chosen
 
 
-# Each kind of join on each key; of the ways to run it, each with some of them.
-@pytest.mark.parametrize(("join", "way"), square(12, product(KINDS, ["k", "f", "s", "k s", "s f k"]), product(WORK, [None, 1, 7], [False, True])))
+# Each kind of join on each key, in one of the ways to run it; keys of texts and of two columns are those of the random rows below.
+@pytest.mark.parametrize(("join", "way"), square(12, product(KINDS, ["k", "f", "s f k"]), product(WORK, [None, 1, 7], [False, True])))
 def test_rows_are_those_of_one_join(sides: tuple[SFrame, SFrame], join: tuple[str, str], way: tuple[int, int | None, bool], tmp_path: Path) -> None:
     (how, on), (work, segments, is_derived) = join, way
 
@@ -199,7 +207,7 @@ def test_what_is_above_is_planned_when_the_number_of_rows_is_known(sides: tuple[
         return joined.groupby("s", {"n": aggregate.COUNT(), "all": aggregate.CONCAT("w")}).join(sides[0], on="s").sort("v")
 
     expected, made = expected_of(program), program()
-    with config.using(work_memory=80_000):
+    with config.using(work_memory=WORK[0]):
         assert rows_equal(rows_of(made), expected)
 
 
@@ -208,7 +216,7 @@ def test_what_is_above_is_planned_when_the_number_of_rows_is_known(sides: tuple[
     [lambda rows: rows, lambda rows: rows.sort("w"), lambda rows: rows.groupby("s", {"n": aggregate.COUNT()}).sort("n"), lambda rows: rows[1:9]],
 )
 def test_what_runs_is_what_was_said(above: Callable[[SFrame], SFrame], sides: tuple[SFrame, SFrame]) -> None:
-    with config.using(work_memory=80_000):
+    with config.using(work_memory=WORK[0]):
         assert compared(above(sides[0].join(sides[1], on=["k", "s"], how="outer"))._node) == []
 
 
@@ -217,7 +225,7 @@ def test_rows_are_counted_and_looked_at(sides: tuple[SFrame, SFrame]) -> None:
         return sides[0].join(sides[1], on="k", how="left")
 
     expected = expected_of(program)
-    with config.using(work_memory=24_000):
+    with config.using(work_memory=WORK[1]):
         assert len(program()) == len(expected)
         assert rows_equal(rows_of(program().head(5)), expected[:5])
         place = program().column_names().index("v")
@@ -237,7 +245,7 @@ def test_a_damaged_or_lost_file_is_told(sides: tuple[SFrame, SFrame], monkeypatc
             file.write(bytes([byte[0] ^ 1]))
 
     monkeypatch.setattr(Exchange, "_write", damaged)
-    with config.using(work_memory=24_000), pytest.raises(StorageError, match="damaged"):
+    with config.using(work_memory=WORK[1]), pytest.raises(StorageError, match="damaged"):
         sides[0].join(sides[1], on="k").materialize()
     assert files_left() == []
 
@@ -253,7 +261,7 @@ def test_an_error_or_ctrl_c_at_any_step_leaves_no_file(step: str, sides: tuple[S
             raise KeyboardInterrupt
 
     monkeypatch.setattr(joined_module.PartitionedJoin, step, interrupted)
-    with config.using(work_memory=24_000), pytest.raises(KeyboardInterrupt):
+    with config.using(work_memory=WORK[1]), pytest.raises(KeyboardInterrupt):
         sides[0].join(sides[1], on="k").materialize()
     assert files_left() == []
 
@@ -263,7 +271,7 @@ def test_files_of_sides_go_before_rows_are_put_in_order(sides: tuple[SFrame, SFr
     join = joined_module.PartitionedJoin._join
     monkeypatch.setattr(joined_module.PartitionedJoin, "_join", lambda self, *given: before.append(len(files_left())) or join(self, *given))
     monkeypatch.setattr(joined_module, "in_order", lambda rows: kept.append(len(files_left())) or in_order(rows))
-    with config.using(work_memory=24_000):
+    with config.using(work_memory=WORK[1]):
         sides[0].join(sides[1], on=["k", "s"]).materialize()
     assert before[0] > kept[0] and len(set(kept)) == 1
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,16 +17,22 @@ from sframe_spark import SFrame, history, load_sframe, vacuum
 from sframe_spark.errors import ConcurrentSaveError, StorageError
 from sframe_spark.storage.datasets import versioned_datasets
 from sframe_spark.storage.datasets.versioned_datasets import versions_at
+from tests.interpreters import run_program
 from tests.storage.datasets.conftest import Bucket
 
 PROJECT = Path(__file__).parents[3]
 ROWS = 50
 
 SAVER = """
-import json, sys
+import json, os, sys
 from sframe_spark import SFrame, config
 from sframe_spark.errors import ConcurrentSaveError
-place, options, name, times, rows = json.loads(sys.argv[1])
+place, options, names, times, rows = json.loads(sys.argv[1])
+for name in names[:-1]:
+    if not os.fork():
+        break
+else:
+    name = names[-1]
 config.storage_options = {"s3://": options}
 won = lost = 0
 while won < times:
@@ -37,7 +41,12 @@ while won < times:
         won += 1
     except ConcurrentSaveError:
         lost += 1
-print(won, lost)
+print(won, lost, flush=True)
+if name != names[-1]:
+    os._exit(0)
+while len(names) > 1:
+    assert os.wait()[1] == 0
+    names.pop()
 """
 
 DYING = """
@@ -98,9 +107,8 @@ def test_a_save_that_ends_before_its_manifest_leaves_nothing(place: str, error: 
 def test_a_process_that_dies_before_its_manifest_blocks_nobody(bucket: Bucket) -> None:
     place = bucket.uri + "/frame"
     SFrame({"a": [0]}).save(place)
-    command = [sys.executable, "-c", DYING + SAVER, json.dumps([place, bucket.options, "x", 1, ROWS])]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, check=False)
-    assert done.returncode == 7, done.stderr.decode()
+    done = run_program(DYING + SAVER, json.dumps([place, bucket.options, ["x"], 1, ROWS]))
+    assert done.returncode == 7, done.stderr
     assert len([name for name in bucket.names() if "/data/" in name]) == 2
     assert list(load_sframe(place)["a"]) == [0]
     SFrame({"a": [1]}).save(place)
@@ -201,22 +209,19 @@ def test_threads_that_save_one_place(place: str) -> None:
 def test_processes_that_save_one_place(bucket: Bucket, times: int) -> None:
     place = bucket.uri + "/frame"
     SFrame({"by": ["first"] * ROWS, "save": [0] * ROWS, "row": list(range(ROWS))}).save(place)
-    command = [sys.executable, "-c", SAVER]
-    savers = [
-        subprocess.Popen([*command, json.dumps([place, bucket.options, name, times, ROWS])], cwd=PROJECT, stdout=subprocess.PIPE, text=True)
-        for name in ("one", "two")
-    ]
+    answers: list[str] = []
+    asked = json.dumps([place, bucket.options, ["one", "two"], times, ROWS])
+    savers = threading.Thread(target=lambda: answers.extend(run_program(SAVER, asked, timeout=300).stdout.splitlines()))
+    savers.start()
     loads = 0
-    until = time.monotonic() + 300
-    while any(saver.poll() is None for saver in savers) and time.monotonic() < until:
+    while savers.is_alive():
         frame = load_sframe(place)
         assert list(frame["row"]) == list(range(ROWS))
         assert len(set(frame["by"])) == 1 and len(set(frame["save"])) == 1
         loads += 1
         # The savers have something to do, too.
         time.sleep(0.1)
-    answers = [saver.communicate()[0].split() for saver in savers]
-    assert [answer[0] for answer in answers] == [str(times)] * 2 and loads > 0
+    assert [answer.split()[0] for answer in answers] == [str(times)] * 2 and loads > 0
     found = history(place)
     assert list(found["version"]) == list(range(1, 2 * times + 2)) and set(found["rows"]) == {ROWS}
     for number in (1, times, 2 * times + 1):

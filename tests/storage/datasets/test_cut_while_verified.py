@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.interpreters import run_program
 
 SCRIPT = """
 import os, sys
@@ -36,5 +36,5 @@ for cut_by, (home, name) in {"check": (checksums, "page_headers"), "decode": (co
 
 
 def test_a_file_that_is_cut_while_it_is_verified(tmp_path: Path) -> None:
-    run = subprocess.run([sys.executable, "-c", SCRIPT, str(tmp_path)], check=False, capture_output=True, text=True, timeout=120)
+    run = run_program(SCRIPT, str(tmp_path))
     assert (run.returncode, run.stdout) == (0, "told check\ntold decode\n"), run.stderr[-1000:]

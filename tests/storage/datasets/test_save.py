@@ -6,8 +6,6 @@ import errno
 import gc
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import FLOAT
+from tests.interpreters import run_program
 from tests.storage.foreign_manifests import foreign_manifest
 from tests.storage.saved import save_dataset
 
@@ -242,7 +241,7 @@ from tests.storage.saved import save_dataset
 commit.write_manifest = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 save_dataset([load_manifest({str(tmp_path / "b")!r})], {str(tmp_path / "target")!r})
 """
-    assert subprocess.run([sys.executable, "-c", code], cwd=os.getcwd(), check=False).returncode == -signal.SIGKILL
+    assert run_program(code).returncode == -signal.SIGKILL
     assert len([name for name in os.listdir(tmp_path) if name.startswith(".")]) == 1
     assert values(load_manifest(tmp_path / "target")) == [1]
     save_dataset([load_manifest(tmp_path / "b")], tmp_path / "target")

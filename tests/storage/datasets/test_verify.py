@@ -29,6 +29,7 @@ from sframe_spark.storage.parquet.checksums import checksum_of
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import FLOAT
 from tests.examples import part
+from tests.interpreters import run_program
 from tests.storage.damage import ROWS, save_in_segments
 from tests.storage.datasets.conftest import Bucket
 
@@ -267,6 +268,5 @@ def test_a_command_line_takes_what_the_libraries_find(bucket: Bucket) -> None:
     SFrame({"a": [1, 2]}).save(bucket.uri + "/frame")
     options = bucket.options
     given = {"AWS_ACCESS_KEY_ID": options["key"], "AWS_SECRET_ACCESS_KEY": options["secret"], "FSSPEC_S3_ENDPOINT_URL": options["endpoint_url"]}
-    command = [sys.executable, "-m", "sframe_spark", "verify", bucket.uri + "/frame"]
-    done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, timeout=120, check=False)
+    done = run_program("", "verify", bucket.uri + "/frame", module="sframe_spark", environment={**os.environ, **given})
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith(f"{bucket.uri}/frame: ok, 2 rows, 1 files,")

@@ -35,6 +35,7 @@ from sframe_spark.storage.filesystem.temporary_datasets import (
     scratch_store,
     temporary_store,
 )
+from tests.interpreters import run_program
 
 SEGMENT = f"segment-00000000-{uuid.uuid4().hex}.parquet"
 STARTS = """
@@ -184,13 +185,12 @@ def test_whatever_is_read_has_its_rows_there(root: str, reader: str, tmp_path: P
 
 @pytest.mark.parametrize("ends", ["", "raise SystemExit(3)", "raise ValueError", "import threading; threading.Thread(target=print).start()"])
 def test_everything_goes_with_the_process(root: str, options: dict[str, Any], ends: str) -> None:
-    done = subprocess.run([sys.executable, "-c", STARTS + ends, json.dumps(options), root, SEGMENT], capture_output=True, text=True, check=False)
+    done = run_program(STARTS + ends, json.dumps(options), root, SEGMENT)
     assert done.stdout.startswith(root) and names(root) == [], done.stderr
 
 
 def test_what_a_killed_process_left_goes_with_the_next(root: str, options: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    command = [sys.executable, "-c", STARTS + "os.kill(os.getpid(), 9)", json.dumps(options), root, SEGMENT]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_program(STARTS + "os.kill(os.getpid(), 9)", json.dumps(options), root, SEGMENT)
     assert done.returncode == -signal.SIGKILL
     left = done.stdout.strip().rpartition("/")[0]
     assert len(names(left)) == 2

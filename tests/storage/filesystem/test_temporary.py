@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,11 @@ from sframe_spark.plotting.html_pages import write_page
 from sframe_spark.process.leases import mark_of_this_process, owner_in
 from sframe_spark.session.launch import local_settings
 from sframe_spark.storage.filesystem.temporary_datasets import TemporaryStore, scratch_root, scratch_store, temporary_root, temporary_store
+from tests.interpreters import run_program
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return run_program(code)
 
 
 def test_the_last_reference_deletes_the_directory(tmp_path: Any) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from sframe_spark.storage.manifest.manifest_json import MEMORY_FOR_LENGTH, SHORT
 from sframe_spark.storage.parquet import footer
 from sframe_spark.storage.parquet.footer import footer_of
 from sframe_spark.storage.parquet.page_headers import LONGEST_HEADER, _header
+from tests.interpreters import run_program
 from tests.peaks import PEAK
 
 GIGABYTE = 1 << 30
@@ -110,7 +109,7 @@ def test_what_is_no_text_takes_no_memory(tmp_path: Path) -> None:
             places.append(str(place))
     assert len(places) >= 4
     # A process of its own, which has taken little memory yet, for all of them: it costs more to start than it does.
-    run = subprocess.run([sys.executable, "-c", DOORS, *places], capture_output=True, text=True, check=False, timeout=100)
+    run = run_program(DOORS, *places)
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines() == places
 
@@ -183,7 +182,7 @@ for path in sys.argv[1:]:
     places = [tmp_path / str(number) for number in range(len(items))]
     for place, item in zip(places, items, strict=True):
         place.write_text(sealed({"types": [item] * 300_000}))
-    found = subprocess.run([sys.executable, "-c", run, *map(str, places)], capture_output=True, text=True, check=False, timeout=100)
+    found = run_program(run, *map(str, places))
     assert found.returncode == 0, found.stderr
 
 

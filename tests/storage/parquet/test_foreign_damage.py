@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.interpreters import run_program
 
 ROOT = Path(__file__).parents[3]
 
@@ -16,8 +16,7 @@ ROOT = Path(__file__).parents[3]
 def outcomes(first: int, **counts: int) -> dict[str, dict[str, int]]:
     """What came of so many changed bytes of each kind; raises AssertionError if the process ended or raised anything but errors of ours."""
     asked = [text for kind, count in counts.items() for text in (kind, str(first), str(count))]
-    command = [sys.executable, "-m", "tests.storage.parquet.foreign_flips", *asked]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False, cwd=ROOT)
+    answer = run_program("", *asked, module="tests.storage.parquet.foreign_flips", directory=ROOT, timeout=1800)
     assert answer.returncode == 0, answer.stderr[-500:]
     found: dict[str, Any] = json.loads(answer.stdout)
     assert [failure for told in found.values() for failure in told["failures"]] == []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from tests.interpreters import run_program
 
 # What is left of files.
 LEFT = (0, 100_000)
@@ -36,8 +36,7 @@ def test_a_file_that_is_cut_while_it_is_read_is_an_error(tmp_path: Path) -> None
         pq.write_table(
             pa.table({"t": range(400_000)}), tmp_path / f"{left}.parquet", row_group_size=100_000, compression="NONE", use_dictionary=False
         )
-    command = [sys.executable, "-c", READER, str(tmp_path), *map(str, LEFT)]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    answer = run_program(READER, str(tmp_path), *map(str, LEFT))
     assert (answer.returncode, answer.stdout) == (0, "refused\n" * len(LEFT)), answer.stderr[-500:]
 
 
@@ -65,6 +64,5 @@ for left in map(int, sys.argv[2:]):
 
 
 def test_a_saved_frame_that_is_cut_while_it_is_read_is_an_error(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", SAVED, str(tmp_path), *map(str, LEFT)]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    answer = run_program(SAVED, str(tmp_path), *map(str, LEFT))
     assert (answer.returncode, answer.stdout) == (0, "refused\n" * len(LEFT)), (answer.stdout, answer.stderr[-500:])

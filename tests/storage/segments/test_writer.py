@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import errno
-import os
 import signal
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -21,6 +18,7 @@ from sframe_spark.storage.segments import writer as writer_module
 from sframe_spark.storage.segments.reader import read_rows
 from sframe_spark.storage.segments.writer import SegmentWriter
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from tests.interpreters import run_program
 
 
 def test_no_rows_make_no_file(tmp_path: Any) -> None:
@@ -105,7 +103,7 @@ segment = writer.SegmentWriter({str(tmp_path)!r}, 0, [INT])
 segment.write([pa.array(range(100))])
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    assert subprocess.run([sys.executable, "-c", code], cwd=os.getcwd(), check=False).returncode == -signal.SIGKILL
+    assert run_program(code).returncode == -signal.SIGKILL
     assert len(list(tmp_path.iterdir())) == 1
     with pytest.raises(StorageError, match="did not come to its end"):
         load_manifest(str(tmp_path))
