@@ -1,14 +1,14 @@
-"""Analysis of byte code: which names a function reads, assigns or mentions, and which functions a class has."""
+"""Analysis of the user's code: the names that the byte code of a function reads, assigns or mentions, and the functions of a class."""
 
 from __future__ import annotations
 
-import builtins
 import dis
 import functools
 import itertools
 import re
 import sys
 import types
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,17 +22,17 @@ _ASSIGNS_ANY = frozenset({"globals", "vars", "exec", "eval", "setattr", "delattr
 _READS_ANY = frozenset({"vars", "globals", "eval", "exec", "__dict__", "import_module", "attrgetter", "getmembers"})
 # Built-in functions that can read variables of the calling function's own module by names that are not in the byte code.
 _READS_OWN = frozenset({"globals", "eval", "exec"})
-# Functions that unpickle: what they read depends on the pickled bytes. They count only together with a name of ``_PICKLERS``.
+# Functions and classes that unpickle: what they read depends on the pickled bytes. They count only together with a name of ``_PICKLERS``.
 _UNPICKLES = frozenset({"loads", "load", "Unpickler", "read_pickle"})
 # Modules that provide the functions of ``_UNPICKLES``, and the usual alias of pandas.
-_PICKLERS = frozenset({"pickle", "cloudpickle", "dill", "joblib", "pandas", "pd"})
+_PICKLERS = frozenset({"pickle", "_pickle", "cloudpickle", "dill", "joblib", "pandas", "pd"})
 # Byte code instructions that load a constant.
 _LOADS_CONSTANT = ("LOAD_CONST", "LOAD_SMALL_INT")
 # A Python identifier within a string.
 _WORD = re.compile(r"[^\W\d]\w*")
-# Byte code instructions that read a global or built-in variable.
+# Byte code instructions that read a global or built-in variable, assign or delete one, and read an attribute.
 _READING = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
-# Byte code instructions that read an attribute.
+_ASSIGNING = ("STORE_GLOBAL", "DELETE_GLOBAL")
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 
 
@@ -52,8 +52,8 @@ class CodeNames:
         Attributes that the code assigns. If the object is a module, the attribute is a variable of that module.
     imported
         Names of the modules that the code imports.
-    passed_on
-        Global variables whose value the code uses other than by reading an attribute of the value.
+    used_as_values
+        Global variables whose value the code uses in another way than reading an attribute of it, for example as an argument.
     reads_any, reads_own
         Whether the code may read variables whose names are not in it: of any module that it mentions (``reads_any``), of its own (``reads_own``).
     hashes
@@ -69,7 +69,7 @@ class CodeNames:
     assigned_around: frozenset[str]
     assigned_attributes: frozenset[str]
     imported: frozenset[str]
-    passed_on: frozenset[str]
+    used_as_values: frozenset[str]
     reads_any: bool
     reads_own: bool
     hashes: bool
@@ -92,67 +92,62 @@ def names_in(code: types.CodeType) -> CodeNames:
     ...     import rules
     ...     count += len(row)
     ...     return row["sum"] * getattr(rules, "RATE")
-    >>> found = names_in(rated.__code__)
-    >>> sorted(found.names), sorted(found.texts), sorted(found.imported)
+    >>> used = names_in(rated.__code__)
+    >>> sorted(used.names), sorted(used.texts), sorted(used.imported)
     (['count', 'getattr', 'len', 'rules'], ['RATE', 'sum'], ['rules'])
-    >>> sorted(found.read), sorted(found.assigned)
+    >>> sorted(used.read), sorted(used.assigned)
     (['count', 'getattr', 'len'], ['count'])
     """
     names, constants = set[str](), list[str]()
-    read, assigned, around, attributes = set[str](), set[str](), set[str](), set[str]()
-    imported, passed_on = set[str](), set[str]()
-    makes_sets = reads_any = False
+    by_operation = defaultdict[str, set[Any]](set)
+    read, around, values = set[str](), set[str](), set[str]()
+    reads_any = False
     for part, free in _codes_in(code):
         names.update(part.co_names)
         constants += [item for item in _constants_of(part) if type(item) is str]
         steps = list(dis.get_instructions(part))
-        for place, step in enumerate(steps):
+        for index, step in enumerate(steps):
             name = step.argval
             if step.opname in _READING:
                 read.add(name)
-                if not any(each.opname in _ATTRIBUTE for each in steps[place + 1 : place + 2]):
-                    passed_on.add(name)
-                reads_any = reads_any or (name == "getattr" and not _is_spelled(steps[place + 1 :]))
-            elif step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-                assigned.add(name)
+                if not any(following.opname in _ATTRIBUTE for following in steps[index + 1 : index + 2]):
+                    values.add(name)
+                reads_any = reads_any or (name == "getattr" and not _has_constant_name(steps[index + 1 :]))
             elif step.opname in ("STORE_DEREF", "DELETE_DEREF") and name in free:
                 around.add(name)
-            elif step.opname == "STORE_ATTR":
-                attributes.add(name)
-            elif step.opname == "IMPORT_NAME":
-                imported.add(name)
-            elif step.opname in ("BUILD_SET", "SET_ADD"):
-                makes_sets = True
+            elif step.opname in (*_ASSIGNING, "STORE_ATTR", "IMPORT_NAME", "BUILD_SET", "SET_ADD"):
+                by_operation[step.opname].add(name)
     texts = {item for item in constants if item.replace(".", "_").isidentifier()}
     reads_own = not _READS_OWN.isdisjoint(names)
     if reads_own:
         # Strings may hold code: each identifier in a string may be a name.
         texts.update(word for item in constants for word in _WORD.findall(item))
     unpickles = not _UNPICKLES.isdisjoint(names) and not _PICKLERS.isdisjoint(names)
+    uses_sets = not by_operation.keys().isdisjoint({"BUILD_SET", "SET_ADD"}) or not read.isdisjoint({"set", "frozenset"})
     return CodeNames(
         names=frozenset(names),
         texts=frozenset(texts),
         read=frozenset(read),
-        assigned=frozenset(assigned),
+        assigned=frozenset().union(*map(by_operation.__getitem__, _ASSIGNING)),
         assigned_around=frozenset(around),
-        assigned_attributes=frozenset(attributes),
-        imported=frozenset(imported),
-        passed_on=frozenset(passed_on),
+        assigned_attributes=frozenset(by_operation["STORE_ATTR"]),
+        imported=frozenset(by_operation["IMPORT_NAME"]),
+        used_as_values=frozenset(values),
         reads_any=reads_any or unpickles or not _READS_ANY.isdisjoint(names),
         reads_own=reads_own,
         hashes="hash" in read or "__hash__" in names,
-        makes_sets=makes_sets or not read.isdisjoint({"set", "frozenset"}),
+        makes_sets=uses_sets,
     )
 
 
 def _codes_in(code: types.CodeType) -> Iterator[tuple[types.CodeType, set[str]]]:
-    """Yield the code of a function and of each function nested in it, with the variables taken from functions that enclose the first."""
-    waiting = [(code, set(code.co_freevars))]
-    while waiting:
-        part, free = waiting.pop()
+    """Yield the code of a function and of each function nested in it, with its variables that belong to functions around the first."""
+    pending = [(code, set(code.co_freevars))]
+    while pending:
+        part, free = pending.pop()
         yield part, free
-        inner = [each for each in _constants_of(part) if isinstance(each, types.CodeType)]
-        waiting += [(each, free & set(each.co_freevars) - set(part.co_cellvars)) for each in inner]
+        nested = [constant for constant in _constants_of(part) if isinstance(constant, types.CodeType)]
+        pending += [(inner, free & set(inner.co_freevars) - set(part.co_cellvars)) for inner in nested]
 
 
 def _constants_of(code: types.CodeType) -> Iterator[Any]:
@@ -160,10 +155,10 @@ def _constants_of(code: types.CodeType) -> Iterator[Any]:
         yield from constant if type(constant) in (tuple, frozenset) else (constant,)
 
 
-def _is_spelled(steps: Sequence[dis.Instruction]) -> bool:
-    """Return whether a call of ``getattr`` names the attribute as a string constant.
+def _has_constant_name(steps: Sequence[dis.Instruction]) -> bool:
+    """Return whether the name in a call of ``getattr`` is a string constant.
 
-    The instructions start after ``getattr`` has been loaded. The name is the second argument: it is loaded last, or before a constant default.
+    The instructions begin after ``getattr`` has been loaded. The name is the second argument: it is loaded last, or before a constant default.
     """
     depth = 0
     loaded: list[dis.Instruction] = []
@@ -192,22 +187,36 @@ def is_importable(value: Any) -> bool:
         return False
     try:
         module, name = value.__module__, value.__qualname__
-        found = sys.modules.get(module) if type(module) is str and module != "__main__" else None
-        for part in name.split(".") if found is not None else ():
-            found = getattr(found, part, None)
-        return found is value or (found is not None and getattr(found, "__func__", None) is value)
+        held = sys.modules.get(module) if type(module) is str and module != "__main__" else None
+        for part in name.split(".") if held is not None else ():
+            held = getattr(held, part, None)
+        return held is value or (held is not None and getattr(held, "__func__", None) is value)
     except Exception:
         # The module may load attributes lazily, or the class may override attribute access.
         return False
 
 
 def is_class(value: Any) -> bool:
-    """Return whether a value is a class, even if it overrides ``__class__``."""
+    """Return whether a value is a class, whatever its ``__class__`` says."""
     return issubclass(type(value), type)
 
 
+def is_unpickler(value: Any) -> bool:
+    """Return whether a value is a function or class that unpickles, under whatever name a module has imported it.
+
+    Examples
+    --------
+    >>> from pickle import dumps, loads
+    >>> is_unpickler(loads), is_unpickler(dumps)
+    (True, False)
+    """
+    if type(value) not in (types.FunctionType, types.BuiltinFunctionType) and not is_class(value):
+        return False
+    return value.__name__ in _UNPICKLES and str(value.__module__).partition(".")[0] in _PICKLERS
+
+
 def is_full(cell: types.CellType) -> bool:
-    """Return whether a cell has a value: a variable of an enclosing function may not be assigned yet."""
+    """Return whether a cell has a value; it has none before the variable of the enclosing function is assigned."""
     try:
         _ = cell.cell_contents
     except ValueError:
@@ -222,9 +231,9 @@ def cells_of(function: types.FunctionType) -> dict[str, types.CellType]:
 
 def functions_of(owner: type) -> Iterator[types.FunctionType]:
     """Yield the functions that a class defines or inherits, except those of base classes that can be imported from another module."""
-    for kind in type.__dict__["__mro__"].__get__(owner):
-        if kind is owner or kind.__module__ == owner.__module__ or not is_importable(kind):
-            for value in list(type.__dict__["__dict__"].__get__(kind).values()):
+    for base in type.__dict__["__mro__"].__get__(owner):
+        if base is owner or base.__module__ == owner.__module__ or not is_importable(base):
+            for value in list(type.__dict__["__dict__"].__get__(base).values()):
                 yield from (part for part in _parts_of(value) if type(part) is types.FunctionType)
 
 
@@ -237,8 +246,3 @@ def _parts_of(value: Any) -> tuple[Any, ...]:
     if type(value) is CACHED:
         return (value.__wrapped__,)
     return (value.func,) if type(value) is functools.cached_property else (value,)
-
-
-def is_built_in(name: str) -> bool:
-    """Return whether a name is built in, so that code can read it without defining it in a module."""
-    return hasattr(builtins, name)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
 import functools
 import itertools
 import sys
 import types
 from collections.abc import Callable, Iterator
+from operator import is_
 from typing import Any
 
-from sframe_spark.udf.code_analysis import (
-    CACHED,
-    cells_of,
-    functions_of,
-    is_built_in,
-    is_class,
-    is_full,
-    is_importable,
-    names_in,
-)
+from sframe_spark.udf.code_analysis import CACHED, cells_of, functions_of, is_class, is_full, is_importable, names_in
 
 # At most so many objects are visited; larger structures are data rather than tables of functions.
 MAX_VISITED = 20_000
@@ -32,7 +25,7 @@ _ABSENT = object()
 class Family:
     """The functions that a function can call: through variables, defaults, methods, partial functions, small collections and attributes of objects.
 
-    An importable function (one that its module holds under its name) is not a member: it is called as its module holds it at the time of the call.
+    An importable function (its module has it under its name) is not a member: it is called as its module has it at the time of the call.
 
     Parameters
     ----------
@@ -48,42 +41,43 @@ class Family:
         self._attributes: set[str] = set()
         self._may_assign_any = False
         # Visited objects are kept, so that no other object gets their ``id``.
-        self._met: dict[int, Any] = {}
+        self._visited: dict[int, Any] = {}
         self._visit([*attributes_of(given).values(), called(given), given])
         # Globals that members read and no function assigns, with their values; and cells likewise, by ``id``.
         self.names = list(self._read_names())
-        self.cells = dict(self._read_cells())
+        cells = [cell for function in self.members for cell in cells_of(function).values() if id(cell) not in self.assigned_cells]
+        self.cells = {id(cell): (cell, cell.cell_contents) for cell in cells if is_full(cell)}
 
     def reached(self) -> list[Any]:
         """Return all objects that were visited when the family was made."""
-        return list(self._met.values())
+        return list(self._visited.values())
 
-    def _visit(self, waiting: list[Any]) -> None:
-        while waiting and len(self._met) < MAX_VISITED:
-            value = waiting.pop()
-            if type(value) in _PLAIN or id(value) in self._met:
+    def _visit(self, pending: list[Any]) -> None:
+        while pending and len(self._visited) < MAX_VISITED:
+            value = pending.pop()
+            if type(value) in _PLAIN or id(value) in self._visited:
                 continue
-            self._met[id(value)] = value
+            self._visited[id(value)] = value
             if type(value) is types.FunctionType:
-                self._note(value)
-                if not is_importable(value):
+                self._record_assigned(value)
+                is_member = not is_importable(value)
+                if is_member:
                     self.members.append(value)
-                    waiting += meanings(value)
-                elif any(other.__globals__ is value.__globals__ for other in self.members):
-                    # The function may assign what a member reads.
-                    waiting += meanings(value)
+                # A function of a member's module may assign what the member reads.
+                if is_member or any(other.__globals__ is value.__globals__ for other in self.members):
+                    pending += meanings(value)
             elif is_class(value) and (not is_importable(value) or self._shares_names_with(value)):
                 for function in functions_of(value):
-                    self._note(function)
-                    waiting += meanings(function)
+                    self._record_assigned(function)
+                    pending += meanings(function)
             else:
-                waiting += itertools.islice(parts(value), MAX_VISITED)
+                pending += itertools.islice(parts(value), MAX_VISITED)
 
     def _shares_names_with(self, value: type) -> bool:
         """Return whether a class belongs to the module of a member, so that its methods may assign what the member reads."""
         return any(other.__globals__.get("__name__") == value.__module__ for other in self.members)
 
-    def _note(self, function: types.FunctionType) -> None:
+    def _record_assigned(self, function: types.FunctionType) -> None:
         names, key = names_in(function.__code__), id(function.__globals__)
         self.assigned.update((key, name) for name in names.assigned)
         self.assigned_cells.update(id(cell) for name, cell in cells_of(function).items() if name in names.assigned_around)
@@ -97,15 +91,9 @@ class Family:
             module = function.__globals__
             for name in names_in(function.__code__).read:
                 key = id(module), name
-                if key not in seen and key not in self.assigned and (name in module or is_built_in(name)):
+                if key not in seen and key not in self.assigned and (name in module or hasattr(builtins, name)):
                     seen.add(key)
                     yield module, name, module.get(name, _ABSENT)
-
-    def _read_cells(self) -> Iterator[tuple[int, tuple[types.CellType, Any]]]:
-        for function in self.members:
-            for cell in cells_of(function).values():
-                if id(cell) not in self.assigned_cells and is_full(cell):
-                    yield id(cell), (cell, cell.cell_contents)
 
     def is_as_it_was(self) -> bool:
         """Return whether all variables still have their recorded values."""
@@ -116,7 +104,7 @@ class Family:
         return not self.cells or all(is_full(cell) and cell.cell_contents is value for cell, value in self.cells.values())
 
     def take_for_its_own(self, all_of_them: bool) -> None:
-        """After a call, treat variables that have changed as assigned by the family itself, if its code may have assigned them.
+        """Treat variables that have changed during a call as assigned by the family itself, if its code may have assigned them.
 
         Parameters
         ----------
@@ -134,11 +122,6 @@ class Family:
                 self.names = [other for other in self.names if other is not item]
 
 
-def was_absent(meaning: Any) -> bool:
-    """Return whether a recorded value says that the module had no such variable, so that the name meant a built-in."""
-    return meaning is _ABSENT
-
-
 def called(given: Any) -> Any:
     """Return the function that Python calls when an object that is not a function is called; None if the object cannot be called."""
     return getattr(type(given), "__call__", None)  # noqa: B004  # the function itself, not whether there is one
@@ -147,10 +130,10 @@ def called(given: Any) -> Any:
 def attributes_of(value: Any) -> dict[str, Any]:
     """Return the attributes in an object's ``__dict__``, without calling code of its class; empty if there is no plain dict."""
     try:
-        found = object.__getattribute__(value, "__dict__")
+        attributes = object.__getattribute__(value, "__dict__")
     except Exception:
         return {}
-    return found if type(found) is dict else {}
+    return attributes if type(attributes) is dict else {}
 
 
 def meanings(function: types.FunctionType) -> Iterator[Any]:
@@ -204,7 +187,7 @@ def copied(given: Function, family: Family) -> Function:
 
 
 class Scope(dict[str, Any]):
-    """The globals of copied functions that assign some globals. Until it is assigned here, such a global is looked up in the original module.
+    """The globals dict of copied functions that assign some globals. Until such a global is assigned here, it is looked up in the original module.
 
     Parameters
     ----------
@@ -298,23 +281,23 @@ class _Copies:
         """Return the value that a variable has in the copies: the copy if the value is a copied function or holds one, otherwise the value itself."""
         if id(value) in self._done:
             return self._done[id(value)][1]
-        kind, made = type(value), value
+        kind, copied_value = type(value), value
         if kind is types.MethodType:
             function = self.bound(value.__func__)
-            made = value if function is value.__func__ else types.MethodType(function, value.__self__)
+            copied_value = value if function is value.__func__ else types.MethodType(function, value.__self__)
         elif issubclass(kind, functools.partial):
-            made = self._partial(value)
+            copied_value = self._partial(value)
         elif kind is CACHED and not is_importable(value):
             function = self.bound(value.__wrapped__)
-            made = value if function is value.__wrapped__ else functools.lru_cache(**value.cache_parameters())(function)
+            copied_value = value if function is value.__wrapped__ else functools.lru_cache(**value.cache_parameters())(function)
         elif kind in COLLECTIONS and self._depth < _MAX_DEPTH and self._examined < MAX_VISITED:
             self._depth += 1
-            made = self._collection(value)
+            copied_value = self._collection(value)
             self._depth -= 1
         else:
             return value
-        self._done[id(value)] = value, made
-        return made
+        self._done[id(value)] = value, copied_value
+        return copied_value
 
     def _partial(self, value: functools.partial[Any]) -> functools.partial[Any]:
         if self._depth >= _MAX_DEPTH:
@@ -323,12 +306,12 @@ class _Copies:
         old = (value.func, *value.args, *value.keywords.values())
         new = tuple(map(self.bound, old))
         self._depth -= 1
-        if all(map(_same, old, new)):
+        if all(map(is_, old, new)):
             return value
         arguments, keywords = new[1 : 1 + len(value.args)], dict(zip(value.keywords, new[1 + len(value.args) :], strict=True))
-        made: Any = copy.copy(value)
-        made.__setstate__((new[0], arguments, keywords, dict(value.__dict__)))
-        return made
+        copied_partial: Any = copy.copy(value)
+        copied_partial.__setstate__((new[0], arguments, keywords, dict(value.__dict__)))
+        return copied_partial
 
     def _collection(self, value: Any) -> Any:
         """Return the same collection, or a new one if it holds functions that are copied."""
@@ -337,21 +320,21 @@ class _Copies:
         keys, items = (list(value), list(value.values())) if type(value) is dict else ([], list(value))
         self._examined += len(keys) + len(items)
         new_keys, new_items = list(map(self.bound, keys)), list(map(self.bound, items))
-        if all(map(_same, keys, new_keys)) and all(map(_same, items, new_items)):
+        if all(map(is_, keys, new_keys)) and all(map(is_, items, new_items)):
             return value
         return dict(zip(new_keys, new_items, strict=False)) if type(value) is dict else type(value)(new_items)
 
     def _copy(self, function: types.FunctionType) -> types.FunctionType:
         cells = tuple(self._cell(cell) for cell in cells_of(function).values())
-        made = types.FunctionType(function.__code__, self._scope(function), function.__name__, None, cells)
-        made.__qualname__, made.__module__, made.__doc__ = function.__qualname__, function.__module__, function.__doc__
+        duplicate = types.FunctionType(function.__code__, self._scope(function), function.__name__, None, cells)
+        duplicate.__qualname__, duplicate.__module__, duplicate.__doc__ = function.__qualname__, function.__module__, function.__doc__
         # Attributes of the function object are shared with the original.
-        made.__dict__ = function.__dict__
+        duplicate.__dict__ = function.__dict__
         if sys.version_info >= (3, 12):
-            made.__type_params__ = function.__type_params__
+            duplicate.__type_params__ = function.__type_params__
         if sys.version_info < (3, 14):
-            made.__annotations__ = function.__annotations__
-        return made
+            duplicate.__annotations__ = function.__annotations__
+        return duplicate
 
     def _cell(self, cell: types.CellType) -> types.CellType:
         return self._cells.setdefault(id(cell), types.CellType()) if id(cell) in self._family.cells else cell
@@ -361,7 +344,7 @@ class _Copies:
         module = function.__globals__
         key = id(module)
         if key not in self.scopes:
-            assigned = frozenset(name for place, name in self._family.assigned if place == key)
+            assigned = frozenset(name for module_id, name in self._family.assigned if module_id == key)
             scope = Scope(module, assigned) if assigned else {}
             scope.update((name, value) for name, value in list(module.items()) if name not in assigned)
             self.scopes[key] = scope
@@ -374,28 +357,25 @@ class _Copies:
                 self._cells[id(cell)].cell_contents = self.bound(value)
         for module, name, value in self._family.names:
             scope = self.scopes[id(module)]
-            if was_absent(value):
+            if value is _ABSENT:
+                # The name meant a built-in.
                 scope.pop(name, None)
             else:
                 scope[name] = self.bound(value)
         for function in self._family.members:
-            made = self._done[id(function)][1]
-            made.__defaults__ = None if function.__defaults__ is None else tuple(map(self.bound, function.__defaults__))
-            made.__kwdefaults__ = {name: self.bound(value) for name, value in (function.__kwdefaults__ or {}).items()} or None
+            duplicate = self._done[id(function)][1]
+            duplicate.__defaults__ = None if function.__defaults__ is None else tuple(map(self.bound, function.__defaults__))
+            duplicate.__kwdefaults__ = {name: self.bound(value) for name, value in (function.__kwdefaults__ or {}).items()} or None
 
 
 def _with_attributes(given: Any, attributes: dict[str, Any]) -> Any:
     """Return a copy of an object with some attributes replaced; the object itself if it cannot be copied in the standard way."""
     try:
-        made = copy.copy(given)
-        found = attributes_of(made)
+        duplicate = copy.copy(given)
+        own_attributes = attributes_of(duplicate)
     except Exception:
         return given
-    if made is given or type(made) is not type(given) or found.keys() != attributes_of(given).keys():
+    if duplicate is given or type(duplicate) is not type(given) or own_attributes.keys() != attributes_of(given).keys():
         return given
-    found.update(attributes)
-    return made
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is other
+    own_attributes.update(attributes)
+    return duplicate

@@ -1,7 +1,7 @@
 """Recognition of pure functions, which can be called in any process, at any time and any number of times with the same result.
 
 A function of many rows is usually called in other processes, so that crashes, Ctrl-C or ``sys.exit()`` do not harm the user's process. A pure
-function needs no such protection. It has no loops, so the length of its code bounds its time. In doubt a function counts as impure.
+function needs no such protection. It has no loops, so the length of its code bounds its time. In doubt, a function counts as impure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import sys
 import types
 from typing import Any
 
-from sframe_spark.udf.code_analysis import cells_of, is_class, is_full
+from sframe_spark.udf.code_analysis import is_class
+from sframe_spark.udf.name_binding import meanings
 from sframe_spark.values.input_values import UNCHANGING
 
 # The cost of the call itself, in byte code steps.
@@ -33,7 +34,7 @@ def _words(text: str) -> frozenset[str]:
 # depend on the machine (``timestamp``) or on the locale (``format``) are left out.
 _BUILT_IN = _words("abs all any chr divmod isinstance len max min ord round sorted sum")
 _CLASSES = (bool, dict, enumerate, float, frozenset, int, list, reversed, set, str, tuple, zip)
-_ERRORS = tuple(each for each in vars(builtins).values() if is_class(each) and issubclass(each, Exception) and each.__module__ == "builtins")
+_ERRORS = tuple(item for item in vars(builtins).values() if is_class(item) and issubclass(item, Exception) and item.__module__ == "builtins")
 _ATTRIBUTES = _words(
     """
     capitalize casefold count endswith find index isalnum isalpha isascii isdecimal isdigit islower isnumeric isspace istitle isupper join
@@ -76,8 +77,10 @@ def steps_of_call(function: Any) -> int | None:
     if not all(map(_is_pure, steps, [None, *steps])):
         return None
     attributes = [step.argval for step in steps if step.opname in ("LOAD_ATTR", "LOAD_METHOD")]
-    meanings = _meanings(function, [step.argval for step in steps if step.opname == "LOAD_GLOBAL"])
-    return len(steps) + STEPS_OF_CALL if all(_is_known(value, attributes) for value in meanings) else None
+    names = [step.argval for step in steps if step.opname == "LOAD_GLOBAL"]
+    # The value of a name that is not defined is None.
+    values = [*meanings(function), *(function.__builtins__.get(name) for name in names if name not in function.__globals__)]
+    return len(steps) + STEPS_OF_CALL if all(_is_known(value, attributes) for value in values) else None
 
 
 def _is_pure(step: dis.Instruction, before: dis.Instruction | None) -> bool:
@@ -92,17 +95,9 @@ def _is_pure(step: dis.Instruction, before: dis.Instruction | None) -> bool:
         return bool(step.argval > step.offset)
     if step.opname == "BINARY_OP" and step.argrepr.startswith(("<<", "**")):
         # A power can take unlimited time and memory unless its exponent is a small constant, which is loaded by the step before it.
-        given = before.argval if before is not None and before.opname.startswith("LOAD_") and not step.is_jump_target else None
-        return step.argrepr.startswith("**") and isinstance(given, (int, float)) and abs(given) <= _MAX_POWER
+        exponent = before.argval if before is not None and before.opname.startswith("LOAD_") and not step.is_jump_target else None
+        return step.argrepr.startswith("**") and isinstance(exponent, (int, float)) and abs(exponent) <= _MAX_POWER
     return True
-
-
-def _meanings(function: Any, names: list[str]) -> list[Any]:
-    """Return the values that a function reads besides its argument; None for a name that is not defined."""
-    outer, built_in = function.__globals__, function.__builtins__
-    given = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-    cells = [cell.cell_contents for cell in cells_of(function).values() if is_full(cell)]
-    return [*given, *cells, *(outer[name] if name in outer else built_in.get(name) for name in names)]
 
 
 def _is_known(value: Any, attributes: list[str]) -> bool:
@@ -121,7 +116,7 @@ def _is_built_in(value: Any) -> bool:
         names = _BUILT_IN if value.__self__ is builtins else _ATTRIBUTES if value.__self__ is math else ()
         return value.__name__ in names
     # Compared by identity, because the user's objects may override ``==``.
-    return any(value is each for each in (*_CLASSES, *_ERRORS))
+    return any(value is known_class for known_class in (*_CLASSES, *_ERRORS))
 
 
 def _is_constant(value: Any) -> bool:

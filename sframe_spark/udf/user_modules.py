@@ -1,4 +1,4 @@
-"""Tells modules of the user's program from installed ones, and finds which of their variables a function reaches or may have changed."""
+"""Distinguishes modules of the user's program from installed ones, and finds which of their variables a function reaches or may have changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
-from sframe_spark.udf.code_analysis import CACHED, is_class, is_importable, names_in
+from sframe_spark.udf.code_analysis import CACHED, is_class, is_importable, is_unpickler, names_in
 from sframe_spark.udf.name_binding import Family, meanings
 
 MAIN = "__main__"
@@ -23,7 +23,7 @@ _SITE_DIRECTORIES = ("site-packages", "dist-packages")
 
 
 def users_module(name: Any) -> types.ModuleType | None:
-    """Return the loaded module of that name if it belongs to the user's program; None if it is installed, built in, or not loaded.
+    """Return the loaded module of a name if it belongs to the user's program; None if it is installed, built in, or not loaded.
 
     Examples
     --------
@@ -41,8 +41,8 @@ def users_module(name: Any) -> types.ModuleType | None:
 def is_users_module(module: types.ModuleType) -> bool:
     """Return whether a module belongs to the user's program.
 
-    It does unless it is part of Python, compiled, or in a directory of installed packages. Modules of an editable installation count as the user's,
-    and so does a module without a file that a program has made itself.
+    It does not if it is part of Python, compiled, or in a directory of installed packages. Modules of an editable installation count as the user's,
+    and so do modules without a file that the program has made itself.
     """
     content = vars(module)
     name = content.get("__name__")
@@ -65,10 +65,10 @@ def is_users_file(path: str) -> bool:
     """Return whether a module file belongs to the user's program: neither compiled nor in a directory of installed packages."""
     if path.endswith(tuple(EXTENSION_SUFFIXES)):
         return False
-    found = [os.path.abspath(path), os.path.realpath(path)]
-    if any(place.startswith(_installed_directories()) for place in found):
+    paths = [os.path.abspath(path), os.path.realpath(path)]
+    if any(path.startswith(_installed_directories()) for path in paths):
         return False
-    return not any(directory in place.split(os.sep) for place in found for directory in _SITE_DIRECTORIES) and not _is_pip_target(found[0])
+    return not any(directory in path.split(os.sep) for path in paths for directory in _SITE_DIRECTORIES) and not _is_pip_target(paths[0])
 
 
 @functools.lru_cache(maxsize=1)
@@ -77,7 +77,7 @@ def _installed_directories() -> tuple[str, ...]:
     schemes = sysconfig.get_paths(), sysconfig.get_paths(vars={"base": sys.base_prefix, "platbase": sys.base_exec_prefix})
     directories = {paths[key] for paths in schemes for key in ("stdlib", "platstdlib", "purelib", "platlib")}
     directories |= {*site.getsitepackages(), site.getusersitepackages(), os.path.dirname(os.__file__)}
-    return tuple({os.path.join(form(each), "") for each in directories for form in (os.path.abspath, os.path.realpath)})
+    return tuple({os.path.join(resolved(directory), "") for directory in directories for resolved in (os.path.abspath, os.path.realpath)})
 
 
 def _is_pip_target(path: str) -> bool:
@@ -97,7 +97,7 @@ def _has_metadata(directory: str) -> bool:
 
 
 def module_of_globals(names: dict[str, Any]) -> types.ModuleType | None:
-    """Return the user's module whose variables are this dict; None if there is none, or the module is installed."""
+    """Return the user's module whose ``__dict__`` is the given dict; None if there is none, or the module is installed."""
     module = users_module(names.get("__name__"))
     return module if module is not None and vars(module) is names else None
 
@@ -168,31 +168,33 @@ class ReachedModules:
 
     def add_function(self, function: types.FunctionType) -> None:
         """Add the modules and variables that the code of a function names."""
-        found = names_in(function.__code__)
-        self.names |= found.names
-        self.texts |= found.texts
-        self.assigned |= found.assigned
-        self._reads_any = self._reads_any or found.reads_any
-        self.hashes, self.makes_sets = self.hashes or found.hashes, self.makes_sets or found.makes_sets
+        code = names_in(function.__code__)
+        reads_any = code.reads_any or any(map(is_unpickler, meanings(function)))
+        self.names |= code.names
+        self.texts |= code.texts
+        self.assigned |= code.assigned
+        self._reads_any = self._reads_any or reads_any
+        self.hashes, self.makes_sets = self.hashes or code.hashes, self.makes_sets or code.makes_sets
         reached = list(self._named_in(function))
-        named = found.names | found.texts
+        named = code.names | code.texts
         while reached:
             module = reached.pop()
             name = self.add(module)
             self._named.setdefault(name, set()).update(named)
-            if found.reads_any and name != MAIN:
+            if reads_any and name != MAIN:
                 self._whole.add(name)
-            inner = [vars(module)[each] for each in named if each in vars(module)]
-            reached += [each for each in inner if isinstance(each, types.ModuleType) and self._is_new(each, named)]
-        if found.reads_own:
-            own = module_of_globals(function.__globals__)
-            if own is not None and vars(own)["__name__"] == MAIN:
-                # A function may read all of its module, but a script or notebook also holds data: only variables named in strings are taken.
-                self._named.setdefault(self.add(own), set()).update(found.texts)
-            elif own is not None:
-                self._whole.add(self.add(own))
-        for module in self._passed_on(function):
-            self.add_value(module)
+            values = [vars(module)[name] for name in named if name in vars(module)]
+            reached += [value for value in values if isinstance(value, types.ModuleType) and self._is_new(value, named)]
+        own = module_of_globals(function.__globals__) if code.reads_own else None
+        if own is not None and vars(own)["__name__"] == MAIN:
+            # A function may read all of its module, but a script or notebook also holds data: only variables named in strings are taken.
+            self._named.setdefault(self.add(own), set()).update(code.texts)
+        elif own is not None:
+            self._whole.add(self.add(own))
+        for name in code.used_as_values:
+            value = function.__globals__.get(name)
+            if isinstance(value, types.ModuleType) and is_users_module(value):
+                self.add_value(value)
 
     def _is_new(self, module: types.ModuleType, named: frozenset[str]) -> bool:
         name = vars(module).get("__name__")
@@ -200,38 +202,33 @@ class ReachedModules:
 
     def _named_in(self, function: types.FunctionType) -> Iterator[types.ModuleType]:
         """Yield the user's modules that a function's variables hold, that it imports, or that its strings name."""
-        found, package = names_in(function.__code__), str(function.__globals__.get("__package__") or "")
-        candidates = [*found.texts]
-        for name in found.imported:
-            candidates += [name] if name else []
+        code, package = names_in(function.__code__), str(function.__globals__.get("__package__") or "")
+        candidates = {*code.texts}
+        for name in code.imported:
+            if name:
+                candidates.add(name)
             if name and name not in sys.modules and _may_be_users(name):
                 # The module is imported where the function is called, and may then read anything of its package.
                 root = name.partition(".")[0]
-                self._whole.update(self.add(each) for key in list(sys.modules) if key.partition(".")[0] == root and (each := users_module(key)))
+                siblings = [users_module(key) for key in list(sys.modules) if key.partition(".")[0] == root]
+                self._whole.update(map(self.add, filter(None, siblings)))
             above = package
             while above:
-                candidates += [f"{above}.{each}" for each in ([name] if name else found.names)]
+                candidates |= {f"{above}.{inner}" for inner in ([name] if name else code.names)}
                 above = above.rpartition(".")[0]
-        for candidate in sorted(set(candidates)):
-            yield from filter(None, [users_module(candidate), *(users_module(f"{candidate}.{each}") for each in found.names)])
+        for candidate in sorted(candidates):
+            yield from filter(None, [users_module(candidate), *(users_module(f"{candidate}.{name}") for name in code.names)])
         yield from (value for value in meanings(function) if isinstance(value, types.ModuleType) and is_users_module(value))
-
-    def _passed_on(self, function: types.FunctionType) -> Iterator[types.ModuleType]:
-        """Yield the user's modules that a function uses as values rather than to read their variables."""
-        for name in names_in(function.__code__).passed_on:
-            value = function.__globals__.get(name)
-            if isinstance(value, types.ModuleType) and is_users_module(value):
-                yield value
 
     def add_read(self, module: types.ModuleType, names: Iterator[str] | Any, is_surely_called: bool) -> None:
         """Add globals that a function reads in its own module."""
-        places = [(self.add(module), name) for name in names]
-        self.read.update(dict.fromkeys(places))
+        variables = [(self.add(module), name) for name in names]
+        self.read.update(dict.fromkeys(variables))
         if is_surely_called:
-            self.surely_read.update(places)
+            self.surely_read.update(variables)
 
     def variables(self) -> Iterator[tuple[str, str]]:
-        """Yield module and name of the variables that are reached so far, in an order that depends on nothing but the program."""
+        """Yield module and name of the variables that are reached so far, in the same order in each run of the program."""
         yield from self.read
         for module, content in self.modules.items():
             names = set(self._named.get(module, ()))
@@ -258,7 +255,7 @@ def _may_be_users(name: str) -> bool:
     return spec is not None and spec.origin is not None and is_users_file(spec.origin)
 
 
-# Types whose objects are immutable, or consist of parts that are visited themselves.
+# Types whose objects are immutable, or have only parts that are examined themselves.
 _FIXED = (
     types.BuiltinFunctionType,
     types.MethodDescriptorType,
@@ -282,7 +279,7 @@ def reaches_state(given: Any, family: Family | None) -> bool:
     Examples
     --------
     >>> table = {}
-    >>> [reaches_state(each, Family(each)) for each in (lambda value: value + 1, lambda value: table[value])]
+    >>> [reaches_state(function, Family(function)) for function in (lambda value: value + 1, lambda value: table[value])]
     [False, True]
     """
     if family is None:
@@ -311,11 +308,10 @@ def _has_state(module: types.ModuleType, code: types.CodeType) -> bool:
     """Return whether some code may read variables of a module that the program may have changed."""
     if is_users_module(module):
         return True
-    found = names_in(code)
-    if vars(module).get("__name__") in OF_THE_MACHINE:
-        return not ENVIRONMENT.isdisjoint(found.names)
-    content = vars(module)
-    return any(may_be_changed(content[name], module.__name__) for name in found.names if name in content and not name.startswith("__"))
+    names, content = names_in(code).names, vars(module)
+    if content.get("__name__") in OF_THE_MACHINE:
+        return not ENVIRONMENT.isdisjoint(names)
+    return any(may_be_changed(content[name], module.__name__) for name in names if name in content and not name.startswith("__"))
 
 
 def _is_of_users_module(value: Any) -> bool:

@@ -212,7 +212,7 @@ def test_much_data_is_not_looked_through() -> None:
     given, names = of_main("def given(x): return len(data)")
     names["data"] = [[Row(a=number)] * 5 for number in range(MAX_VISITED)]
     family = FunctionAsNow(given)._family
-    assert family is not None and len(family._met) <= MAX_VISITED and not looked
+    assert family is not None and len(family._visited) <= MAX_VISITED and not looked
 
 
 def test_a_count_in_an_enclosing_function() -> None:

@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from pickle import dumps, loads
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -24,6 +25,7 @@ import pytest
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.errors import StateNotSharedError, UserFunctionError
 from sframe_spark.session import is_started
+from sframe_spark.udf.user_modules import ReachedModules
 
 ROWS = 3_000
 MODULE = """
@@ -454,3 +456,16 @@ def test_hashes_and_sets_on_spark() -> None:
     texts = ["a b c d e f g h"] * 300
     assert set(SArray(texts).apply(lambda text: hash(text))) == {hash(texts[0])}
     assert len(set(SArray(texts).apply(lambda text: " ".join(set(text.split()))))) == 1
+
+
+def test_unpickling_by_an_imported_name_may_read_all_of_a_module(rules: Any) -> None:
+    def loaded(content: bytes) -> Any:
+        return loads(content), rules.TABLE
+
+    def dumped(value: Any) -> Any:
+        return dumps(value), rules.TABLE
+
+    reached = {function: ReachedModules() for function in (loaded, dumped)}
+    for function, modules in reached.items():
+        modules.add_function(function)
+    assert [(rules.__name__, "RATE") in modules.variables() for modules in reached.values()] == [True, False]
