@@ -1,4 +1,4 @@
-"""Users' functions with variables bound to their values at the time the function is given, as it is called later and perhaps in another process.
+"""Users' functions with variables bound to the values that they had when the function was given, because it is called later or in another process.
 
 A loop that applies ``lambda value: value * factor`` for several factors makes columns of different factors, although no column is computed
 before the loop has ended. (The reference sends a copy of the function to other processes at once, with the same effect.)
@@ -94,8 +94,7 @@ class FunctionAsNow:
         ----------
         is_called
             Whether the function has been called for the first rows. If it has not changed the objects that its variables hold, it only reads them,
-            and
-            later calls see their present content. Otherwise later calls see later changes to these objects.
+            and later calls see their present content. Otherwise later calls see later changes to these objects.
         """
         self._is_to_be_compared = False
         if self._saved is not None and self._received is None:
@@ -157,11 +156,11 @@ class FunctionAsNow:
         return self._is_for_others and self.makes_sets and not self.hashes
 
     def _does(self, predicate: Callable[[Any], bool]) -> bool:
-        codes = [each.__code__ for each in self.reached_functions()]
-        return self.given is hash or (self._saved is not None and predicate(self._saved)) or any(predicate(names_in(code)) for code in codes)
+        codes = [names_in(function.__code__) for function in self.reached_functions()]
+        return self.given is hash or (self._saved is not None and predicate(self._saved)) or any(map(predicate, codes))
 
     def reached_functions(self) -> list[types.FunctionType]:
-        """Return the functions whose variables are bound; without any, the given function if it is of a module of the user's."""
+        """Return the functions whose variables are bound; for an importable function, the function itself if it is in a module of the user's."""
         if self._family is not None:
             return self._family.members
         return [self.given] if type(self.given) is types.FunctionType and users_module(self.given.__module__) is not None else []

@@ -78,6 +78,7 @@ def process_ended(error: SystemExit | KeyboardInterrupt) -> ExecutionError:
 
 
 def _described(description: str, error: BaseException) -> tuple[str, str]:
+    """Return the message about a failed function, and the traceback of the user's code."""
     # The error's class may override attributes that every error has, so they are read from the base class.
     trace = vars(BaseException)["__traceback__"].__get__(error)
     frames = dropwhile(lambda frame: frame.filename.startswith(OUR_CODE), traceback.extract_tb(trace))
@@ -159,12 +160,12 @@ _ANSWERS = {
     *("__suppress_context__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__init_subclass__", "__new__", "__eq__", "__hash__"),
     *("__class__", "__dict__", "__reduce_ex__", "__del__", "__set_name__", "__mro_entries__", "__instancecheck__", "__subclasscheck__"),
 }
-# Loops take the first two for the end of an iteration, and an exception group cannot be made without its errors.
+# The first two end iterations, and an exception group cannot be made without its errors.
 _OTHERWISE_USED = (StopIteration, StopAsyncIteration, BaseExceptionGroup)
 
 
 def _is_ordinary(cause: type[BaseException]) -> bool:
-    """Return whether an error class can be combined with ours: it overrides nothing that decides how errors are made, copied or read."""
+    """Return whether an error class can be combined with UserFunctionError: it overrides nothing that decides how errors are made or copied."""
     if type(cause) is not type or issubclass(cause, _OTHERWISE_USED):
         return False
     own = (base for base in cause.__mro__ if base.__module__ != "builtins")
@@ -214,11 +215,11 @@ def error_like_named(module: str, name: str, message: str, text: str, row: Any) 
     >>> type(error_like_named("os", "system", "f failed", "", None)).__name__
     'UserFunctionError'
     """
-    found: Any = builtins if module == "builtins" else sys.modules.get(module)
+    cause: Any = builtins if module == "builtins" else sys.modules.get(module)
     for part in name.split("."):
-        found = vars(found).get(part) if isinstance(found, (type, type(sys))) else None
-    is_error = isinstance(found, type) and issubclass(found, Exception)
-    return error_like(found, message, text, row) if is_error else UserFunctionError(message, text, row)
+        cause = vars(cause).get(part) if isinstance(cause, (type, type(sys))) else None
+    is_error = isinstance(cause, type) and issubclass(cause, Exception)
+    return error_like(cause, message, text, row) if is_error else UserFunctionError(message, text, row)
 
 
 Value = TypeVar("Value")
@@ -266,7 +267,8 @@ class ErrorTransport:
         """
         payload = base64.b64encode(error_text(error).encode("ascii")).decode("ascii")
         # The readable words are for users who run a DataFrame of `to_spark` themselves and see Spark's message.
-        return f"{MARKER}{payload}:{self._code(payload)}; {first_words(error)}"
+        words = visible(" ".join(str(error).split()))[:MAX_WORDS]
+        return f"{MARKER}{payload}:{self._code(payload)}; {words}"
 
     def unpacked(self, text: str) -> SFrameError | None:
         """Return the first error in a Spark message that was packed with this transport's key; None if there is none."""
@@ -304,7 +306,10 @@ def error_text(error: SFrameError) -> str:
 def _arguments(known: type[SFrameError], error: Any) -> list[Any]:
     """Return the arguments to make an error of a class again, as JSON values; long strings are shortened."""
     if issubclass(known, UserFunctionError):
-        row = {"excerpt": _cut(error.row)} if isinstance(error.row, Excerpt) else {"value": _value_text(error.row)}
+        row = {"excerpt": _cut(error.row)}
+        if not isinstance(error.row, Excerpt):
+            value = encode_value(error.row)
+            row = {"value": value if len(value) <= MAX_TEXT else encode_value(_cut(value))}
         return [_cut(error.message), _cut(error.traceback_text), row]
     if issubclass(known, ConversionError):
         return [_cut(error.value), _cut(error.kind), error.row]
@@ -315,22 +320,12 @@ def _arguments(known: type[SFrameError], error: Any) -> list[Any]:
     return [_cut(error)]
 
 
-def first_words(error: SFrameError) -> str:
-    """Return the first words of an error's message, in one line."""
-    return visible(" ".join(str(error).split()))[:MAX_WORDS]
-
-
 def _cut(text: Any, longest: int = MAX_TEXT) -> str:
     return cut(str(text), longest)
 
 
-def _value_text(value: Any) -> str:
-    text = encode_value(value)
-    return text if len(text) <= MAX_TEXT else encode_value(_cut(text))
-
-
 def error_of_text(text: str | bytes) -> SFrameError | None:
-    """Return the error that :func:`error_text` wrote as JSON; None for any other string.
+    """Return the error that :func:`error_text` wrote as JSON; None for other strings.
 
     Examples
     --------
@@ -342,13 +337,12 @@ def error_of_text(text: str | bytes) -> SFrameError | None:
         return None
     try:
         content = json.loads(text)
-        known = TRAVELLING_ERRORS[content["class"]]
-        return _made(known, content["arguments"], content["cause"])
+        return _error_of(TRAVELLING_ERRORS[content["class"]], content["arguments"], content["cause"])
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError, RecursionError):
         return None
 
 
-def _made(known: type[SFrameError], arguments: list[Any], cause: list[str] | None) -> SFrameError:
+def _error_of(known: type[SFrameError], arguments: list[Any], cause: list[str] | None) -> SFrameError:
     """Return an error of a class, made from JSON values.
 
     Raises

@@ -1,7 +1,7 @@
 """Pickling of a user's function together with the variables, classes and functions of the user's modules that it can reach.
 
-Modules of installed packages are pickled by name, because every process that calls functions has them. Of the user's modules only the variables
-that the reached code names are sent; a variable that cannot be pickled causes an error where the function reads it.
+Modules of installed packages are pickled by name, because every process that calls functions has these packages. Of the user's modules, only the
+variables that the reached code names are sent; a variable that cannot be pickled causes an error where the function reads it.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ _MAX_LEFT_OUT = 200
 _MAX_CULPRIT_DEPTH = 6
 
 
-class _Variables:
-    """Stands for the globals dict of a user's module in pickled functions."""
+class _Replaced:
+    """Stands for an object that is pickled as a call of a function of the receiver."""
 
-    def __init__(self, place: tuple[Any, ...]) -> None:
-        self._place = place
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._reduced = function, arguments
 
     def __reduce__(self) -> Any:
-        return received_program.variables_of, self._place
+        return self._reduced
 
 
 class _Limited(io.BytesIO):
@@ -104,10 +104,10 @@ class ProgramPickler(cloudpickle.Pickler):
         """Write a function, the variables that it reaches, and the state of the process."""
         self.dump((self.program, function))
         self._is_of_module = True
-        while (waiting := self._waiting()) or self._hooks:
-            for module, name in waiting:
+        while (unwritten := self._unwritten()) or self._hooks:
+            for module, name in unwritten:
                 self._write_variable(module, name)
-            hooks, self._hooks = self._hooks if not waiting else [], self._hooks if waiting else []
+            hooks, self._hooks = ([], self._hooks) if unwritten else (self._hooks, [])
             for hook in hooks:
                 self.dump(hook)
         self._is_surely_called = False
@@ -120,8 +120,8 @@ class ProgramPickler(cloudpickle.Pickler):
                 raise _not_sent(name, attribute, value, error) from error
         self.dump(None)
         text_hash = hash(TEXT) if self.reached.hashes else None
-        places = list(map(self._place, self.reached.modules.values()))
-        self.dump((self._not_sent(), state, self._environment(), text_hash, places))
+        modules = list(map(self._arguments_of, self.reached.modules.values()))
+        self.dump((self._not_sent(), state, self._environment(), text_hash, modules))
 
     def _write_variable(self, module: str, name: str) -> None:
         self._sent.add((module, name))
@@ -131,28 +131,29 @@ class ProgramPickler(cloudpickle.Pickler):
         if (module, name) in self._left_out:
             if name not in self.reached.assigned or module == MAIN:
                 return
-            value = _FromImport(module, name)
+            # The function assigns the variable itself: in each process it starts with the value after importing its module.
+            value = _Replaced(received_program.from_import, (module, name))
         try:
-            self.dump((self._place(content), name, value))
+            self.dump((self._arguments_of(content), name, value))
         except StateTooLargeError:
             raise
         except Exception as error:
             raise _not_sent(module, name, value, error) from error
 
-    def _waiting(self) -> list[tuple[str, str]]:
-        """Return the variables that are reached and have not been written yet."""
-        modules, found = self.reached.modules, dict.fromkeys(self.reached.variables())
-        return [each for each in found if each not in self._sent and each[1] in vars(modules[each[0]])]
+    def _unwritten(self) -> list[tuple[str, str]]:
+        """Return module and name of the variables that are reached and have not been written yet."""
+        reached = dict.fromkeys(self.reached.variables())
+        return [(module, name) for module, name in reached if (module, name) not in self._sent and name in vars(self.reached.modules[module])]
 
     def _not_sent(self) -> dict[str, dict[str, str]]:
         """Return for each reached module its variables that are not sent, with the reason."""
         unnamed = "which no code that the function reaches names"
-        found: dict[str, dict[str, str]] = {}
+        reasons: dict[str, dict[str, str]] = {}
         for module, content in self.reached.modules.items():
             refused = {name: reason for (owner, name), reason in self._left_out.items() if owner == module and name not in self.reached.assigned}
             others = [name for name in vars(content) if not name.startswith("__") and (module, name) not in self._sent] if module != MAIN else []
-            found[module] = {**dict.fromkeys(others, unnamed), **refused}
-        return found
+            reasons[module] = {**dict.fromkeys(others, unnamed), **refused}
+        return reasons
 
     def _environment(self) -> dict[str, str]:
         """Return the environment variables that strings in the code name; empty if the code does not use the environment."""
@@ -160,7 +161,7 @@ class ProgramPickler(cloudpickle.Pickler):
             return {}
         return {name: os.environ[name] for name in sorted(self.reached.texts) if name in os.environ}
 
-    def _place(self, module: types.ModuleType) -> tuple[Any, ...]:
+    def _arguments_of(self, module: types.ModuleType) -> tuple[Any, ...]:
         """Return the arguments with which the receiver makes or finds a module."""
         content = vars(module)
         name = self.reached.add(module)
@@ -168,18 +169,12 @@ class ProgramPickler(cloudpickle.Pickler):
         path = content.get("__file__") if name != MAIN else None
         return self.program, name, path, None if directories is None else list(directories)
 
-    def dump_all(self, values: list[Any]) -> None:
-        """Write values of variables, one after the other."""
-        self._is_of_module = True
-        for value in values:
-            self.dump(value)
-
     def state(self) -> ReachedState:
         """Return which variables and classes with state the pickled function reaches."""
         left_out, modules = self._left_out, self.reached.modules
         # Variables of the main script are left out: they are bound to the function itself.
         variables = [(modules[module], name) for module, name in self._sent if module != MAIN and (module, name) not in left_out]
-        variables.sort(key=lambda each: (each[0].__name__, each[1]))
+        variables.sort(key=lambda variable: (variable[0].__name__, variable[1]))
         changed = [(name, path) for name, path, _ in self._changed()]
         return ReachedState(tuple(variables), tuple(self._classes.values()), tuple(changed), tuple(self._environment()))
 
@@ -194,14 +189,16 @@ class ProgramPickler(cloudpickle.Pickler):
             if is_users_module(value):
                 if value is not self._variable:
                     self.reached.add_value(value)
-                return received_program.module_of, self._place(value)
+                return received_program.module_of, self._arguments_of(value)
             self.installed[vars(value).get("__name__", "")] = value
             return NotImplemented
         if kind is CACHED:
             return self._cached(value)
-        other = _local if issubclass(kind, threading.local) else _REDUCERS.get(kind)
-        if other is not None:
-            return other(self, value)
+        if issubclass(kind, threading.local):
+            # Only the values of the current thread are sent.
+            return kind, (), dict(vars(value))
+        if kind in _REDUCERS:
+            return _REDUCERS[kind](self, value)
         if self._is_of_module and kind.__module__ == "_thread" and kind.__name__ in ("lock", "RLock"):
             # A lock synchronises threads of one process; in another process it starts unlocked.
             return threading.Lock if kind.__name__ == "lock" else threading.RLock, ()
@@ -218,12 +215,12 @@ class ProgramPickler(cloudpickle.Pickler):
         if module is None:
             return self._dynamic_function_reduce(value)
         if id(value.__globals__) not in self.globals_ref:
-            self.globals_ref[id(value.__globals__)] = _Variables(self._place(module))
+            self.globals_ref[id(value.__globals__)] = _Replaced(received_program.variables_of, self._arguments_of(module))
         _, (code, variables, _, _, closure), (attributes, slots), *rest = self._dynamic_function_reduce(value)
         self.reached.add_read(module, slots["__globals__"], self._is_surely_called)
-        within = [each for each in slots["_cloudpickle_submodules"] if not is_users_module(each)]
+        submodules = [submodule for submodule in slots["_cloudpickle_submodules"] if not is_users_module(submodule)]
         # Variables are written one by one: none is nested in another, and an error names the variable that cannot be pickled.
-        slots = {**slots, "__globals__": {}, "_cloudpickle_submodules": within}
+        slots = {**slots, "__globals__": {}, "_cloudpickle_submodules": submodules}
         return received_program.function_of, (self.program, code, variables, closure), (attributes, slots), *rest
 
     def _space(self, names: dict[str, Any]) -> types.ModuleType | None:
@@ -262,10 +259,10 @@ class ProgramPickler(cloudpickle.Pickler):
     @staticmethod
     def _of_ctypes(value: Any, content: dict[str, Any]) -> Any:
         """Return how to pickle a ctypes structure, whose fields must be given when the class is made."""
-        given = {name: content.pop(name) for name in ("_anonymous_", "_pack_", "_type_", "_length_", "_fields_", "__module__") if name in content}
-        fields = {field[0] for field in given.get("_fields_", ())} | {name for name, item in content.items() if type(item).__module__ == "_ctypes"}
+        first = {name: content.pop(name) for name in ("_anonymous_", "_pack_", "_type_", "_length_", "_fields_", "__module__") if name in content}
+        fields = {field[0] for field in first.get("_fields_", ())} | {name for name, item in content.items() if type(item).__module__ == "_ctypes"}
         others = {name: item for name, item in content.items() if name not in fields}
-        arguments = value.__name__, value.__bases__, given
+        arguments = value.__name__, value.__bases__, first
         return received_program.structure_of, arguments, (others, {}), None, None, cloudpickle.cloudpickle._class_setstate
 
     def _enumeration(self, value: Any, content: dict[str, Any], arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
@@ -275,21 +272,21 @@ class ProgramPickler(cloudpickle.Pickler):
             content.pop(name, None)
         if issubclass(value, enum.Flag) or not (kind is object or hasattr(kind, "__getnewargs__")):
             return _CLASS_MAKERS[1], (*arguments[:3], {name: member.value for name, member in members.items()}, *arguments[4:])
-        given = [(name, () if kind is object else kind.__getnewargs__(member), member.value) for name, member in members.items()]
-        own = {name: {key: each for key, each in vars(member).items() if key not in _OF_MEMBERS} for name, member in members.items()}
+        raw = [(name, () if kind is object else kind.__getnewargs__(member), member.value) for name, member in members.items()]
+        own = {name: {key: item for key, item in vars(member).items() if key not in _OF_MEMBERS} for name, member in members.items()}
         self._hooks.append((value, "", own))
-        return received_program.enumeration_of, (*arguments[:3], arguments[4], kind, given)
+        return received_program.enumeration_of, (*arguments[:3], arguments[4], kind, raw)
 
     def _cached(self, value: Any) -> Any:
         if is_importable(value) and users_module(value.__module__) is None:
             return NotImplemented
-        own = {name: each for name, each in vars(value).items() if not (name.startswith("__") and name.endswith("__"))}
+        own = {name: attribute for name, attribute in vars(value).items() if not (name.startswith("__") and name.endswith("__"))}
         return received_program.caching_function, (value.__wrapped__, value.cache_parameters()), own or None
 
     def context_variable(self, value: ContextVar[Any]) -> Any:
         """Return how to pickle a context variable with its default and its current value."""
-        default, found = contextvars.Context().run(_got, value), self._context.copy().run(_got, value)
-        return received_program.context_variable, (self.program, value.name, default, found)
+        default, current = contextvars.Context().run(_value_of, value), self._context.copy().run(_value_of, value)
+        return received_program.context_variable, (self.program, value.name, default, current)
 
     def type_variable(self, value: typing.TypeVar) -> Any:
         """Return how to pickle a type variable of a user's module, by value; NotImplemented for others, which are pickled by name."""
@@ -329,7 +326,7 @@ _HOOKS = ("__init_subclass__",)
 _OF_MEMBERS = ("_name_", "_value_", "__objclass__", "_sort_order_")
 
 
-def _got(variable: ContextVar[Any]) -> tuple[Any, ...]:
+def _value_of(variable: ContextVar[Any]) -> tuple[Any, ...]:
     """Return a tuple with the value of a context variable in the current context; empty if it has none."""
     try:
         return (variable.get(),)
@@ -342,17 +339,13 @@ def _type_variable(name: str, constraints: tuple[Any, ...], keywords: dict[str, 
 
 
 def _weak_reference(pickler: ProgramPickler, value: Any) -> Any:
-    held = value()
-    return (received_program.dead_reference, ()) if held is None else (received_program.weak_reference, (type(value), held))
+    # If nothing else refers to the object, the receiver's reference is dead at once.
+    target = value()
+    return (received_program.dead_reference, ()) if target is None else (type(value), (target,))
 
 
 def _weak_dict(pickler: ProgramPickler, value: Any) -> Any:
     return type(value), (dict(value),)
-
-
-def _local(pickler: ProgramPickler, value: threading.local) -> Any:
-    # Only the values of the current thread are sent.
-    return type(value), (), dict(vars(value))
 
 
 # How to pickle types that Python cannot pickle, or pickles by a name that may mean another object in another process.
@@ -366,16 +359,6 @@ _REDUCERS: dict[type, Callable[[ProgramPickler, Any], Any]] = {
     struct.Struct: lambda _, value: (struct.Struct, (value.format,)),
 }
 _CLASS_MAKERS = cloudpickle.cloudpickle._make_skeleton_class, cloudpickle.cloudpickle._make_skeleton_enum
-
-
-class _FromImport:
-    """Stands for a variable that the function assigns itself: in each process it starts with the value after importing its module."""
-
-    def __init__(self, module: str, name: str) -> None:
-        self._place = module, name
-
-    def __reduce__(self) -> Any:
-        return received_program.from_import, self._place
 
 
 def _not_sent(module: str, name: str, value: Any, error: Exception) -> VariableNotSentError:
@@ -393,7 +376,7 @@ def culprit(value: Any, depth: int = 0) -> str:
     if type(value) is dict:
         parts = [(f"[{key!r:.40}]", item) for key, item in value.items()]
     elif type(value) in (list, tuple):
-        parts = [(f"[{place}]", item) for place, item in enumerate(value)]
+        parts = [(f"[{index}]", item) for index, item in enumerate(value)]
     else:
         content = getattr(value, "__dict__", None) if type(value) is not types.FunctionType else None
         parts = [(f".{name}", item) for name, item in content.items() if not name.startswith("__")] if isinstance(content, Mapping) else []
@@ -415,8 +398,8 @@ def _added_to_builtins(names: set[str]) -> Iterator[tuple[str, Any]]:
     """Yield the built-in names among ``names`` that the program has added or changed (as ``gettext.install`` adds ``_``), with their values."""
     for name in sorted(names.intersection(vars(builtins))):
         value = vars(builtins)[name]
-        is_pythons = type(value) in (types.BuiltinFunctionType, type) and value.__module__ == "builtins"
-        if not is_pythons and name not in keyword.kwlist and name not in _OF_SITE and not name.startswith("__"):
+        is_original = type(value) in (types.BuiltinFunctionType, type) and value.__module__ == "builtins"
+        if not is_original and name not in keyword.kwlist and name not in _OF_SITE and not name.startswith("__"):
             yield name, value
 
 
@@ -465,25 +448,27 @@ class ReachedState:
     def now(self) -> bytes | None:
         """Return the current state in a form that can be compared; None if it cannot be pickled or is larger than MAX_COMPARED."""
         variables = [(module.__name__, name, vars(module).get(name)) for module, name in self.variables]
-        attributes = [self._attributes_of(each) for each in self.classes]
+        contents = [type.__dict__["__dict__"].__get__(kind) for kind in self.classes]
+        attributes = [
+            # Caches of classes (``_abc_...``) change by themselves.
+            [(name, value) for name, value in content.items() if not name.startswith(("__", "_abc_")) and type(value) not in _OF_CLASSES]
+            for content in contents
+        ]
         changed = []
         for name, path in self.changed:
             owner, attribute = owner_of(name, path)
             changed.append((path, vars(owner).get(attribute)))
         return content_now([*variables, *attributes, *changed, [os.environ.get(name) for name in self.environment]])
 
-    @staticmethod
-    def _attributes_of(kind: type) -> list[Any]:
-        content = type.__dict__["__dict__"].__get__(kind)
-        # Caches of classes (``_abc_...``) change by themselves.
-        return [(name, value) for name, value in content.items() if not name.startswith(("__", "_abc_")) and type(value) not in _OF_CLASSES]
-
 
 def content_now(values: list[Any]) -> bytes | None:
     """Return some values pickled for comparison; None if they cannot be pickled or are larger than MAX_COMPARED."""
     file = _Limited(MAX_COMPARED)
+    pickler = _StatePickler(file, contextvars.copy_context(), {})
+    pickler._is_of_module = True
     try:
-        _StatePickler(file, contextvars.copy_context(), {}).dump_all(values)
+        for value in values:
+            pickler.dump(value)
     except Exception:
         return None
     return file.getvalue()
@@ -579,8 +564,8 @@ def received(content: bytes, is_users_process: bool = False) -> tuple[Any, Users
             continue
         for member, attributes in value.items():
             vars(owner[member]).update(attributes)
-    program.left_out, program.state, program.environment, program.text_hash, places = unpickler.load()
-    for place in places:
-        module_of(*place)
+    program.left_out, program.state, program.environment, program.text_hash, modules = unpickler.load()
+    for arguments in modules:
+        module_of(*arguments)
     program.finish()
     return function, program

@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from sframe_spark.errors import StateNotSharedError
-from sframe_spark.udf.process_state import changed_since, entered
+from sframe_spark.udf.process_state import changed_since, entered, set_environment_variable
 
 _ABSENT = object()
 # Processes with the same hash of this string have the same hashes of all strings.
@@ -33,7 +33,7 @@ class UsersProgram:
     def __init__(self, lacks_some: bool = False, is_users_process: bool = False) -> None:
         # Whether some variables of the modules could not be sent.
         self.lacks_some = lacks_some
-        # Whether this is a copy in the process that sent it, where state of the whole process is not changed for it.
+        # Whether this is a copy in the user's own process, where state of the whole process is not changed for it.
         self.is_users_process = is_users_process
         self.modules: dict[str, types.ModuleType] = {}
         self.left_out: dict[str, Mapping[str, str]] = {}
@@ -49,14 +49,11 @@ class UsersProgram:
         return new_program, (self.lacks_some,)
 
     def builtins_of(self, module: str) -> dict[str, Any]:
-        """Return the built-in names for functions of a module.
-
-        In it a missing variable raises an error, and ``__import__`` finds the program's modules.
-        """
+        """Return the built-in names for functions of a module: a variable that was not sent raises an error, imports find the program's modules."""
         return _ProgramBuiltins(self, module) if self.lacks_some or self.is_users_process else vars(builtins)
 
     def refusal(self, module: str, name: str) -> StateNotSharedError:
-        """Return (and remember) the error about a variable that was not sent."""
+        """Return the error about a variable that was not sent; :meth:`entered` raises it again."""
         message, advice = f"{module}.{name}, {self.left_out[module][name]}", "let the function make it itself, or give it plain values"
         self.refused = StateNotSharedError(f"{message}, is not in the Python process that calls the function: {advice}")
         return self.refused
@@ -99,7 +96,7 @@ class UsersProgram:
                 stack.callback(delattr, owner, attribute) if before is _ABSENT else stack.callback(setattr, owner, attribute, before)
         for name, text in self.environment.items():
             if os.environ.get(name) != text:
-                stack.callback(_set_variable, name, os.environ.get(name))
+                stack.callback(set_environment_variable, name, os.environ.get(name))
                 os.environ[name] = text
 
     def _require_unchanged(self) -> None:
@@ -155,17 +152,17 @@ class _ProgramBuiltins(dict[str, Any]):
             self["__import__"] = self._import
 
     def _import(self, name: str, names: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
-        found = name
+        absolute = name
         if level:
-            package = (names or {}).get("__package__") or ""
-            found = ".".join([*package.split(".")[: len(package.split(".")) - level + 1], *([name] if name else [])])
+            package = ((names or {}).get("__package__") or "").split(".")
+            absolute = ".".join([*package[: len(package) - level + 1], *([name] if name else [])])
         modules = self._program.modules
-        if found not in modules:
+        if absolute not in modules:
             return importlib.__import__(name, names, local, wanted, level)
-        for each in wanted or ():
-            if f"{found}.{each}" in modules:
-                vars(modules[found]).setdefault(each, modules[f"{found}.{each}"])
-        return modules[found] if wanted or level else modules[found.partition(".")[0]]
+        for attribute in wanted or ():
+            if f"{absolute}.{attribute}" in modules:
+                vars(modules[absolute]).setdefault(attribute, modules[f"{absolute}.{attribute}"])
+        return modules[absolute] if wanted or level else modules[absolute.partition(".")[0]]
 
     def __missing__(self, name: str) -> Any:
         if name in self._program.left_out.get(self._module, ()):
@@ -189,19 +186,12 @@ def _put_back(modules: Mapping[str, Any]) -> None:
             sys.modules[name] = module
 
 
-def _set_variable(name: str, text: str | None) -> None:
-    if text is None:
-        os.environ.pop(name, None)
-    else:
-        os.environ[name] = text
-
-
 def owner_of(module: str, path: str) -> tuple[Any, str]:
     """Return the module or class that has a variable, and the variable's own name."""
     owner: Any = importlib.import_module(module)
     *classes, name = path.split(".")
-    for each in classes:
-        owner = getattr(owner, each)
+    for class_name in classes:
+        owner = getattr(owner, class_name)
     return owner, name
 
 
@@ -228,7 +218,7 @@ def function_of(program: UsersProgram, code: types.CodeType, variables: dict[str
 
 
 def module_of(program: UsersProgram, name: str, path: str | None, directories: list[str] | None) -> types.ModuleType:
-    """Return a module of a program. It has no variables until some are received."""
+    """Return a module of a program; it is made if it is new, and has no variables until some are received."""
     if name not in program.modules:
         module = types.ModuleType(name)
         if path is not None or directories is not None:
@@ -255,8 +245,8 @@ def class_of(maker: type, kind: type, name: str, bases: tuple[Any, ...], content
     Parameters
     ----------
     maker
-        The metaclass that makes the class. It is an installed one: a user's metaclass may have side effects, such as filling a registry, which
-        have happened in the user's program.
+        The metaclass that makes the class: not a user's one, which may have side effects, such as filling a registry, that have happened in the
+        user's program.
     kind, name, bases, content
         The metaclass of the class, its name, its bases, and its first attributes.
     """
@@ -288,21 +278,22 @@ def enumeration_of(
         Name of each member, arguments to make it with ``kind``, and its value.
     """
 
-    def new(cls: Any, given: tuple[Any, Any]) -> Any:
-        made = object.__new__(cls) if kind is object else kind.__new__(cls, *given[0])
-        made._value_ = given[1]
-        return made
+    def new(cls: Any, raw_and_value: tuple[Any, Any]) -> Any:
+        raw, value = raw_and_value
+        member = object.__new__(cls) if kind is object else kind.__new__(cls, *raw)
+        member._value_ = value
+        return member
 
     maker = type(bases[-1])
     names: Any = maker.__prepare__(name, bases)
     # The user's ``__new__`` and ``__init__`` of members have run in the user's program.
-    names["__new__"], names["__init__"] = new, lambda self, given: None
+    names["__new__"], names["__init__"] = new, lambda self, raw_and_value: None
     for member, raw, value in members:
         names[member] = ((raw, value),)
-    made = maker.__new__(maker, name, bases, names)
-    del made.__init__
-    made.__module__, made.__qualname__ = module, qualified
-    return made
+    enumeration = maker.__new__(maker, name, bases, names)
+    del enumeration.__init__
+    enumeration.__module__, enumeration.__qualname__ = module, qualified
+    return enumeration
 
 
 def from_import(module: str, name: str) -> Any:
@@ -311,10 +302,13 @@ def from_import(module: str, name: str) -> Any:
 
 
 def context_variable(program: UsersProgram, name: str, default: tuple[Any, ...], value: tuple[Any, ...]) -> ContextVar[Any]:
-    """Return a context variable. It has its value whenever functions of the program are called."""
-    made: ContextVar[Any] = ContextVar(name, default=default[0]) if default else ContextVar(name)
-    program.context += [(made, each) for each in value]
-    return made
+    """Return a context variable, which has its value whenever functions of the program are called.
+
+    ``default`` and ``value`` are tuples of one item; empty if the variable has none.
+    """
+    variable: ContextVar[Any] = ContextVar(name, default=default[0]) if default else ContextVar(name)
+    program.context += [(variable, current) for current in value]
+    return variable
 
 
 def caching_function(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
@@ -324,14 +318,9 @@ def caching_function(function: Callable[..., Any], parameters: Mapping[str, Any]
 
 def cached_attribute(kind: type, function: Callable[..., Any], name: str | None) -> Any:
     """Return a cached property."""
-    made = kind(function)
-    made.attrname = name
-    return made
-
-
-def weak_reference(kind: type, value: Any) -> Any:
-    """Return a weak reference. If nothing else refers to the object, it is dead at once."""
-    return kind(value)
+    attribute = kind(function)
+    attribute.attrname = name
+    return attribute
 
 
 def dead_reference() -> Any:

@@ -50,14 +50,12 @@ class Part:
         """Bytes of row ids and results in memory."""
         return self.numbers.nbytes + self.rows.size
 
-    def without(self, known: np.ndarray) -> Part:
-        """Return the results of the rows that are not marked in ``known``."""
-        places = np.flatnonzero(~known)
-        return self if places.size == known.size else Part(self.numbers[places], self.counts[places], taken(self.rows, self.counts, places))
-
-    def moved(self, by: int) -> Part:
-        """Return the same results with ``by`` added to each row id."""
-        return Part(self.numbers + by, self.counts, self.rows)
+    def without(self, mask: np.ndarray) -> Part:
+        """Return the results of the rows that are not set in ``mask``."""
+        positions = np.flatnonzero(~mask)
+        if positions.size == mask.size:
+            return self
+        return Part(self.numbers[positions], self.counts[positions], taken(self.rows, self.counts, positions))
 
 
 @attrs.define(eq=False)
@@ -69,7 +67,7 @@ class CallMemo:
     Parameters
     ----------
     keeps
-        Whether new results are cached; False if all results are stored elsewhere anyway.
+        Whether new results are cached; False if a materialization or a Spark task stores all results anyway.
     parts
         The cached results, largest part first, so that adding a few results does not copy all. A tuple: readers never see an unfinished change.
     callers
@@ -97,7 +95,7 @@ class CallMemo:
 
     @property
     def is_called(self) -> bool:
-        """Whether this thread is inside the function, in which case it must not wait for the function's result."""
+        """Whether this thread is inside the function, so that it must not wait for the function's result."""
         return threading.get_ident() in self.callers
 
     @contextlib.contextmanager
@@ -111,11 +109,11 @@ class CallMemo:
             self.callers.remove(own)
 
     def knows_none(self, numbers: np.ndarray) -> bool:
-        """Return whether the rows are strictly ascending and none of them has a cached result."""
+        """Return whether row ids are strictly ascending, and none of them has a cached result."""
         return bool((np.diff(numbers) > 0).all()) and not bool((located(self.parts, numbers)[0] >= 0).any())
 
     def sent(self) -> CallMemo:
-        """Return a memo with the same results that caches no new ones, for a Spark task or materialization that stores its results itself."""
+        """Return a memo with the same results that caches no new ones, for a Spark task or a materialization, which stores its results itself."""
         return CallMemo(False, self.parts, self.callers)
 
     def completed(self, numbers: np.ndarray, call: MemoCall) -> Chunk:
@@ -125,7 +123,7 @@ class CallMemo:
         --------
         >>> import pyarrow as pa
         >>> memo = CallMemo()
-        >>> twice = lambda places: (Chunk.of([pa.array(places * 2)]), None)
+        >>> twice = lambda positions: (Chunk.of([pa.array(positions * 2)]), None)
         >>> memo.completed(np.array([0, 1]), twice).columns[0].to_pylist()
         [0, 2]
         >>> memo.completed(np.array([1, 0, 0]), None).columns[0].to_pylist()
@@ -137,8 +135,8 @@ class CallMemo:
             return call(unknown)[0]
         if unknown.size or not parts:
             fresh, first = np.unique(numbers[unknown], return_index=True)
-            found, counts = call(unknown[first])
-            added = Part(fresh, np.ones(fresh.size, dtype=np.int64) if counts is None else counts, found)
+            results, counts = call(unknown[first])
+            added = Part(fresh, np.ones(fresh.size, dtype=np.int64) if counts is None else counts, results)
             parts = self.record(added) if self.keeps else (*parts, added)
         return gathered(parts, numbers)
 
@@ -170,27 +168,28 @@ class CallMemo:
 
 def located(parts: Sequence[Part], numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return for each row id the index of the part with its results, and the position within that part; -1 and -1 if it has none."""
-    owners, places = np.full(numbers.size, -1, dtype=np.int64), np.full(numbers.size, -1, dtype=np.int64)
+    owners, positions = np.full(numbers.size, -1, dtype=np.int64), np.full(numbers.size, -1, dtype=np.int64)
     for owner, part in enumerate(parts):
         if part.numbers.size:
-            found = np.minimum(np.searchsorted(part.numbers, numbers), part.numbers.size - 1)
-            here = part.numbers[found] == numbers
-            owners[here], places[here] = owner, found[here]
-    return owners, places
+            candidates = np.minimum(np.searchsorted(part.numbers, numbers), part.numbers.size - 1)
+            matches = part.numbers[candidates] == numbers
+            owners[matches], positions[matches] = owner, candidates[matches]
+    return owners, positions
 
 
 def gathered(parts: Sequence[Part], numbers: np.ndarray) -> Chunk:
     """Return the results of row ids in the given order; all of them must have results."""
-    owners, places = located(parts, numbers)
+    owners, positions = located(parts, numbers)
     used = np.unique(owners)
     if used.size < 2:
         part = parts[int(used[0])] if used.size else parts[0]
-        return taken(part.rows, part.counts, places)
-    chosen = [np.flatnonzero(owners == owner) for owner in used]
-    runs = [(parts[int(owner)], places[rows]) for owner, rows in zip(used, chosen, strict=True)]
-    rows = reduce(joined, (taken(part.rows, part.counts, found) for part, found in runs))
-    counts = np.concatenate([part.counts[found] for part, found in runs])
-    return taken(rows, counts, np.argsort(np.concatenate(chosen)))
+        return taken(part.rows, part.counts, positions)
+    # For each part, the indices of its row ids in ``numbers``, and their positions within the part.
+    indices = [np.flatnonzero(owners == owner) for owner in used]
+    runs = [(parts[int(owner)], positions[of_part]) for owner, of_part in zip(used, indices, strict=True)]
+    rows = reduce(joined, (taken(part.rows, part.counts, chosen) for part, chosen in runs))
+    counts = np.concatenate([part.counts[chosen] for part, chosen in runs])
+    return taken(rows, counts, np.argsort(np.concatenate(indices)))
 
 
 def merged(first: Part, second: Part) -> Part:
@@ -203,7 +202,7 @@ def merged(first: Part, second: Part) -> Part:
     return Part(numbers, counts, rows)
 
 
-def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
+def taken(rows: Chunk, counts: np.ndarray, positions: np.ndarray) -> Chunk:
     """Return the result rows of some positions, where position *i* has ``counts[i]`` consecutive rows.
 
     Examples
@@ -213,9 +212,9 @@ def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
     ['c', 'a', 'b']
     """
     if counts.size == rows.rows and bool((counts == 1).all()):
-        chosen = places
+        chosen = positions
     else:
-        starts, sizes = (np.cumsum(counts) - counts)[places], counts[places]
+        starts, sizes = (np.cumsum(counts) - counts)[positions], counts[positions]
         chosen = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
     return rows.rows_at(chosen)
 
@@ -224,14 +223,14 @@ def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
 FIRST_STEP = 16
 LARGEST_STEP = 16_384
 STEP_GROWTH = 4
-# Judging by the step before, a step may fill one of this many parts of a batch.
+# The results of a step should fill at most this fraction of a batch, judging by the previous step.
 PARTS_OF_BATCH = 8
 # Within a step, strings longer than this are measured, and one in so many of the other results.
 LONG_TEXT = 1_024
 ROWS_PER_CHECK = 32
 
 # Calls a function for rows given by position, and yields the positions and results in steps.
-Made = Callable[[np.ndarray], Iterator[tuple[np.ndarray, Chunk]]]
+CallInSteps = Callable[[np.ndarray], Iterator[tuple[np.ndarray, Chunk]]]
 
 
 @attrs.define(eq=False)
@@ -263,9 +262,9 @@ class Steps:
         """Return steps for batches of at most ``max_bytes``; a batch takes several steps."""
         return cls(FIRST_STEP, max(1.0, max_bytes / PARTS_OF_BATCH))
 
-    def saw(self, rows: int, found: pa.Array | Chunk) -> None:
-        """Adapt the size of the next step to the results for some rows."""
-        size = found.size if isinstance(found, Chunk) else found.nbytes
+    def saw(self, rows: int, results: pa.Array | Chunk) -> None:
+        """Adapt the number of rows of the next step to the size of the results for some rows."""
+        size = results.size if isinstance(results, Chunk) else results.nbytes
         fitting = self.max_bytes * rows / max(size, 1)
         self.rows = max(1, int(min(fitting, STEP_GROWTH * self.rows, LARGEST_STEP)))
 
@@ -298,7 +297,7 @@ class MadeResults:
         """Begin a batch, or begin it again."""
         self.may_cut, self.in_turn, self._used = may_cut, in_turn, None
 
-    def completed(self, numbers: np.ndarray | None, rows: int, call: Made, memo: CallMemo | None = None) -> Chunk:
+    def completed(self, numbers: np.ndarray | None, rows: int, call: CallInSteps, memo: CallMemo | None = None) -> Chunk:
         """Return the results of the rows of the batch, in order.
 
         Parameters
@@ -319,9 +318,9 @@ class MadeResults:
 
         Examples
         --------
-        >>> def call(places):
-        ...     for place in places:
-        ...         yield places[place : place + 1], Chunk.of([pa.array(["abc"])])
+        >>> def call(positions):
+        ...     for position in positions:
+        ...         yield positions[position : position + 1], Chunk.of([pa.array(["abc"])])
         >>> made = MadeResults(3)
         >>> made.begin(may_cut=True, in_turn=True)
         >>> made.completed(None, 3, call)
@@ -331,45 +330,48 @@ class MadeResults:
         >>> made.completed(None, 1, None).columns[0].to_pylist()
         ['abc']
         """
-        known = np.arange(rows) if numbers is None else numbers
-        self._used, self._is_numbered = known, numbers is not None
-        waits = self.in_turn or numbers is not None
-        self._parts = before = self._parts if waits else ()
-        missing = np.flatnonzero(located(before, known)[0] < 0) if before else np.arange(rows)
+        ids = np.arange(rows) if numbers is None else numbers
+        self._used, self._is_numbered = ids, numbers is not None
+        keeps = self.in_turn or numbers is not None
+        self._parts = before = self._parts if keeps else ()
+        missing = np.flatnonzero(located(before, ids)[0] < 0) if before else np.arange(rows)
         if rows and not missing.size:
-            return gathered(before, known)
-        room = self.max_bytes - size_of(before, rows - missing.size) if waits and self.may_cut else math.inf
+            return gathered(before, ids)
+        room = self.max_bytes - size_of(before, rows - missing.size) if keeps and self.may_cut else math.inf
         if room < 0 and missing.size < rows:
             raise ResultsTooLongError(rows - missing.size, rows)
-        places, found = self._made(missing, call, room)
-        part = part_of(known[places], found)
-        is_cut = places.size < missing.size
+        positions, results = self._computed(missing, call, room)
+        part = part_of(ids[positions], results)
+        is_cut = positions.size < missing.size
         if is_cut and memo is not None:
             memo.record(part)
-        elif waits and memo is None and (is_cut or not self.alone):
+        elif keeps and memo is None and (is_cut or not self.alone):
             # Kept even if the batch is complete, because the results of another function may be too large for it.
             self._parts = (*before, part)
         if is_cut:
-            raise ResultsTooLongError(rows - missing.size + places.size, rows)
-        return found if not before and np.array_equal(places, missing) else gathered((*before, part), known)
+            raise ResultsTooLongError(rows - missing.size + positions.size, rows)
+        return results if not before and np.array_equal(positions, missing) else gathered((*before, part), ids)
 
-    def _made(self, missing: np.ndarray, call: Made, room: float) -> tuple[np.ndarray, Chunk]:
-        """Call the function until its results exceed ``room``; return the positions of the rows that were computed, and the results."""
-        places, found, size = list[np.ndarray](), list[Chunk](), 0
-        for at, made in call(missing):
-            places.append(at)
-            found.append(made)
-            size += made.size
+    def _computed(self, missing: np.ndarray, call: CallInSteps, room: float) -> tuple[np.ndarray, Chunk]:
+        """Call the function until its results exceed ``room`` bytes; return the positions of the rows that were computed, and the results."""
+        positions, results, size = list[np.ndarray](), list[Chunk](), 0
+        for step_positions, step_results in call(missing):
+            positions.append(step_positions)
+            results.append(step_results)
+            size += step_results.size
             if size > room:
                 break
-        return np.concatenate(places), found[0] if len(found) == 1 else stacked(found)
+        return np.concatenate(positions), results[0] if len(results) == 1 else stacked(results)
 
     def release(self) -> None:
         """Forget the results of the current batch after it has been completed."""
-        if self._used is not None and sum(part.numbers.size for part in self._parts) > self._used.size:
-            rest = [part.without(np.isin(part.numbers, self._used)) for part in self._parts]
-            self._parts = tuple(part if self._is_numbered else part.moved(-self._used.size) for part in rest if part.numbers.size)
-        elif self._used is not None:
+        used = self._used
+        if used is not None and sum(part.numbers.size for part in self._parts) > used.size:
+            rest = [part.without(np.isin(part.numbers, used)) for part in self._parts]
+            # Rows without row ids are numbered from zero in each batch.
+            first = 0 if self._is_numbered else used.size
+            self._parts = tuple(attrs.evolve(part, numbers=part.numbers - first) for part in rest if part.numbers.size)
+        elif used is not None:
             self._parts = ()
         self._used = None
 
@@ -406,8 +408,8 @@ def _min_size(value: Any) -> int:
 
 def size_of(parts: Sequence[Part], rows: int) -> float:
     """Estimate the bytes that ``rows`` rows take, from the average of some parts; 0 if the parts have no rows."""
-    known = sum(part.numbers.size for part in parts)
-    return rows * sum(part.rows.size for part in parts) / known if known else 0.0
+    cached = sum(part.numbers.size for part in parts)
+    return rows * sum(part.rows.size for part in parts) / cached if cached else 0.0
 
 
 def part_of(numbers: np.ndarray, rows: Chunk) -> Part:
@@ -443,15 +445,15 @@ class Guess:
         >>> Guess.of([(INT, [1]), (FLOAT, [1, 2**64]), (FLOAT, [1.5, None])])
         Guess(rounded=(1,))
         """
-        return cls(tuple(place for place, (column_type, values) in enumerate(columns) if column_type == FLOAT and any(map(_is_wide_int, values))))
+        return cls(tuple(index for index, (column_type, values) in enumerate(columns) if column_type == FLOAT and any(map(_is_wide_int, values))))
 
 
 def stored_results(results: Sequence[Any], column_type: ColumnType, guess: Guess | None = None, place: int = 0) -> pa.Array:
-    """Return the results of a function for consecutive rows as one of its columns.
+    """Return the results of a function for consecutive rows as one of its columns; ``place`` is the index of the column.
 
-    A result type that the user asked for converts results, as 2.5 becomes the int 2. If the type was inferred from the first rows (``guess``),
-    results must not change: fractions and digits of large ints would be lost, dates would become numbers, and numbers dates. An exception are ints
-    beyond 64 bits among the first rows: the column is then float, as in the reference.
+    Results are converted to a type that the user requested, as 2.5 to the int 2. If the type was inferred from the first rows (``guess``),
+    results must not change: fractions and digits of large ints would be lost, dates would become numbers, and numbers dates. Ints beyond 64 bits
+    among the first rows are an exception: the column is then float, as in the reference.
 
     Raises
     ------
@@ -473,22 +475,22 @@ def stored_results(results: Sequence[Any], column_type: ColumnType, guess: Guess
     """
     if guess is None or (column_type not in (INT, FLOAT) and column_type.kind != DATETIME_KIND):
         return encode(results, column_type)
-    found = _unchanged(results, column_type) if column_type.is_numeric else None
-    if found is not None:
-        return found
+    column = _unchanged(results, column_type) if column_type.is_numeric else None
+    if column is not None:
+        return column
     for result in results:
         _require_unchanged(result, column_type, place in guess.rounded)
     return encode(results, column_type)
 
 
 def _unchanged(results: Sequence[Any], column_type: ColumnType) -> pa.Array | None:
-    """Return the column if all results are numbers that the type holds unchanged, as Arrow finds fast; None if not. A bool counts as an int."""
+    """Return the column if Arrow can tell that the type holds all results unchanged; None if not. A bool counts as an int."""
     try:
-        # With the type given, Arrow would truncate floats to ints.
-        found = arrow_floats(results) if column_type == FLOAT else pa.array(results)
+        # If Arrow knew the type, it would truncate floats to ints.
+        column = arrow_floats(results) if column_type == FLOAT else pa.array(results)
     except _NO_NUMBERS:
         return None
-    return found.cast(column_type.physical) if found.type in (column_type.physical, pa.bool_()) else None
+    return column.cast(column_type.physical) if column.type in (column_type.physical, pa.bool_()) else None
 
 
 def _require_unchanged(result: Any, column_type: ColumnType, may_round: bool) -> None:
@@ -512,6 +514,8 @@ def advice_on(result: Any, column_type: ColumnType, guess: Guess | None, call: s
 
     Parameters
     ----------
+    result, column_type, guess
+        The result, the type of the column, and how it was inferred; None: the user has requested it.
     call
         The call that the user should change.
     floats, ints
