@@ -72,10 +72,10 @@ class SentFunction:
             raise failure(self.description, error) from error
 
     def __reduce__(self) -> Any:
-        return _received, (self.description, pack_function(self.function, self.description))
+        return _sent_function, (self.description, pack_function(self.function, self.description))
 
 
-def _received(description: str, packed: Any) -> SentFunction:
+def _sent_function(description: str, packed: Any) -> SentFunction:
     return SentFunction(load_function(*packed), description)
 
 
