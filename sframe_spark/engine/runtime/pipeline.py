@@ -27,7 +27,7 @@ from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.process.memory import batch_bytes
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.udf.errors import failure
-from sframe_spark.udf.external_functions import fresh
+from sframe_spark.udf.pickling import fresh
 from sframe_spark.udf.results import MadeResults
 
 # The flat plan. A position is an index into its lists of operators and inputs.

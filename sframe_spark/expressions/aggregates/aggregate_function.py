@@ -16,7 +16,7 @@ from sframe_spark.message_text import brief
 from sframe_spark.planner.lowering import SummedFloats
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
-from sframe_spark.udf.external_functions import OnCopies, sent
+from sframe_spark.udf.pickling import OnCopies, sent
 from sframe_spark.values.encode import encode_plain
 
 if TYPE_CHECKING:

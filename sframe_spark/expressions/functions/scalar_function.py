@@ -23,8 +23,7 @@ from sframe_spark.errors import (
 )
 from sframe_spark.planner.registry import load_operators
 from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
-from sframe_spark.udf.external_functions import SentFunction, sent
-from sframe_spark.udf.pickling import PackedFunction, load_function, pack_function
+from sframe_spark.udf.pickling import PackedFunction, SentFunction, load_function, pack_function, sent
 from sframe_spark.values.decode import scalar_array
 
 if TYPE_CHECKING:
