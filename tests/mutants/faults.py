@@ -227,7 +227,7 @@ FAULTS = (
     Fault("anew-not-deterministic", "engine", 'return "" if node.operator.deterministic else NOT_DETERMINISTIC', 'return ""'),
     Fault("made-again-rows", "engine", "if made.row_count != old.manifest.rows or made.infer_type", "if made.infer_type"),
     Fault("action-not-released", "engine", "if node.claim is self:\n                        node.claim = None", "pass"),
-    Fault("memo-part-order", "engine", "return taken(rows, counts, np.argsort(np.concatenate(chosen)))", "return rows"),
+    Fault("memo-part-order", "engine", "return taken(rows, counts, np.argsort(np.concatenate(indices)))", "return rows"),
     Fault("cursor-kept", "engine", "self._first + len(self._buffered[0][0]) <= start:", "self._first + len(self._buffered[0][0]) < start:"),
     # user functions
     Fault("power-computes", "user functions", 'step.argrepr.startswith(("<<", "**"))', 'step.argrepr.startswith("<<")'),
