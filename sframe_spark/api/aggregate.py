@@ -21,13 +21,13 @@ class AggregateRequest:
     Parameters
     ----------
     name
-            Name of the aggregate function in the engine's table.
-        columns
-            Names of the columns that it aggregates.
-        parameters
-            Further parameters, such as the shares of quantiles.
-        label
-            Name of the output column if the user gives none.
+        Name of the aggregate function in the engine's table.
+    columns
+        Names of the columns that it aggregates.
+    parameters
+        Further parameters, such as the shares of quantiles.
+    label
+        Name of the output column if the user gives none.
     """
 
     name: str
@@ -69,8 +69,8 @@ def SUM(src_column: str) -> AggregateRequest:
     Parameters
     ----------
     src_column
-                Name of a column of class int (sums wrap around at 64 bits), float (the exact sum, rounded once) or array (summed element by element;
-                missing if the arrays of a group have different lengths).
+        Name of a column of class int (sums wrap around at 64 bits), float (the exact sum, rounded once) or array (summed element by element;
+        missing if the arrays of a group have different lengths).
 
     Examples
     --------
@@ -88,7 +88,7 @@ def MIN(src_column: str) -> AggregateRequest:
     Parameters
     ----------
     src_column
-            Name of a column of class int, float or datetime.
+        Name of a column of class int, float or datetime.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def MAX(src_column: str) -> AggregateRequest:
     Parameters
     ----------
     src_column
-            Name of a column of class int, float or datetime.
+        Name of a column of class int, float or datetime.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def MEAN(src_column: str) -> AggregateRequest:
     Parameters
     ----------
     src_column
-            Name of a column of class int, float or array (mean of each element; missing if the arrays of a group have different lengths).
+        Name of a column of class int, float or array (mean of each element; missing if the arrays of a group have different lengths).
 
     Examples
     --------
@@ -155,7 +155,7 @@ def VAR(src_column: str) -> AggregateRequest:
     Parameters
     ----------
     src_column
-            Name of a column of class int or float.
+        Name of a column of class int or float.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def STD(src_column: str) -> AggregateRequest:
     Parameters
     ----------
     src_column
-            Name of a column of class int or float.
+        Name of a column of class int or float.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def FREQ_COUNT(src_column: str) -> AggregateRequest:
     Parameters
     ----------
     src_column
-            Name of a column of class int or str.
+        Name of a column of class int or str.
 
     Examples
     --------
@@ -292,9 +292,9 @@ def CONCAT(src_column: str, dict_value_column: str | None = None) -> AggregateRe
     Parameters
     ----------
     src_column
-            Name of the column with the values of the list, of any class; or with the keys of the dict, of class int, float or str.
-        dict_value_column
-            Name of the column with the values of the dict, of any class; None gives lists.
+        Name of the column with the values of the list, of any class; or with the keys of the dict, of class int, float or str.
+    dict_value_column
+        Name of the column with the values of the dict, of any class; None gives lists.
 
     Examples
     --------
@@ -315,9 +315,9 @@ def ARGMAX(agg_column: str, out_column: str) -> AggregateRequest:
     Parameters
     ----------
     agg_column
-            Name of a column of class int, float or datetime. Rows in which it is missing or NaN are never chosen.
-        out_column
-            Name of a column of any class.
+        Name of a column of class int, float or datetime. Rows in which it is missing or NaN are never chosen.
+    out_column
+        Name of a column of any class.
 
     Examples
     --------
@@ -335,9 +335,9 @@ def ARGMIN(agg_column: str, out_column: str) -> AggregateRequest:
     Parameters
     ----------
     agg_column
-            Name of a column of class int, float or datetime. Rows in which it is missing or NaN are never chosen.
-        out_column
-            Name of a column of any class.
+        Name of a column of class int, float or datetime. Rows in which it is missing or NaN are never chosen.
+    out_column
+        Name of a column of any class.
 
     Examples
     --------
@@ -357,14 +357,14 @@ def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
     Parameters
     ----------
     src_column
-            Name of a column of class int or float.
-        args
-            One or several shares from 0 to 1, or a list of them. The quantile for 0.5 is a median.
+        Name of a column of class int or float.
+    args
+        One or several shares from 0 to 1, or a list of them. The quantile for 0.5 is a median.
 
     Raises
     ------
     RuntimeError
-            If a share is not a number from 0 to 1.
+        If a share is not a number from 0 to 1.
 
     Examples
     --------

@@ -322,7 +322,7 @@ def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[An
     form
         How cells are displayed.
     first_row
-            Number shown for the first row; None if rows are not numbered.
+        Number shown for the first row; None if rows are not numbered.
     """
     classes = [' class="sf-number"' if kind.is_numeric else "" for kind in schema]
     heads = (

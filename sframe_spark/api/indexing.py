@@ -64,19 +64,19 @@ def bind_function(
     Parameters
     ----------
     fn
-            The function that the user passed.
-        what
-            Name of the called method, for messages.
-        rows, tried
-                The maximum number of rows that the function is called for (None: unknown), and how many of these are called now. The present values
-            of variables are kept if calls remain for later.
-        form
-            A function that wraps ``fn``.
+        The function that the user passed.
+    what
+        Name of the called method, for messages.
+    rows, tried
+        The maximum number of rows that the function is called for (None: unknown), and how many of these are called now. The present values of
+        variables are kept if calls remain for later.
+    form
+        A function that wraps ``fn``.
 
-        Raises
-        ------
-        NotCallableError
-            If ``fn`` is not callable.
+    Raises
+    ------
+    NotCallableError
+        If ``fn`` is not callable.
     """
     if not callable(fn):
         raise NotCallableError(f"{what} takes a function, got {type(fn).__name__}")
@@ -205,7 +205,7 @@ class RecentRows:
     node
         The node whose rows are read.
     names
-            Names of its columns, which errors use.
+        Names of its columns, which errors use.
     """
 
     def __init__(self, node: PlannerNode, names: list[str] | None = None) -> None:

@@ -100,18 +100,18 @@ def semi_join(rows: PlannerNode, position: int, values: PlannerNode, exclude: bo
     Parameters
     ----------
     rows
-            The rows to select from.
+        The rows to select from.
     position
-            Index of the key column.
+        Index of the key column.
     values
-            A column of the values to match; it is computed only with the result.
+        A column of the values to match; it is computed only with the result.
     exclude
-            Whether to select the rows whose key is not among the values.
+        Whether to select the rows whose key is not among the values.
 
     Raises
     ------
     SchemaError
-            If the keys are date-times with an offset from UTC and the values are without one, or the reverse.
+        If the keys are date-times with an offset from UTC and the values are without one, or the reverse.
     """
     require_comparable_offsets(project(rows, [position]), values, "filter_by")
     common = common_encoding(rows.schema[position], values.schema[0])

@@ -206,35 +206,35 @@ def generate_random_sframe(num_rows: int, column_codes: str, random_seed: int = 
     Parameters
     ----------
     num_rows
-            Number of rows.
+        Number of rows.
     column_codes
-            One letter per column. A column is named by its number, from 1, and its letter, such as ``X1-n``:
+        One letter per column. A column is named by its number, from 1, and its letter, such as ``X1-n``:
 
         ======= ==================================================================================
-            n, N    floats from 0 to 1; in N about 1% are NaN
-            r, R    r: floats from -100 to 100; R: from -1000 to 1000, about 1% are NaN
-            b, z, Z ints: b: 0 or 1; z: from 1 to 10; Z: from 1 to 100
-            s, S    short strings; s: 10 distinct values; S: 100
-            c, C    short strings; c: 1000 distinct values; C: 100,000
-            x, X    hexadecimal strings; x: 1000 distinct values of 32 digits; X: 100,000 of 64 digits
-            h, H    hexadecimal strings, practically all distinct; h: 32 digits; H: 64 digits
-            l, L    lists of ints; l: at most 10, from 0 to 100; L: at most 100, from 0 to 1000
-            m, M    lists of short strings; m: at most 10, of 101 distinct values; M: at most 100, of 1001
-            v, V    arrays of floats from 0 to 1; v: 10 floats; V: 100
-            w, W    like v and V, but about 1% of the floats are NaN
-            d, D    dicts from short strings to floats from 0 to 1; d: at most 10 of 100 keys; D: at most 100 of 1000
+        n, N    floats from 0 to 1; in N about 1% are NaN
+        r, R    r: floats from -100 to 100; R: from -1000 to 1000, about 1% are NaN
+        b, z, Z ints: b: 0 or 1; z: from 1 to 10; Z: from 1 to 100
+        s, S    short strings; s: 10 distinct values; S: 100
+        c, C    short strings; c: 1000 distinct values; C: 100,000
+        x, X    hexadecimal strings; x: 1000 distinct values of 32 digits; X: 100,000 of 64 digits
+        h, H    hexadecimal strings, practically all distinct; h: 32 digits; H: 64 digits
+        l, L    lists of ints; l: at most 10, from 0 to 100; L: at most 100, from 0 to 1000
+        m, M    lists of short strings; m: at most 10, of 101 distinct values; M: at most 100, of 1001
+        v, V    arrays of floats from 0 to 1; v: 10 floats; V: 100
+        w, W    like v and V, but about 1% of the floats are NaN
+        d, D    dicts from short strings to floats from 0 to 1; d: at most 10 of 100 keys; D: at most 100 of 1000
         ======= ==================================================================================
     random_seed
-            Signed 64-bit integer; different seeds give different values.
+        Signed 64-bit integer; different seeds give different values.
 
     Raises
     ------
     AssertionError
-            If ``num_rows`` is negative or not an integer, ``column_codes`` is not a string, or ``random_seed`` is not an integer.
-        OverflowError
-            If ``num_rows`` or ``random_seed`` has more than 64 bits.
-        RuntimeError
-            If ``column_codes`` contains a letter that is not in the table above.
+        If ``num_rows`` is negative or not an integer, ``column_codes`` is not a string, or ``random_seed`` is not an integer.
+    OverflowError
+        If ``num_rows`` or ``random_seed`` has more than 64 bits.
+    RuntimeError
+        If ``column_codes`` contains a letter that is not in the table above.
 
     Examples
     --------
@@ -275,14 +275,14 @@ def crossproduct(d: Mapping[str, Iterable[Any]]) -> SFrame:
     Parameters
     ----------
     d
-            Maps the name of each column to its values.
+        Maps the name of each column to its values.
 
     Raises
     ------
     TypeError
-            If ``d`` is not a dict whose keys are strings, or a column has no values.
-        RuntimeError
-            If ``d`` is empty.
+        If ``d`` is not a dict whose keys are strings, or a column has no values.
+    RuntimeError
+        If ``d`` is empty.
 
     Examples
     --------

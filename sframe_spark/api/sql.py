@@ -38,17 +38,17 @@ def sql(query: str, /, **frames: Any) -> SFrame:
     Parameters
     ----------
     query
-            One query. Column names with spaces, dots or other special characters are written in backticks.
-        **frames
-            The frames, by the names that the query uses. Each can be anything that SFrame accepts, such as a Spark DataFrame. Their columns have the
-            Spark types that ``to_spark`` gives.
+        One query. Column names with spaces, dots or other special characters are written in backticks.
+    **frames
+        The frames, by the names that the query uses. Each can be anything that SFrame accepts, such as a Spark DataFrame. Their columns have the
+        Spark types that ``to_spark`` gives.
 
     Raises
     ------
     InvalidArgumentError
-            If the statement is not a query or Spark rejects it, or a name is not valid for a view.
-        SchemaError
-            If ``query`` is not a string, an argument cannot become a frame, or an SFrame column cannot hold a column of the result.
+        If the statement is not a query or Spark rejects it, or a name is not valid for a view.
+    SchemaError
+        If ``query`` is not a string, an argument cannot become a frame, or an SFrame column cannot hold a column of the result.
 
     Examples
     --------

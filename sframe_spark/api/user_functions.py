@@ -96,14 +96,14 @@ def type_of_results(values: Sequence[Any], advice: str) -> ColumnType:
     Parameters
     ----------
     values
-            Results that are not missing.
-        advice
-            For the error message: the call and the argument by which the user can give the type, such as ``apply() a dtype``.
+        Results that are not missing.
+    advice
+        For the error message: the call and the argument by which the user can give the type, such as ``apply() a dtype``.
 
     Raises
     ------
     SchemaError
-            If no column can hold the results, or they have no common type.
+        If no column can hold the results, or they have no common type.
 
     Examples
     --------

@@ -27,14 +27,14 @@ def history(path: str | os.PathLike[str]) -> SFrame:
     Parameters
     ----------
     path
-            The URI where the frame or column was saved.
+        The URI where the frame or column was saved.
 
     Raises
     ------
     OSError
         If nothing is saved there, or a version is damaged.
     ValueError
-            If the location is a local directory, which holds only the version saved last.
+        If the location is a local directory, which holds only the version saved last.
 
     Examples
     --------
@@ -67,23 +67,23 @@ def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = 
     Parameters
     ----------
     path
-            The URI where the frame or column was saved.
-        older_than
-            Number of days, from 0 to 36,500.
-        dry_run
-            Whether to list the files without removing them.
+        The URI where the frame or column was saved.
+    older_than
+        Number of days, from 0 to 36,500.
+    dry_run
+        Whether to list the files without removing them.
 
     Returns
     -------
     SFrame
-            The removed files (with ``dry_run``, those that would be removed): their names and sizes in bytes.
+        The removed files (with ``dry_run``, those that would be removed): their names and sizes in bytes.
 
     Raises
     ------
     OSError
-            If nothing is saved at the location, or its files cannot be removed.
-        ValueError
-            If the location is a local directory, or ``older_than`` is not a number from 0 to 36,500.
+        If nothing is saved at the location, or its files cannot be removed.
+    ValueError
+        If the location is a local directory, or ``older_than`` is not a number from 0 to 36,500.
 
     Examples
     --------
@@ -116,17 +116,17 @@ def optimize(path: str | os.PathLike[str]) -> int:
     Parameters
     ----------
     path
-            The location where it was saved: a directory, or a URI, where the result is a new version.
+        The location where it was saved: a directory, or a URI, where the result is a new version.
 
     Returns
     -------
     int
-            The number of files that now hold the rows.
+        The number of files that now hold the rows.
 
     Raises
     ------
     OSError
-            If no complete frame or column is saved at the location, or it refers to columns of other saved frames.
+        If no complete frame or column is saved at the location, or it refers to columns of other saved frames.
 
     Examples
     --------

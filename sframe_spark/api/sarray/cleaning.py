@@ -174,9 +174,8 @@ class Cleaning:
         Raises
         ------
         RuntimeError
-            If values of the column's class can never be converted to ``dtype``, or a value cannot; raised immediately if the rows are in memory,
-            else when
-            they are computed.
+            If values of the column's class can never be converted to ``dtype``, or a value cannot; raised immediately if the rows are in memory, else
+            when they are computed.
 
         Examples
         --------

@@ -114,9 +114,8 @@ class DateTimes:
         ----------
         format
             A format with directives of C's ``strftime``. Further directives: ``%f`` is the microseconds in six digits; ``%F`` is a dot and these
-            digits, or
-            nothing if they are zero; ``%s`` is the seconds with their fraction; the offset from UTC is ``%q`` as ``+0530``, ``%Q`` as ``+05:30``, and
-            ``%ZP`` as ``GMT+05:30``, or nothing if there is none.
+            digits, or nothing if they are zero; ``%s`` is the seconds with their fraction; the offset from UTC is ``%q`` as ``+0530``, ``%Q`` as
+            ``+05:30``, and ``%ZP`` as ``GMT+05:30``, or nothing if there is none.
 
         Raises
         ------
@@ -166,9 +165,8 @@ class DateTimes:
             Beginning of the column names, before a dot; None: the names are those of the parts.
         limit
             The parts, in the order of their columns: ``year``, ``month``, ``day``, ``hour``, ``minute``, ``second``, ``us`` (microseconds),
-            ``weekday``
-            (Monday is 0), ``isoweekday`` (Monday is 1), ``tmweekday`` (Sunday is 0). If not given, the first six. ``tzone`` gives the year, as in the
-            reference; use ``timezone=True`` for the offset.
+            ``weekday`` (Monday is 0), ``isoweekday`` (Monday is 1), ``tmweekday`` (Sunday is 0). If not given, the first six. ``tzone`` gives the
+            year, as in the reference; use ``timezone=True`` for the offset.
         timezone
             Whether to add a column with the offset from UTC in hours, positive in the east; missing for date-times without an offset.
 

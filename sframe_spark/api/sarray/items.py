@@ -282,8 +282,7 @@ class Items:
             Beginning of the column names, before a dot and the index or key; None: the names are the indices or keys.
         column_types
             Classes of the columns. If not given: for dicts, all rows are read, and each column can hold all values of its key; for lists, the first
-            100 rows
-            decide the number of columns and their types.
+            100 rows decide the number of columns and their types.
         na_value
             A value that becomes missing.
         limit

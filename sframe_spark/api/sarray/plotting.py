@@ -38,7 +38,6 @@ class ColumnPlotting:
         ------
         RuntimeError
             If the values are lists, dicts or arrays, or the column has no rows.
-            If values are lists, dicts or arrays, or there is no row.
 
         Examples
         --------

@@ -355,12 +355,10 @@ class SArray(
         ----------
         fn
             Function that takes a value. Global variables that it uses keep their present values; later assignments to them have no effect, unless
-            methods
-            of objects use them.
+            methods of objects use them.
         dtype
             Class of the results. If not given, it is inferred from the results for the first hundred rows, and a later result that does not fit
-            raises an
-            error. For date-times these results also decide whether they have an offset from UTC.
+            raises an error. For date-times these results also decide whether they have an offset from UTC.
         skip_na
             Whether missing values stay missing; otherwise ``fn`` is called with None.
 

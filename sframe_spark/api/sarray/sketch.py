@@ -43,9 +43,8 @@ class Sketch(NeverPickled):
     """Statistics of a column: size, missing values, mean and variance, quantiles, distinct and frequent values.
 
     All are exact, except :meth:`num_unique` if there are more than 65,536 distinct values; then its standard error is 0.8%. Most are computed in one
-    pass. For
-    columns with more distinct values, quantiles and frequent values need further passes when they are requested. NaN counts as a row, but in no other
-    statistic. Lists, arrays and dicts are counted as strings; there are separate sketches of their items.
+    pass. For columns with more distinct values, quantiles and frequent values need further passes when they are requested. NaN counts as a row, but
+    in no other statistic. Lists, arrays and dicts are counted as strings; there are separate sketches of their items.
 
     Parameters
     ----------

@@ -79,10 +79,8 @@ class FrameDatabases(Columns):
         """Insert all rows into a table of a database, and commit them; either all rows are inserted or none.
 
         On a connection in autocommit mode, a transaction that the program has begun stays open, with the rows in it. If an error occurs, earlier
-        statements
-        that are not committed yet are kept, if the database has savepoints. All of this depends on what the connection reveals of its state; if
-        nothing, it is
-        assumed not to be in autocommit mode, as the standard requires.
+        statements that are not committed yet are kept, if the database has savepoints. All of this depends on what the connection reveals of its
+        state; if nothing, it is assumed not to be in autocommit mode, as the standard requires.
 
         Parameters
         ----------
@@ -135,8 +133,7 @@ class FrameDatabases(Columns):
         """Return a frame of the rows of a database table, sorted by some columns; Spark reads them over JDBC when they are first needed.
 
         Rows of a table have no order, so ``order_by`` is required. Rows that are equal in these columns are sorted by the other columns. So reading
-        the same rows
-        again gives the same frame, however many tasks read them. The rows are read once, and kept.
+        the same rows again gives the same frame, however many tasks read them. The rows are read once, and kept.
 
         Parameters
         ----------
@@ -146,8 +143,7 @@ class FrameDatabases(Columns):
             Name of the table, or a query in parentheses, followed by a name for it.
         column, lowerBound, upperBound, numPartitions
             Rows are read by ``numPartitions`` tasks, each of which reads a part of the range of ``column`` between the bounds. Rows outside of the
-            bounds are
-            read too. Without these arguments and ``predicates``, one task reads all rows.
+            bounds are read too. Without these arguments and ``predicates``, one task reads all rows.
         predicates
             SQL conditions, one for each task. Each row must satisfy exactly one of them.
         properties
@@ -182,8 +178,8 @@ class FrameDatabases(Columns):
         """Write all rows into a table of a database; Spark writes them over JDBC in several tasks.
 
         Each task is a transaction of its own: if one fails, rows of others may be in the table. To write all rows in one transaction, set
-        ``numPartitions`` to 1
-        in ``properties``. A table does not keep the order of rows; if it matters, write the column of :meth:`add_row_number` too.
+        ``numPartitions`` to 1 in ``properties``. A table does not keep the order of rows; if it matters, write the column of :meth:`add_row_number`
+        too.
 
         Parameters
         ----------
@@ -219,10 +215,8 @@ class FrameDatabases(Columns):
         """Return a frame of the rows of a table in the user's Spark session, in the order in which :meth:`to_table` wrote them, or sorted.
 
         Tables do not keep the order of rows; :meth:`to_table` keeps it in a column ``_sframe_row``, which the frame does not have. Unless
-        ``order_by`` is given,
-        this column is first read to verify that each row has a distinct number. Rows that are appended later are not read. The planner knows the
-        order, so
-        rows are sorted only if necessary.
+        ``order_by`` is given, this column is first read to verify that each row has a distinct number. Rows that are appended later are not read. The
+        planner knows the order, so rows are sorted only if necessary.
 
         Parameters
         ----------
@@ -233,8 +227,7 @@ class FrameDatabases(Columns):
             For formats that keep versions (Delta, Iceberg): a version number, the name of a branch or tag, or a time.
         order_by
             As in :meth:`sort`: a name, a list of names, or a list of (name, ascending) pairs. Required for tables without ``_sframe_row``. Rows that
-            are
-            equal in these columns are in the order of ``_sframe_row``, or else sorted by the other columns.
+            are equal in these columns are in the order of ``_sframe_row``, or else sorted by the other columns.
 
         Raises
         ------
@@ -273,8 +266,7 @@ class FrameDatabases(Columns):
         """Write all rows into a table of a catalog in the user's Spark session.
 
         The rows are computed before anything is changed, and counted in the table afterwards. An additional column ``_sframe_row`` numbers the rows,
-        so that
-        :meth:`from_table` returns them in order; the frame must not have a column of this name. Columns have the types of :meth:`to_spark`.
+        so that :meth:`from_table` returns them in order; the frame must not have a column of this name. Columns have the types of :meth:`to_spark`.
 
         Parameters
         ----------
@@ -283,9 +275,8 @@ class FrameDatabases(Columns):
         format
             ``parquet``, ``delta`` or ``iceberg``; for the latter two, the session needs their packages.
         mode
-            What to do if the table exists: ``error``, ``append`` (after the existing rows), ``overwrite`` (the old rows are removed only when the
-            new ones are
-            written and counted) or ``ignore`` (write nothing).
+            What to do if the table exists: ``error``, ``append`` (after the existing rows), ``overwrite`` (the old rows are removed only when the new
+            ones are written and counted) or ``ignore`` (write nothing).
         keep_order
             Whether to number the rows. Without it, rows can be appended to tables of other programs, and their order is not kept.
 

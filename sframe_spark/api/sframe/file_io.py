@@ -115,8 +115,7 @@ class FrameFiles(Columns):
         """Save all rows, and from now on read the saved rows wherever this frame is used.
 
         Unlike after ``materialize()``, the rows are durable: they are not in temporary files, and other processes can load them. A long program that
-        is
-        restarted after a failure can continue with them.
+        is restarted after a failure can continue with them.
 
         Parameters
         ----------
@@ -149,9 +148,8 @@ class FrameFiles(Columns):
     def _save_reference(self, filename: str) -> None:
         """Save as a directory that ``load_sframe`` can load, but refer to unchanged columns of saved frames instead of copying them.
 
-        Loading the directory reads these columns from the other saved frames; it raises an error if they were removed or changed. Columns that are
-        in memory,
-        in files of other programs or in temporary files are written, as by ``save``.
+        Loading the directory reads these columns from the other saved frames; it raises an error if they were removed or changed. Columns that are in
+        memory, in files of other programs or in temporary files are written, as by ``save``.
 
         Parameters
         ----------
@@ -182,9 +180,8 @@ class FrameFiles(Columns):
     def export_json(self, filename: str, orient: Literal["records", "lines"] = "records") -> None:
         """Write all rows to a JSON file, which appears only when it is complete: one array of objects, or one object per line.
 
-        Missing values are left out of their objects, as in the reference. Date-times are written as ISO strings. NaN and infinite numbers, which
-        JSON does not
-        have, are written as ``NaN``, ``Infinity`` and ``-Infinity``, which Python, Spark and DuckDB can read.
+        Missing values are left out of their objects, as in the reference. Date-times are written as ISO strings. NaN and infinite numbers, which JSON
+        does not have, are written as ``NaN``, ``Infinity`` and ``-Infinity``, which Python, Spark and DuckDB can read.
 
         Parameters
         ----------
@@ -220,10 +217,8 @@ class FrameFiles(Columns):
         """Return a frame of the objects in JSON files, each of which is a row. Columns are sorted by name.
 
         Each column gets the class that holds all its values unchanged: ``int`` (also for true and false), ``float``, ``str``, ``list`` or ``dict``.
-        If its
-        values differ in kind, it is ``str``, and values that are not strings are written as JSON. With ``orient="lines"``, values that are not
-        objects become
-        one column ``X1``. A number that is too large for a float raises an error.
+        If its values differ in kind, it is ``str``, and values that are not strings are written as JSON. With ``orient="lines"``, values that are not
+        objects become one column ``X1``. A number that is too large for a float raises an error.
 
         Parameters
         ----------
@@ -259,8 +254,7 @@ class FrameFiles(Columns):
         """Write all rows, in order, as a directory of Parquet files ``part-00000-...parquet`` and so on. It appears only when it is complete.
 
         Other programs can read the files: date-times with an offset are written as instants (``timestamp`` in UTC), lists and dicts of mixed values
-        as JSON
-        strings. An existing directory is replaced only if this method has written it.
+        as JSON strings. An existing directory is replaced only if this method has written it.
 
         Parameters
         ----------
@@ -317,8 +311,7 @@ class FrameFiles(Columns):
         """Return a frame of the rows of Parquet files, in order of file names. Only the columns and files that are needed are read.
 
         For a partitioned table, whose directories are named as in ``year=2024/part-0.parquet``, the columns in directory names come last; filters on
-        them
-        skip files. If the files' statistics suggest that rows are sorted, this is verified when it can first save work, such as a sort.
+        them skip files. If the files' statistics suggest that rows are sorted, this is verified when it can first save work, such as a sort.
 
         Parameters
         ----------
@@ -376,8 +369,7 @@ class FrameFiles(Columns):
         """Return a frame of the rows of a Delta table, file by file in the order in which the table's log says they were written, then by name.
 
         Only the log and the files' footers are read now; filters skip files by their statistics. This requires the library ``deltalake``, but no
-        Java.
-        INT96 timestamps, which old versions of Spark wrote, become date-times without an offset, in UTC, as in :meth:`read_parquet`.
+        Java. INT96 timestamps, which old versions of Spark wrote, become date-times without an offset, in UTC, as in :meth:`read_parquet`.
 
         Parameters
         ----------
@@ -414,8 +406,7 @@ class FrameFiles(Columns):
         """Return a frame of the rows of an Iceberg table, file by file in the order in which they were added, then by name.
 
         Only metadata and the files' footers are read now; filters skip files by their statistics. This requires the library ``pyiceberg``, but no
-        Java.
-        The columns are those of the snapshot's schema; they are found in the files by field ID.
+        Java. The columns are those of the snapshot's schema; they are found in the files by field ID.
 
         Parameters
         ----------
@@ -466,12 +457,9 @@ class FrameFiles(Columns):
         """Write all rows to a CSV file. If the path is a link, the file that it points to is replaced; permissions are kept.
 
         ``read_csv`` with the same delimiter, line terminator, quotes and escapes returns the same rows, except: The string ``NA`` becomes missing,
-        unless
-        ``na_values=[]`` is given. A column of strings that all look like numbers, lists or dicts gets that class, unless ``column_type_hints`` says
-        ``str``.
-        A missing string becomes an empty string. In a frame with one column, missing values are blank lines, which ``read_csv`` skips; use
-        ``na_rep``.
-        Many other programs do not treat a backslash as an escape: write and read their files with ``escape_char=""``.
+        unless ``na_values=[]`` is given. A column of strings that all look like numbers, lists or dicts gets that class, unless ``column_type_hints``
+        says ``str``. A missing string becomes an empty string. In a frame with one column, missing values are blank lines, which ``read_csv`` skips;
+        use ``na_rep``. Many other programs do not treat a backslash as an escape: write and read their files with ``escape_char=""``.
 
         Parameters
         ----------
@@ -490,8 +478,7 @@ class FrameFiles(Columns):
             Whether a quote in a field is written twice; otherwise it is written after the escape character.
         escape_char
             Character that is written before special characters in a field; empty: none. If it is the same as ``quote_char``, quotes are doubled, and
-            nothing
-            else is escaped.
+            nothing else is escaped.
         quote_char
             Character before and after a quoted field.
         na_rep
@@ -575,8 +562,7 @@ class FrameFiles(Columns):
             Character that starts a comment, which ends with the line; empty: there are no comments.
         escape_char
             Inside quotes, the character that gives the next character another meaning; empty: none. If it is the same as ``quote_char``, doubled
-            quotes are
-            the only escape.
+            quotes are the only escape.
         double_quote
             Whether two quotes inside quotes stand for one.
         quote_char
@@ -585,8 +571,7 @@ class FrameFiles(Columns):
             Whether white space before a field is ignored.
         column_type_hints
             A class for all columns, a list of classes, or a dict from column name to class. These classes are not inferred, and a line with a value
-            of another
-            class does not fit the columns.
+            of another class does not fit the columns.
         na_values
             Strings that stand for a missing value; in columns of other classes than ``str``, empty fields do too.
         line_terminator

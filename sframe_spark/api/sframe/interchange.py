@@ -77,8 +77,7 @@ class Interchange(Columns):
         ----------
         arrow
             Whether columns have the Arrow types of :meth:`to_arrow`. Then ints with missing values remain ints, and ``SFrame`` of the result is an
-            equal
-            frame.
+            equal frame.
 
         Raises
         ------
@@ -159,18 +158,13 @@ class Interchange(Columns):
         """Return the rows as a Spark DataFrame of the user's active session, in order, with this frame's column names.
 
         Views, functions and settings of the session (such as ANSI mode and time zone) apply to what is derived from the DataFrame, but not to the
-        rows of this
-        frame. Spark types: date-times without an offset are TIMESTAMP_NTZ; date-times with one TIMESTAMP (instants without their offset); arrays and
-        lists of one
-        type ARRAY; dicts of one type MAP; lists and dicts of mixed values VARIANT. In a VARIANT, date-times are ISO strings, NaN and infinite
-        numbers the strings
-        that Spark's ``to_json`` writes, and all keys strings.
+        rows of this frame. Spark types: date-times without an offset are TIMESTAMP_NTZ; date-times with one TIMESTAMP (instants without their
+        offset); arrays and lists of one type ARRAY; dicts of one type MAP; lists and dicts of mixed values VARIANT. In a VARIANT, date-times are ISO
+        strings, NaN and infinite numbers the strings that Spark's ``to_json`` writes, and all keys strings.
 
         The order of rows is kept where Spark keeps it (``collect``, ``toPandas``, ``write``). If this frame was made of a DataFrame whose order of
-        rows has
-        not been used yet, the rows are computed anew from that DataFrame, in the order in which Spark gives them. Temporary files that the DataFrame
-        reads are
-        kept until the process ends, because other DataFrames may be derived from it.
+        rows has not been used yet, the rows are computed anew from that DataFrame, in the order in which Spark gives them. Temporary files that the
+        DataFrame reads are kept until the process ends, because other DataFrames may be derived from it.
 
         Raises
         ------

@@ -144,8 +144,7 @@ class Joins(Relational):
         ----------
         other
             The frame to search, which need not be sorted. If it is known to be sorted, no sort is needed. Of rows with equal keys, the later counts
-            as
-            having the larger key.
+            as having the larger key.
         on
             Name of a key column of class int, float or datetime in both frames; or a dict with one left name and one right name.
         by
@@ -155,8 +154,7 @@ class Joins(Relational):
             maximum.
         direction
             ``"backward"`` finds the last row whose key is not larger; ``"forward"`` the first row whose key is not smaller; ``"nearest"`` the nearer
-            of
-            both, and the first of these if they are equally near.
+            of both, and the first of these if they are equally near.
         allow_exact
             Whether a row with an equal key can be found.
 
@@ -164,8 +162,7 @@ class Joins(Relational):
         -------
         SFrame
             All columns of this frame, then the columns of the other frame that are not in ``on`` or ``by``; missing where no row is found. Rows with
-            a
-            missing or NaN key, or a missing value in a ``by`` column, find no row and are not found.
+            a missing or NaN key, or a missing value in a ``by`` column, find no row and are not found.
 
         Raises
         ------
@@ -256,8 +253,7 @@ class Joins(Relational):
             As in :meth:`groupby`: an aggregate, a list of aggregates, or a dict from output name to aggregate.
         before, after
             Maximum distances to smaller and to larger keys: numbers for numeric keys; a ``timedelta`` or a string such as ``"7d"`` for date-times.
-            None
-            means zero, so that the window contains rows with an equal key.
+            None means zero, so that the window contains rows with an equal key.
         by
             A name or a list of names of columns: a window contains only rows with equal values in these; missing values are equal to each other.
 
@@ -265,8 +261,7 @@ class Joins(Relational):
         -------
         SFrame
             The columns and rows of this frame in their order, then the aggregates. They see the rows of a window in the order of the key; rows with
-            equal
-            keys in the frame's order. A row with a missing or NaN key has an empty window, and is in no window.
+            equal keys in the frame's order. A row with a missing or NaN key has an empty window, and is in no window.
 
         Raises
         ------

@@ -77,9 +77,8 @@ class FrameMaterialization(Columns):
         why
             Whether to give the reason for each sort, exchange and gather that the plan has or that was left out.
         verify
-            Whether to run the plan, and compare what it promises with Spark's executed plans and with the rows and segments. The result is
-            discarded, and
-            the frame stays lazy. If rows are known to be sorted, they are computed once more for comparison.
+            Whether to run the plan, and compare what it promises with Spark's executed plans and with the rows and segments. The result is discarded,
+            and the frame stays lazy. If rows are known to be sorted, they are computed once more for comparison.
         analyze
             Whether to run the plan, as ``materialize()`` does, and report the rows, bytes, time and number of tasks of each section, and what Spark
             spilled to disk. The rows are kept.

@@ -102,8 +102,7 @@ class Reshaping(Relational):
         ----------
         column_names
             Name of the column whose values become lists; or a list of two names, for the keys and values of dicts. Missing values are left out of
-            lists,
-            and rows with a missing key out of dicts. If a key occurs several times, its first value is used.
+            lists, and rows with a missing key out of dicts. If a key occurs several times, its first value is used.
         new_column_name
             Name of the new column, which comes last; if not given, ``List of ...`` or ``Dict of ...``.
 

@@ -178,8 +178,7 @@ class RowOrder(Relational):
             As in :meth:`sort`.
         verify
             Whether to materialize the frame and check all rows first, unless the order is already known. If it is False and the rows are not sorted,
-            later
-            results will be wrong.
+            later results will be wrong.
 
         Raises
         ------

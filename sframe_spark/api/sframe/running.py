@@ -34,10 +34,8 @@ class RunningColumns(Relational):
 
         Memory per key: a few numbers for sums, counts, means, minima, maxima, variances and first values; all distinct values for ``COUNT_DISTINCT``,
         ``DISTINCT`` and ``FREQ_COUNT``; all values for ``CONCAT`` and ``QUANTILE``. Time is proportional to the number of rows or to the size of the
-        result:
-        lists and dicts of the values so far grow with each row. An aggregate of a plug-in without partial results is computed anew for each row, in
-        time
-        quadratic in the rows of a key.
+        result: lists and dicts of the values so far grow with each row. An aggregate of a plug-in without partial results is computed anew for each
+        row, in time quadratic in the rows of a key.
 
         Parameters
         ----------
@@ -93,8 +91,7 @@ class RunningColumns(Relational):
         """Return, for each row, a weighted mean of the values so far; weights halve with each half-life that has passed since a value.
 
         A value ``t`` before the row has the weight ``0.5 ** (t / half_life)``. Missing values are left out; before the first value the result is
-        missing. A
-        row whose time is missing or NaN is left out, and its result is missing.
+        missing. A row whose time is missing or NaN is left out, and its result is missing.
 
         Parameters
         ----------

@@ -57,8 +57,7 @@ class TimeGroups(Relational):
         ----------
         on
             Name of the time column, of class int, float, str or datetime. Missing times form a group before all others, NaN one after them.
-            Date-times are
-            equal if they are the same instant.
+            Date-times are equal if they are the same instant.
         by
             A name or a list of names of key columns; missing values are equal to each other.
         operations
@@ -96,8 +95,7 @@ class TimeGroups(Relational):
         ----------
         columns
             A name or a list of names of columns of any class. Missing values are equal to each other, and so are NaN. Date-times are equal if they
-            are the
-            same instant; the result has that of the run's first row.
+            are the same instant; the result has that of the run's first row.
         operations
             As in ``groupby``. None: no aggregates.
 
@@ -138,8 +136,7 @@ class TimeGroups(Relational):
         ----------
         fn
             Function that is called once for each time and key, with a list of the rows as dicts, in row order. For one new column, it returns a list
-            with one
-            value per row; for several, a dict from column name to such a list.
+            with one value per row; for several, a dict from column name to such a list.
         column_names
             Name of the new column, or a list of names.
         on
@@ -253,18 +250,15 @@ class TimeGroups(Relational):
             Name of the time column, of class int, float or datetime. Rows in which it is missing, NaN or infinite are left out.
         every
             Length of the intervals: a number; for date-times, a ``timedelta`` or a string such as ``"15min"``. Intervals begin at multiples of it
-            (for
-            date-times, counted from 1970-01-01 in UTC; a day is 24 hours in every time zone).
+            (for date-times, counted from 1970-01-01 in UTC; a day is 24 hours in every time zone).
         clock
-            Instead of ``every``: an SArray of ascending times, or an SFrame with one column or with a column named ``time`` or like ``on``. Each
-            time is the
-            end of an interval and the start of the next. Rows before the first and after the last are left out.
+            Instead of ``every``: an SArray of ascending times, or an SFrame with one column or with a column named ``time`` or like ``on``. Each time
+            is the end of an interval and the start of the next. Rows before the first and after the last are left out.
         closed
             ``"left"``: an interval contains its start but not its end; ``"right"``: its end but not its start.
         label
             Whether the column ``on`` of the result has the start (``"left"``) or the end (``"right"``) of the interval. Date-times have the offset
-            from UTC
-            of the interval's first row.
+            from UTC of the interval's first row.
         by
             A name or a list of names of key columns; missing values are equal to each other.
         operations
