@@ -1,11 +1,9 @@
-"""Functions that make frames: ``generate_random_sframe`` from seeded random values, ``crossproduct`` from all combinations of values."""
+"""The function ``generate_random_sframe``, which makes a frame of seeded random values."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import attrs
 import numpy as np
@@ -16,12 +14,12 @@ from sframe_spark.api.hints import call_hint
 from sframe_spark.api.indexing import is_row_index
 from sframe_spark.api.node_values import node_from_batches
 from sframe_spark.api.sframe import SFrame
-from sframe_spark.errors import ArgumentClassError, BeyondRangeError, ColumnCodeError, EmptyColumnsError, RowNumberError, SchemaError
-from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from sframe_spark.errors import ArgumentClassError, BeyondRangeError, ColumnCodeError, RowNumberError
+from sframe_spark.types import ARRAY, FLOAT, INT, STR, dict_of, list_of
 
 # 64-bit words that the Philox generator makes for one value of its counter.
 WORDS = 4
-SHARE_OF_NAN = 0.01
+NAN_SHARE = 0.01
 
 
 @attrs.frozen
@@ -56,7 +54,7 @@ class Draws:
 
     def shares(self, width: int, stream: int = 0) -> np.ndarray:
         """Return an array with one line per row and ``width`` floats from 0 to below 1 in each; see :meth:`words` for ``stream``."""
-        return as_shares(self.words(width, stream))
+        return (self.words(width, stream) >> np.uint64(11)) * 2.0**-53
 
 
 def words_at(seed: int, column: int, stream: int, start: int, counters: int) -> np.ndarray:
@@ -65,34 +63,29 @@ def words_at(seed: int, column: int, stream: int, start: int, counters: int) -> 
     return np.random.Philox(key=key, counter=start).random_raw(counters * WORDS)
 
 
-def as_shares(words: np.ndarray) -> np.ndarray:
-    """Return 64-bit words as floats from 0 to below 1."""
-    return (words >> np.uint64(11)) * 2.0**-53
-
-
-def _numbers(draws: Draws, low: float, high: float, with_nan: bool) -> pa.Array:
-    table = draws.shares(2)
-    return pa.array(_with_nan(low + table[:, 0] * (high - low), table[:, 1], with_nan))
+def _floats(draws: Draws, low: float, high: float, with_nan: bool) -> pa.Array:
+    shares = draws.shares(2)
+    return pa.array(_with_nan(low + shares[:, 0] * (high - low), shares[:, 1], with_nan))
 
 
 def _with_nan(values: np.ndarray, shares: np.ndarray, with_nan: bool) -> np.ndarray:
-    return np.where(shares < SHARE_OF_NAN, np.nan, values) if with_nan else values
+    return np.where(shares < NAN_SHARE, np.nan, values) if with_nan else values
 
 
 def _ints(draws: Draws, first: int, last: int) -> pa.Array:
-    return pa.array(_whole_below(draws.shares(1)[:, 0], last - first + 1) + first)
+    return pa.array(_ints_below(last - first + 1, draws.shares(1)[:, 0]) + first)
 
 
-def _whole_below(shares: np.ndarray, count: int) -> np.ndarray:
+def _ints_below(count: int, shares: np.ndarray) -> np.ndarray:
     return (shares * count).astype(np.int64)
 
 
-def _named(prefix: str, numbers: np.ndarray) -> pa.Array:
+def _prefixed(prefix: str, numbers: np.ndarray) -> pa.Array:
     return pc.binary_join_element_wise(pa.scalar(prefix), pa.array(numbers).cast(pa.string()), "")
 
 
 def _categories(draws: Draws, count: int) -> pa.Array:
-    return _named("C-", _whole_below(draws.shares(1)[:, 0], count))
+    return _prefixed("C-", _ints_below(count, draws.shares(1)[:, 0]))
 
 
 def _hashes(draws: Draws, words: int) -> pa.Array:
@@ -100,9 +93,9 @@ def _hashes(draws: Draws, words: int) -> pa.Array:
 
 
 def _hash_categories(draws: Draws, words: int, count: int) -> pa.Array:
-    chosen, places = np.unique(_whole_below(draws.shares(1)[:, 0], count), return_inverse=True)
-    pool = words_at(draws.seed, draws.column, 1, 0, count).reshape(count, WORDS)
-    return _hexadecimal(pool[chosen, :words]).take(pa.array(places.reshape(-1)))
+    categories, indices = np.unique(_ints_below(count, draws.shares(1)[:, 0]), return_inverse=True)
+    hashes = words_at(draws.seed, draws.column, 1, 0, count).reshape(count, WORDS)
+    return _hexadecimal(hashes[categories, :words]).take(pa.array(indices.reshape(-1)))
 
 
 def _hexadecimal(words: np.ndarray) -> pa.Array:
@@ -112,86 +105,66 @@ def _hexadecimal(words: np.ndarray) -> pa.Array:
     return pa.StringArray.from_buffers(len(words), pa.py_buffer(offsets), pa.py_buffer(digits))
 
 
-def _some_items(draws: Draws, max_items: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _items(draws: Draws, max_items: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a random length for each row, from 0 to ``max_items``, and the items of all rows in one array, each from 0 to ``count - 1``."""
-    table = draws.shares(max_items + 1)
-    lengths = _whole_below(table[:, 0], max_items + 1)
-    chosen = np.arange(max_items) < lengths[:, None]
-    return lengths, _whole_below(table[:, 1:][chosen], count)
+    shares = draws.shares(max_items + 1)
+    lengths = _ints_below(max_items + 1, shares[:, 0])
+    return lengths, _ints_below(count, shares[:, 1:][np.arange(max_items) < lengths[:, None]])
 
 
 def _offsets(lengths: np.ndarray) -> pa.Array:
     return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
 
 
-def _int_lists(draws: Draws, max_items: int, count: int) -> pa.Array:
-    lengths, items = _some_items(draws, max_items, count)
-    return pa.ListArray.from_arrays(_offsets(lengths), pa.array(items))
+def _lists(draws: Draws, max_items: int, count: int, of_strings: bool) -> pa.Array:
+    lengths, items = _items(draws, max_items, count)
+    return pa.ListArray.from_arrays(_offsets(lengths), _prefixed("C-", items) if of_strings else pa.array(items))
 
 
-def _text_lists(draws: Draws, max_items: int, count: int) -> pa.Array:
-    lengths, items = _some_items(draws, max_items, count)
-    return pa.ListArray.from_arrays(_offsets(lengths), _named("C-", items))
-
-
-def _vectors(draws: Draws, length: int, with_nan: bool) -> pa.Array:
+def _arrays(draws: Draws, length: int, with_nan: bool) -> pa.Array:
     values = _with_nan(draws.shares(length), draws.shares(length, 1), with_nan)
     return pa.ListArray.from_arrays(_offsets(np.full(draws.rows, length)), pa.array(values.reshape(-1)))
 
 
 def _dicts(draws: Draws, max_items: int, count: int) -> pa.Array:
-    lengths, items = _some_items(draws, max_items, count)
+    lengths, items = _items(draws, max_items, count)
     rows = np.repeat(np.arange(draws.rows), lengths)
     # A key is kept once per row; the keys of a row are sorted.
     distinct = np.unique(rows * count + items)
-    values = draws.shares(max_items, 1)
-    places = np.arange(len(distinct)) - np.searchsorted(distinct, (distinct // count) * count)
-    counts = np.bincount(distinct // count, minlength=draws.rows)
-    return pa.MapArray.from_arrays(_offsets(counts), _named("K-", distinct % count + 1), pa.array(values[distinct // count, places]))
+    key_rows = distinct // count
+    key_indices = np.arange(len(distinct)) - np.searchsorted(distinct, key_rows * count)
+    values = draws.shares(max_items, 1)[key_rows, key_indices]
+    key_counts = np.bincount(key_rows, minlength=draws.rows)
+    return pa.MapArray.from_arrays(_offsets(key_counts), _prefixed("K-", distinct % count + 1), pa.array(values))
 
 
-@attrs.frozen
-class RandomColumn:
-    """How the values of a random column are made; ``RANDOM_COLUMNS`` has one for each letter.
-
-    Parameters
-    ----------
-    type
-        Column type of the values.
-    values
-        Function that returns the values for the rows of a ``Draws``.
-    """
-
-    type: ColumnType
-    values: Callable[[Draws], pa.Array]
-
-
+# For each letter, the column type and the function that returns the values for the rows of a ``Draws``.
 RANDOM_COLUMNS = {
-    "n": RandomColumn(FLOAT, partial(_numbers, low=0, high=1, with_nan=False)),
-    "N": RandomColumn(FLOAT, partial(_numbers, low=0, high=1, with_nan=True)),
-    "r": RandomColumn(FLOAT, partial(_numbers, low=-100, high=100, with_nan=False)),
-    "R": RandomColumn(FLOAT, partial(_numbers, low=-1000, high=1000, with_nan=True)),
-    "b": RandomColumn(INT, partial(_ints, first=0, last=1)),
-    "z": RandomColumn(INT, partial(_ints, first=1, last=10)),
-    "Z": RandomColumn(INT, partial(_ints, first=1, last=100)),
-    "s": RandomColumn(STR, partial(_categories, count=10)),
-    "S": RandomColumn(STR, partial(_categories, count=100)),
-    "c": RandomColumn(STR, partial(_categories, count=1000)),
-    "C": RandomColumn(STR, partial(_categories, count=100_000)),
-    "x": RandomColumn(STR, partial(_hash_categories, words=2, count=1000)),
-    "X": RandomColumn(STR, partial(_hash_categories, words=4, count=100_000)),
-    "h": RandomColumn(STR, partial(_hashes, words=2)),
-    "H": RandomColumn(STR, partial(_hashes, words=4)),
-    "l": RandomColumn(list_of(INT), partial(_int_lists, max_items=10, count=101)),
-    "L": RandomColumn(list_of(INT), partial(_int_lists, max_items=100, count=1001)),
-    "m": RandomColumn(list_of(STR), partial(_text_lists, max_items=10, count=101)),
-    "M": RandomColumn(list_of(STR), partial(_text_lists, max_items=100, count=1001)),
-    "v": RandomColumn(ARRAY, partial(_vectors, length=10, with_nan=False)),
-    "V": RandomColumn(ARRAY, partial(_vectors, length=100, with_nan=False)),
-    "w": RandomColumn(ARRAY, partial(_vectors, length=10, with_nan=True)),
-    "W": RandomColumn(ARRAY, partial(_vectors, length=100, with_nan=True)),
-    "d": RandomColumn(dict_of(STR, FLOAT), partial(_dicts, max_items=10, count=100)),
-    "D": RandomColumn(dict_of(STR, FLOAT), partial(_dicts, max_items=100, count=1000)),
+    "n": (FLOAT, partial(_floats, low=0, high=1, with_nan=False)),
+    "N": (FLOAT, partial(_floats, low=0, high=1, with_nan=True)),
+    "r": (FLOAT, partial(_floats, low=-100, high=100, with_nan=False)),
+    "R": (FLOAT, partial(_floats, low=-1000, high=1000, with_nan=True)),
+    "b": (INT, partial(_ints, first=0, last=1)),
+    "z": (INT, partial(_ints, first=1, last=10)),
+    "Z": (INT, partial(_ints, first=1, last=100)),
+    "s": (STR, partial(_categories, count=10)),
+    "S": (STR, partial(_categories, count=100)),
+    "c": (STR, partial(_categories, count=1000)),
+    "C": (STR, partial(_categories, count=100_000)),
+    "x": (STR, partial(_hash_categories, words=2, count=1000)),
+    "X": (STR, partial(_hash_categories, words=4, count=100_000)),
+    "h": (STR, partial(_hashes, words=2)),
+    "H": (STR, partial(_hashes, words=4)),
+    "l": (list_of(INT), partial(_lists, max_items=10, count=101, of_strings=False)),
+    "L": (list_of(INT), partial(_lists, max_items=100, count=1001, of_strings=False)),
+    "m": (list_of(STR), partial(_lists, max_items=10, count=101, of_strings=True)),
+    "M": (list_of(STR), partial(_lists, max_items=100, count=1001, of_strings=True)),
+    "v": (ARRAY, partial(_arrays, length=10, with_nan=False)),
+    "V": (ARRAY, partial(_arrays, length=100, with_nan=False)),
+    "w": (ARRAY, partial(_arrays, length=10, with_nan=True)),
+    "W": (ARRAY, partial(_arrays, length=100, with_nan=True)),
+    "d": (dict_of(STR, FLOAT), partial(_dicts, max_items=10, count=100)),
+    "D": (dict_of(STR, FLOAT), partial(_dicts, max_items=100, count=1000)),
 }
 
 
@@ -257,45 +230,11 @@ def generate_random_sframe(num_rows: int, column_codes: str, random_seed: int = 
         raise ColumnCodeError(f"no random column has the code {unknown!r}: the codes are {''.join(RANDOM_COLUMNS)}")
     if not column_codes:
         return SFrame()
-    columns = [RANDOM_COLUMNS[code] for code in column_codes]
-    node = node_from_batches(_batches(columns, int(num_rows), int(random_seed)), [column.type for column in columns])
-    return SFrame(_node=node, _names=[f"X{place}-{code}" for place, code in enumerate(column_codes, 1)])
+    node = node_from_batches(_batches(column_codes, int(num_rows), int(random_seed)), [RANDOM_COLUMNS[code][0] for code in column_codes])
+    return SFrame(_node=node, _names=[f"X{number}-{code}" for number, code in enumerate(column_codes, 1)])
 
 
-def _batches(columns: list[RandomColumn], rows: int, seed: int) -> Iterator[list[pa.Array]]:
+def _batches(column_codes: str, rows: int, seed: int) -> Iterator[list[pa.Array]]:
     for start in range(0, rows, ROWS_PER_BATCH):
         stop = min(start + ROWS_PER_BATCH, rows)
-        yield [column.values(Draws(seed, place, start, stop)) for place, column in enumerate(columns)]
-
-
-@call_hint
-def crossproduct(d: Mapping[str, Iterable[Any]]) -> SFrame:
-    """Return a frame with a row for each combination of values, one value from each column; the values of the last column change fastest.
-
-    Parameters
-    ----------
-    d
-        Maps the name of each column to its values.
-
-    Raises
-    ------
-    TypeError
-        If ``d`` is not a dict whose keys are strings, or a column has no values.
-    RuntimeError
-        If ``d`` is empty.
-
-    Examples
-    --------
-    >>> from sframe_spark.util import crossproduct
-    >>> list(crossproduct({"rate": [0.5, 1.0], "kind": ["a", "b"]}))[1]
-    {'kind': 'b', 'rate': 0.5}
-    """
-    if not isinstance(d, Mapping) or not all(isinstance(name, str) for name in d):
-        raise SchemaError(f"crossproduct() takes a dict of values by the names of their columns, got {d!r:.60}")
-    if not d:
-        raise EmptyColumnsError("crossproduct() takes at least one name with its values")
-    values = {name: list(column_values) for name, column_values in d.items()}
-    for name, column_values in values.items():
-        if not column_values:
-            raise SchemaError(f"{name!r} has no values: there are no combinations")
-    return SFrame([dict(zip(values, row, strict=True)) for row in itertools.product(*values.values())]).unpack("X1", column_name_prefix="")
+        yield [RANDOM_COLUMNS[code][1](Draws(seed, column, start, stop)) for column, code in enumerate(column_codes)]

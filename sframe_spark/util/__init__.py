@@ -8,7 +8,8 @@ Examples
 """
 
 from sframe_spark.api.io.saved_frames import get_archive_type, get_turicreate_object_type, is_directory_archive
-from sframe_spark.api.random_frames import crossproduct, generate_random_sframe
+from sframe_spark.api.random_frames import generate_random_sframe
+from sframe_spark.api.sframe.construction import crossproduct
 
 __all__ = ["crossproduct", "generate_random_sframe", "get_archive_type", "get_turicreate_object_type", "is_directory_archive"]
 

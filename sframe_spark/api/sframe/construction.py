@@ -1,7 +1,8 @@
-"""Functions that make frames of columns, rows, files, and tables of other libraries."""
+"""Functions that make frames of columns, rows, files, tables of other libraries, and combinations of values."""
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.api.class_registry import ClassRegistry, make_frame
 from sframe_spark.api.column_names import FrameNames, with_automatic_names
+from sframe_spark.api.hints import call_hint
 from sframe_spark.api.interchange.arrow_tables import arrow_table, frame_from_arrow, gives_rows
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.pandas_frames import frame_from_pandas
@@ -20,7 +22,7 @@ from sframe_spark.api.io.saved_frames import load_frame
 from sframe_spark.api.node_values import column_from_values, combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError
+from sframe_spark.errors import EmptyColumnsError, InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError
 from sframe_spark.message_text import brief
 from sframe_spark.operators.columns import project
 from sframe_spark.operators.sources.in_memory import memory_source, memory_source_of_parts
@@ -251,3 +253,37 @@ def is_table(data: Any) -> bool:
     if isinstance(data, (pa.Table, pa.RecordBatch, Mapping, os.PathLike)) or gives_rows(data):
         return True
     return hasattr(data, "columns") and library_of(data) in ("pandas", "pyspark")
+
+
+@call_hint
+def crossproduct(d: Mapping[str, Iterable[Any]]) -> SFrame:
+    """Return a frame with a row for each combination of values, one value from each column; the values of the last column change fastest.
+
+    Parameters
+    ----------
+    d
+        Maps the name of each column to its values.
+
+    Raises
+    ------
+    TypeError
+        If ``d`` is not a dict whose keys are strings, or a column has no values.
+    RuntimeError
+        If ``d`` is empty.
+
+    Examples
+    --------
+    >>> from sframe_spark.util import crossproduct
+    >>> list(crossproduct({"rate": [0.5, 1.0], "kind": ["a", "b"]}))[1]
+    {'kind': 'b', 'rate': 0.5}
+    """
+    if not isinstance(d, Mapping) or not all(isinstance(name, str) for name in d):
+        raise SchemaError(f"crossproduct() takes a dict of values by the names of their columns, got {d!r:.60}")
+    if not d:
+        raise EmptyColumnsError("crossproduct() takes at least one name with its values")
+    values = {name: list(column_values) for name, column_values in d.items()}
+    for name, column_values in values.items():
+        if not column_values:
+            raise SchemaError(f"{name!r} has no values: there are no combinations")
+    rows = [dict(zip(values, row, strict=True)) for row in itertools.product(*values.values())]
+    return ClassRegistry.frame(rows).unpack("X1", column_name_prefix="")
