@@ -452,7 +452,7 @@ def one_request(item: Any) -> AggregateRequest:
     raise SchemaError(f"an aggregate such as aggregate.SUM('column') is needed, got {called(item)}")
 
 
-def output_names(keys: Sequence[str], requests: Sequence[tuple[str, AggregateRequest]], named: set[str]) -> list[str]:
+def output_names(keys: Sequence[str], labels: Sequence[str], chosen: set[str]) -> list[str]:
     """Return the names of all columns of the result: keys, then aggregates. If a default name occurs before, a number is appended.
 
     Raises
@@ -460,6 +460,6 @@ def output_names(keys: Sequence[str], requests: Sequence[tuple[str, AggregateReq
     UnsupportedOperationError
         If a key is given twice, or the caller chose the name of a key for an aggregate.
     """
-    if len(set(keys)) != len(keys) or any(name in keys for name in named):
+    if len(set(keys)) != len(keys) or any(name in keys for name in chosen):
         raise UnsupportedOperationError("output columns need names of their own: a key or an output name is there twice")
-    return unique_names([*keys, *(name for name, _ in requests)])
+    return unique_names([*keys, *labels])

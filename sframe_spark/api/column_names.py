@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from sframe_spark.errors import InvalidArgumentError, TakenNameError, listed
+from sframe_spark.errors import InvalidArgumentError, SchemaError, TakenNameError, listed
 from sframe_spark.message_text import is_unicode
 
 # Number of linear searches before a dict is built. Programs that remove columns one by one thus need not build a dict for each frame.
@@ -28,35 +28,28 @@ class FrameNames(list[str]):
     _searches: int
     _positions: dict[str, int] | None
 
-    def __init__(self, names: Iterable[str] = (), places: dict[str, int] | None = None) -> None:
+    def __init__(self, names: Iterable[str] = (), positions: dict[str, int] | None = None) -> None:
         # A numpy.str_ becomes a str, because names become the keys of row dicts.
         super().__init__(names if isinstance(names, FrameNames) else map(str, names))
         self._searches = 0
         # The dict may also contain names of frames with more columns, so ``position`` compares what it finds with the name in this list.
-        self._positions = names._positions if places is None and isinstance(names, FrameNames) else places
+        self._positions = names._positions if positions is None and isinstance(names, FrameNames) else positions
 
     @classmethod
-    def known(cls, names: list[str], places: dict[str, int] | None = None) -> FrameNames:
-        """Return names that are known to be of class ``str``, optionally with a dict of their positions."""
-        made = cls((), places)
-        made.extend(names)
-        return made
+    def of_strings(cls, names: list[str], positions: dict[str, int] | None = None) -> FrameNames:
+        """Return names that are of class ``str``, which is not checked, optionally with a dict of their positions."""
+        frame_names = cls((), positions)
+        frame_names.extend(names)
+        return frame_names
 
     def with_appended(self, name: str) -> FrameNames:
         """Return these names followed by a new name, which must not be among them."""
-        places = self._position_map()
-        if len(places) != len(self):
+        positions = self._position_map()
+        if len(positions) != len(self):
             # The dict is shared with a frame that has added another column to it.
-            places = first_positions(self)
-        places[name] = len(self)
-        return FrameNames.known([*self, name], places)
-
-    def with_names_at(self, replacements: Mapping[int, str]) -> FrameNames:
-        """Return these names with some replaced, given by position; the caller ensures that the result has no duplicates."""
-        names = [*self]
-        for place, name in replacements.items():
-            names[place] = name
-        return FrameNames.known(names)
+            positions = first_positions(self)
+        positions[name] = len(self)
+        return FrameNames.of_strings([*self, name], positions)
 
     def position(self, name: object) -> int | None:
         """Return the position of a name, or None if there is no such column."""
@@ -151,10 +144,35 @@ def with_automatic_names(names: Iterable[str]) -> list[str]:
     if all(result):
         return result
     used: set[str] = set()
-    for place, name in enumerate(result):
-        result[place] = name or automatic_name(used, place)
-        used.add(result[place])
+    for position, name in enumerate(result):
+        result[position] = name or automatic_name(used, position)
+        used.add(result[position])
     return result
+
+
+def require_name(name: Any) -> str:
+    """Return the name of a column.
+
+    Raises
+    ------
+    SchemaError
+        If it is not a string.
+    """
+    if not isinstance(name, str):
+        raise SchemaError(f"a column name is a str, got {type(name).__name__}")
+    return name
+
+
+def name_list(names: Any) -> list[str] | None:
+    """Return a list of column names, given one name, a list of names or None; None if the names are given in another form.
+
+    Examples
+    --------
+    >>> name_list("a"), name_list(("a", "b")), name_list(None), name_list({"a": 1})
+    (['a'], ['a', 'b'], [], None)
+    """
+    several = [] if names is None else [names] if isinstance(names, str) else names
+    return list(several) if isinstance(several, (list, tuple)) and all(isinstance(name, str) for name in several) else None
 
 
 def require_distinct(names: Sequence[str]) -> None:

@@ -50,24 +50,20 @@ def column_from_values(
     values: Any, dtype: Any = None, ignore_cast_failure: bool = False, name: str | None = None
 ) -> tuple[list[pa.Array], ColumnType]:
     """Return values as one or several Arrow arrays, and their type, which is inferred unless ``dtype`` is given."""
-    asks_for_floats = dtype is not None and column_type_for(dtype).kind == FLOAT_KIND
-    with rounding_warnings(name, not asks_for_floats):
-        return _column_from_values(values, dtype, ignore_cast_failure, name)
-
-
-def _column_from_values(values: Any, dtype: Any, ignore_cast_failure: bool, name: str | None) -> tuple[list[pa.Array], ColumnType]:
-    source = simplify(values)
-    if isinstance(source, (pa.Array, pa.ChunkedArray)):
-        require_valid_arrow(source)
-        warn_of_nanoseconds(source, name)
-        warn_of_long_decimals([(name, source)])
-    with naming_broken_string(source):
-        if dtype is None:
-            empty_text = isinstance(values, np.ndarray) and values.dtype.kind in "US" and not len(values)
-            column_type = infer_type(values if empty_text else source)
-        else:
-            column_type = encoding_for(source, column_type_for(dtype))
-        return encode_parts(source, column_type, ignore_cast_failure), column_type
+    requested = None if dtype is None else column_type_for(dtype)
+    with rounding_warnings(name, requested is None or requested.kind != FLOAT_KIND):
+        source = simplify(values)
+        if isinstance(source, (pa.Array, pa.ChunkedArray)):
+            require_valid_arrow(source)
+            warn_of_nanoseconds(source, name)
+            warn_of_long_decimals([(name, source)])
+        with naming_broken_string(source):
+            if requested is None:
+                is_empty_text = isinstance(values, np.ndarray) and values.dtype.kind in "US" and not len(values)
+                column_type = infer_type(values if is_empty_text else source)
+            else:
+                column_type = encoding_for(source, requested)
+            return encode_parts(source, column_type, ignore_cast_failure), column_type
 
 
 def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
@@ -75,7 +71,7 @@ def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
     in_memory = [node.operator.held for node in nodes if isinstance(node.operator, MemorySource)]
     chunks = [rows for rows in in_memory if isinstance(rows, Chunk)]
     if len(chunks) == len(nodes):
-        return memory_source([chunk.columns[0] for chunk in chunks], [node.schema[0] for node in nodes])
+        return memory_source([chunk.columns[0] for chunk in chunks], [node.schema[0] for node in nodes], 0)
     return columns_alongside(*nodes)
 
 

@@ -127,8 +127,6 @@ def test_names_are_found_where_frames_have_gone_on_from_the_same_names() -> None
     first, second = start.with_appended("c"), start.with_appended("d")
     assert ("c" in first, "d" in first, "c" in second, "d" in second, "c" in start) == (True, False, False, True, False)
     assert (first, second, first.with_appended("d").index("d"), second.with_appended("c").index("c")) == (["a", "b", "c"], ["a", "b", "d"], 3, 3)
-    other = first.with_names_at({0: "b", 1: "a"})
-    assert other == ["b", "a", "c"] and (other.index("a"), other.index("b"), first.index("a")) == (1, 0, 0)
     assert first.position("x") is None and first.position(3) is None and [] not in first
     with pytest.raises(ValueError, match="not in list"):
         first.index("x")

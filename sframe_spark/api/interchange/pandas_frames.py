@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sframe_spark.api.column_names import require_distinct, with_automatic_names
 from sframe_spark.api.interchange.arrow_tables import column_from_arrow
 from sframe_spark.api.node_values import combine_columns, node_from_values, python_columns, rows_of
-from sframe_spark.operators.sources.in_memory import memory_source, memory_source_of_parts
+from sframe_spark.operators.sources.in_memory import memory_source_of_parts
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, STR_KIND, ColumnType
@@ -42,7 +42,7 @@ def frame_from_pandas(data: Any, naive: bool = False) -> tuple[PlannerNode, list
     names = with_automatic_names(map(str, data.columns))
     require_distinct(names)
     nodes = [_column(data.iloc[:, place], name, naive) for place, name in enumerate(names)]
-    return (combine_columns(nodes) if nodes else memory_source([], [], 0)), names
+    return combine_columns(nodes), names
 
 
 def _column(series: Any, name: str, naive: bool) -> PlannerNode:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sframe_spark.api.class_registry import ClassRegistry, make_frame
-from sframe_spark.api.column_names import FrameNames, automatic_name, first_positions
+from sframe_spark.api.column_names import FrameNames, automatic_name, first_positions, require_name
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import immutable_rows_error, is_row_index
 from sframe_spark.api.interchange.arrow_tables import is_mask
@@ -87,11 +87,12 @@ class Columns:
         """
         return len(self._names)
 
-    def _position(self, name: Any) -> int:
-        place = self._names.position(name)
-        if place is None:
-            raise MissingColumnError(name, self._names)
-        return place
+    def _position(self, name: Any, refusal: type[ColumnNotFoundError] = MissingColumnError) -> int:
+        """Return the position of a column; raise an error of the class ``refusal`` if there is no such column."""
+        position = self._names.position(name)
+        if position is None:
+            raise refusal(name, self._names)
+        return position
 
     def _column(self, name: str) -> PlannerNode:
         """Return the node of a column; error messages use the column's name."""
@@ -138,9 +139,7 @@ class Columns:
         >>> list(SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).select_column("stars"))
         [5, 3]
         """
-        if not isinstance(column_name, str):
-            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        return SArray(_node=self._column(column_name))
+        return SArray(_node=self._column(require_name(column_name)))
 
     @call_example("sf.select_columns(['a', 'b'])")
     def select_columns(self, column_names: Iterable[Any]) -> SFrame:
@@ -171,39 +170,34 @@ class Columns:
         """
         if isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
             raise SchemaError("select_columns takes a list of column names")
-        chosen: list[str] = []
+        names: list[str] = []
         classes: list[type] = []
         for item in column_names:
             if isinstance(item, type):
                 classes.append(column_type_for(item).python_class)
             elif isinstance(item, str):
-                chosen.append(item)
+                names.append(item)
             else:
                 raise SchemaError(f"columns are chosen by name or class, got {brief(item)}; rows by an int, a slice, an SArray or a boolean array")
-        kinds = zip(self._names, self.column_types(), strict=True)
-        named = {*chosen}
-        chosen += [name for name, kind in kinds if kind in classes and name not in named]
-        repeated = sorted(name for name, count in Counter(chosen).items() if count > 1)
-        if repeated:
+        selected = {*names}
+        names += [name for name, kind in zip(self._names, self.column_types(), strict=True) if kind in classes and name not in selected]
+        if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
             raise InvalidArgumentError(f"columns chosen more than once: {', '.join(repeated)}")
-        if not chosen:
+        if not names:
             return self._empty()
-        return make_frame(columns_of(self._node, [self._position(name) for name in chosen]), chosen)
+        return make_frame(columns_of(self._node, [self._position(name) for name in names]), names)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Assign a column: an SArray or other values, one per row, or one value for all rows. With a list of names, assign several columns."""
         if isinstance(key, list):
-            self._assign_several(key, value)
+            self._add_several(key, value)
             return
-        if not isinstance(key, str):
-            message = f"a column name is a str, got {type(key).__name__}"
-            if is_row_index(key) or isinstance(key, (slice, SArray)) or is_mask(key):
-                message = f"{message}; {immutable_rows_error(_A_COLUMN)}"
-            raise SchemaError(message)
-        name = key or automatic_name(self._names)
+        if not isinstance(key, str) and (is_row_index(key) or isinstance(key, (slice, SArray)) or is_mask(key)):
+            raise SchemaError(f"a column name is a str, got {type(key).__name__}; {immutable_rows_error(_A_COLUMN)}")
+        name = require_name(key) or automatic_name(self._names)
         self._assign(name, self._column_of(value, name))
 
-    def _assign_several(self, names: list[Any], value: Any) -> None:
+    def _add_several(self, names: list[Any], value: Any) -> None:
         """Add several columns; the columns of a frame keep their own names, whatever ``names`` are given.
 
         Raises
@@ -211,35 +205,32 @@ class Columns:
         RuntimeError
             If the frame already has a column with a name (the error is a ValueError too).
         """
-        if not isinstance(value, Columns):
-            self.add_columns(value, names, inplace=True)
-            return
-        used = [name for name in value._names if name in self._names]
-        if used:
+        if isinstance(value, Columns) and (used := [name for name in value._names if name in self._names]):
             advice = "those of a frame come with their own names, whatever they are assigned to: rename() them first"
             raise TakenNameError(f"the frame has columns of these names already: {', '.join(used)}; {advice}")
-        self.add_columns(value, inplace=True)
+        self.add_columns(value, names, inplace=True)
 
-    def _column_of(self, value: Any, name: str, alone: int = 0) -> SArray:
+    def _column_of(self, value: Any, name: str, first_rows: int = 0) -> SArray:
+        """Return the column that is made of a value; a single value has ``first_rows`` rows if the frame has no columns."""
         if isinstance(value, SArray):
             return value
         if isinstance(value, (Columns, Mapping)):
             raise SchemaError(f"a column is an SArray, a sequence of values or one value, not {type(value).__name__}")
         value = one_value(value)
         if isinstance(value, str) or not hasattr(value, "__iter__"):
-            return SArray.from_const(value, row_count(self._node) if self._names else alone)
+            return SArray.from_const(value, row_count(self._node) if self._names else first_rows)
         return SArray(_node=node_from_values(value, name=name))
 
     def _assign(self, name: str, column: SArray) -> None:
-        place = self._names.position(name)
-        if place is not None and len(self._names) == 1:
+        position = self._names.position(name)
+        if position is not None and len(self._names) == 1:
             self._with(column._node, self._names)
             return
         self._check_length(column, name)
         if not self._names:
             self._with(column._node, [name])
-        elif place is not None:
-            self._with(replace_column(self._node, place, column._node), self._names)
+        elif position is not None:
+            self._with(replace_column(self._node, position, column._node), self._names)
         else:
             self._with(columns_alongside(self._node, column._node), self._names.with_appended(str(name)))
 
@@ -275,10 +266,8 @@ class Columns:
         >>> frame.add_column(["de", "fr"], "land")[1]
         {'name': 'bob', 'stars': 3, 'land': 'fr'}
         """
-        if not isinstance(column_name, str):
-            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         # In a frame without columns, one value makes one row here, but none in an assignment.
-        column = self._column_of(data, column_name or automatic_name(self._names), alone=1)
+        column = self._column_of(data, require_name(column_name) or automatic_name(self._names), first_rows=1)
         name = free_name(column_name, self._names)
         frame = self if inplace else make_frame(self._node, self._names)
         frame._assign(name, column)
@@ -338,7 +327,7 @@ class Columns:
             frame._check_length(column, name)
             used[name] = None
             parts.append(column._node)
-        return (columns_alongside(frame._node, *parts), FrameNames.known([*used])) if parts else (frame._node, names)
+        return (columns_alongside(frame._node, *parts), FrameNames.of_strings([*used])) if parts else (frame._node, names)
 
     def remove_column(self, column_name: str, inplace: bool = False) -> SFrame:
         """Return a frame without one of the columns.
@@ -391,16 +380,9 @@ class Columns:
         >>> SFrame({"id": [1], "name": ["ann"], "stars": [5]}).remove_columns(["id", "stars"]).to_arrow().to_pydict()
         {'name': ['ann']}
         """
-        removed = dict.fromkeys(str(name) for name in column_names)
-        for name in removed:
-            if name not in self._names:
-                raise ColumnNotFoundError(name, self._names)
-        if len(removed) == len(self._names):
-            empty = self._empty()
-            return self._with(empty._node, []) if inplace else empty
-        places = sorted(map(self._position, removed))
-        node = columns_of(self._node, without(all_columns(len(self._names)), places))
-        names = FrameNames.known(without(self._names, places))
+        positions = sorted(self._position(name, ColumnNotFoundError) for name in dict.fromkeys(map(str, column_names)))
+        names = FrameNames.of_strings(without(self._names, positions))
+        node = columns_of(self._node, without(all_columns(len(self._names)), positions)) if names else self._empty()._node
         return self._with(node, names) if inplace else make_frame(node, names)
 
     def __delitem__(self, key: Any) -> None:
@@ -436,17 +418,16 @@ class Columns:
         if not isinstance(names, dict):
             raise SchemaError("names must be a dict from the old name to the new one")
         for name in names:
-            if name not in self._names:
-                raise UnknownNameError(name, self._names)
-        renamed, places = list(self._names), first_positions(self._names)
+            self._position(name, UnknownNameError)
+        renamed, positions = list(self._names), first_positions(self._names)
         for old, new in names.items():
             if not isinstance(new, str):
                 raise SchemaError(f"a column name is a str, got {brief(new)}")
-            if new != old and new in places:
+            if new != old and new in positions:
                 advice = f": names change one after the other, so rename {new!r} first" if new in names else ""
                 raise TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already{advice}")
-            place = places.pop(old)
-            renamed[place], places[new] = new, place
+            positions[new] = positions.pop(old)
+            renamed[positions[new]] = new
         return self._with(self._node, renamed) if inplace else make_frame(self._node, renamed)
 
     def swap_columns(self, column_name_1: str, column_name_2: str, inplace: bool = False) -> SFrame:
@@ -471,13 +452,10 @@ class Columns:
         >>> frame.swap_columns("name", "stars")[0]
         {'stars': 5, 'name': 'ann'}
         """
-        for name in (column_name_1, column_name_2):
-            if name not in self._names:
-                raise UnknownNameError(name, self._names)
+        a, b = (self._position(name, UnknownNameError) for name in (column_name_1, column_name_2))
         order = [*all_columns(len(self._names))]
-        a, b = self._position(column_name_1), self._position(column_name_2)
         order[a], order[b] = b, a
-        node, names = columns_of(self._node, order), self._names.with_names_at({a: self._names[b], b: self._names[a]})
+        node, names = columns_of(self._node, order), FrameNames.of_strings([self._names[position] for position in order])
         return self._with(node, names) if inplace else make_frame(node, names)
 
     def add_row_number(self, column_name: str = "id", start: int = 0, inplace: bool = False) -> SFrame:
@@ -506,11 +484,9 @@ class Columns:
         >>> frame.add_row_number(start=1).to_arrow().to_pydict()
         {'id': [1, 2], 'name': ['ann', 'bob'], 'stars': [5, 3]}
         """
-        if not isinstance(column_name, str):
-            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
+        name = require_name(column_name) or automatic_name([])
         if not isinstance(start, int):
             raise SchemaError(f"start is an int, got {type(start).__name__}")
-        name = column_name or automatic_name([])
         if name in self._names:
             raise TakenNameError(f"the frame has a column {name!r} already: choose another name")
         node = columns_alongside(row_number(self._node, start), self._node)
@@ -532,15 +508,13 @@ def free_name(requested: Any, names: Collection[str]) -> str:
     TakenNameError
         If there is already a column of that name.
     """
-    if not isinstance(requested, str):
-        raise SchemaError(f"a column name is a str, got {type(requested).__name__}")
-    name = str(requested) or automatic_name(names)
+    name = str(require_name(requested)) or automatic_name(names)
     if name in names:
         raise TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")
     return name
 
 
-def without(items: Sequence[Item], places: Sequence[int]) -> list[Item]:
+def without(items: Sequence[Item], positions: Sequence[int]) -> list[Item]:
     """Return the items without those at the given positions, which must be ascending.
 
     Examples
@@ -549,6 +523,6 @@ def without(items: Sequence[Item], places: Sequence[int]) -> list[Item]:
     ['a', 'c']
     """
     remaining: list[Item] = []
-    for start, stop in pairwise([-1, *places, len(items)]):
+    for start, stop in pairwise([-1, *positions, len(items)]):
         remaining.extend(items[start + 1 : stop])
     return remaining

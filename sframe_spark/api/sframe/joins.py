@@ -6,18 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-import attrs
 import pyarrow as pa
 
-from sframe_spark.api.aggregate import chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import make_frame
-from sframe_spark.api.column_names import FrameNames, unique_names
+from sframe_spark.api.column_names import FrameNames, name_list, unique_names
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.key_matching import require_comparable_offsets
 from sframe_spark.api.node_values import recoded_column, row_count
-from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import other_frame
-from sframe_spark.api.sframe.relational import Relational
+from sframe_spark.api.sframe.relational import Relational, narrowed
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, TakenNameError, UnsupportedOperationError
 from sframe_spark.operators.columns import column_of, columns_alongside, columns_of
 from sframe_spark.operators.joins.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
@@ -94,9 +92,9 @@ class Joins(Relational):
             advice = JOINS_OF_OTHER_LIBRARIES.get(how.replace("_", "").removeprefix("left").removesuffix("outer"), "") if isinstance(how, str) else ""
             raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}{advice}")
         pairs = self._join_keys(right, on)
-        left_node, right_node, left_types = *_of_like_keys(self, right, pairs), self._node.schema
-        for left_name, right_name in pairs:
-            a, b = self._position(left_name), right._position(right_name)
+        keys = [(self._position(left_name), right._position(right_name)) for left_name, right_name in pairs]
+        left_node, right_node, left_types = *_with_like_keys(self._node, right._node, keys), self._node.schema
+        for (left_name, right_name), (a, b) in zip(pairs, keys, strict=True):
             if left_node.schema[a].kind != right_node.schema[b].kind:
                 raise UnsupportedOperationError(
                     f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}"
@@ -104,18 +102,15 @@ class Joins(Relational):
             require_comparable_offsets(column_of(left_node, a), column_of(right_node, b), f"on {left_name!r}", UnsupportedOperationError)
             common = common_encoding(left_node.schema[a], right_node.schema[b])
             left_node, right_node = recoded_column(left_node, a, common), recoded_column(right_node, b, common)
-        left_keys = [self._position(name) for name, _ in pairs]
-        right_keys = [right._position(name) for _, name in pairs]
-        node = join(left_node, right_node, left_keys, right_keys, how)
+        node = join(left_node, right_node, [a for a, _ in keys], [b for _, b in keys], how)
         if left_node is not self._node and how in ("inner", "left") and row_count(self._node) == 0:
             # The left frame has no rows, so the columns keep the left frame's types.
-            node = _no_rows([*left_types, *node.schema[len(left_types) :]])
-        removed = {name for _, name in pairs}
+            node = _without_rows([*left_types, *node.schema[len(left_types) :]], {})
         # As in the reference, new names for right key columns are allowed, though the result does not contain these columns.
         unused = {name for left_name, name in pairs if name != left_name}
         altered = {key: new for key, new in alter_name.items() if key not in unused} if isinstance(alter_name, Mapping) else alter_name
-        names = joined_names(self._names, [name for name in right._names if name not in removed], altered)
-        return make_frame(node, names)
+        others = without(right._names, sorted(b for _, b in keys))
+        return make_frame(node, joined_names(self._names, others, altered))
 
     def _join_keys(self, right: Columns, on: Any) -> list[tuple[str, str]]:
         if on is None:
@@ -190,15 +185,14 @@ class Joins(Relational):
         pairs = name_pairs(by, "by") if by is not None else []
         left_by, right_by = [self._position(name) for name, _ in pairs], [other._position(name) for _, name in pairs]
         for (a, b), left, right in zip(pairs, left_by, right_by, strict=True):
-            check_groups(f"by {a!r}" if a == b else f"by {a!r} and {b!r}", self._node.schema[left], other._node.schema[right])
+            check_groups(_both_names("by", a, b), self._node.schema[left], other._node.schema[right])
         limit = distance_limit(tolerance, left_key, right_key, "tolerance")
-        keys = {right_on, *right_by}
-        values = [position for position in range(len(other._names)) if position not in keys]
+        values = without(range(len(other._names)), sorted([right_on, *right_by]))
         if not values:
             return make_frame(self._node, self._names)
-        join = AsofJoin(right_on, tuple(right_by), tuple(values), direction, limit, allow_exact)
-        matches = asof_join(columns_of(self._node, [left_on, *left_by]), other._node, join)
-        return make_frame(columns_alongside(self._node, matches), joined_names(self._names, [other._names[p] for p in values], None))
+        operator = AsofJoin(right_on, tuple(right_by), tuple(values), direction, limit, allow_exact)
+        matches = asof_join(columns_of(self._node, [left_on, *left_by]), other._node, operator)
+        return make_frame(columns_alongside(self._node, matches), joined_names(self._names, [other._names[value] for value in values], None))
 
     def merge_sorted(self, other: SFrame, on: Any, ascending: bool = True) -> SFrame:
         """Return the rows of two sorted frames merged in the order of their keys; of rows with equal keys, those of this frame come first.
@@ -284,25 +278,18 @@ class Joins(Relational):
         key = self._position(on)
         column_type = self._node.schema[key]
         check_keys(column_type, column_type, f"on {on!r}")
-        groups = [self._group_position(name) for name in column_names(by, "by")]
-        requests = expand_requests([aggregates])
-        aggregations = [self._aggregation(request) for _, request in requests]
-        names = output_names(self._names, requests, chosen_names([aggregates]))
+        if (by_names := name_list(by)) is None:
+            raise SchemaError(f"by is a column name or a list of names, got {by!r}")
+        groups = []
+        for name in by_names:
+            groups.append(self._position(name))
+            check_groups(f"by {name!r}", self._node.schema[groups[-1]], self._node.schema[groups[-1]])
+        aggregations, names = self._aggregates(self._names, aggregates)
         low, high = (distance_limit(value, column_type, column_type, what) or 0 for value, what in ((before, "before"), (after, "after")))
         # Only the columns that the aggregates need are read, and sorted if necessary.
-        needed = sorted({key, *groups, *(position for a in aggregations for position in a.positions)})
-        place = {position: index for index, position in enumerate(needed)}
-        moved = [attrs.evolve(a, positions=tuple(place[position] for position in a.positions)) for a in aggregations]
-        window = KeyWindow(place[key], tuple(place[position] for position in groups), low, high, tuple(moved))
-        aggregated = key_window(columns_of(self._node, needed), window)
+        node, (key, *groups), moved = narrowed(self._node, [key, *groups], aggregations)
+        aggregated = key_window(node, KeyWindow(key, tuple(groups), low, high, tuple(moved)))
         return make_frame(columns_alongside(self._node, aggregated) if aggregations else self._node, names)
-
-    def _group_position(self, name: str) -> int:
-        """Return the position of a ``by`` column, after checking its type."""
-        position = self._position(name)
-        column_type = self._node.schema[position]
-        check_groups(f"by {name!r}", column_type, column_type)
-        return position
 
     def _key_pair(self, other: Relational, on: Any) -> tuple[tuple[int, int], ColumnType, ColumnType]:
         """Return the positions of the key columns of both frames, and their types."""
@@ -312,29 +299,28 @@ class Joins(Relational):
         ((left_name, right_name),) = pairs
         positions = self._position(left_name), other._position(right_name)
         left, right = self._node.schema[positions[0]], other._node.schema[positions[1]]
-        check_keys(left, right, f"on {left_name!r}" if left_name == right_name else f"on {left_name!r} and {right_name!r}")
+        check_keys(left, right, _both_names("on", left_name, right_name))
         return positions, left, right
 
 
-def _of_like_keys(left: Columns, right: Columns, pairs: Sequence[tuple[str, str]]) -> tuple[PlannerNode, PlannerNode]:
-    """Return the nodes of both frames. If one has no rows, its key columns take the other's types, because an empty list gives a column of floats."""
-    places = [(left._position(left_name), right._position(right_name)) for left_name, right_name in pairs]
-    left_types, right_types = list(left._node.schema), list(right._node.schema)
-    different = [(a, b) for a, b in places if left_types[a].kind != right_types[b].kind]
-    if different and row_count(right._node) == 0:
-        for a, b in different:
-            right_types[b] = left_types[a]
-        return left._node, _no_rows(right_types)
-    if different and row_count(left._node) == 0:
-        for a, b in different:
-            left_types[a] = right_types[b]
-        return _no_rows(left_types), right._node
-    return left._node, right._node
+def _both_names(what: str, left: str, right: str) -> str:
+    return f"{what} {left!r}" if left == right else f"{what} {left!r} and {right!r}"
 
 
-def _no_rows(types: Sequence[ColumnType]) -> PlannerNode:
-    """Return a source without rows, with columns of the given types."""
-    return memory_source([pa.nulls(0, kind.physical) for kind in types], list(types), 0)
+def _with_like_keys(left: PlannerNode, right: PlannerNode, keys: Sequence[tuple[int, int]]) -> tuple[PlannerNode, PlannerNode]:
+    """Return both nodes. If one has no rows, its key columns take the other's types, because an empty list gives a column of floats."""
+    different = [(a, b) for a, b in keys if left.schema[a].kind != right.schema[b].kind]
+    if different and row_count(right) == 0:
+        return left, _without_rows(right.schema, {b: left.schema[a] for a, b in different})
+    if different and row_count(left) == 0:
+        return _without_rows(left.schema, {a: right.schema[b] for a, b in different}), right
+    return left, right
+
+
+def _without_rows(schema: Sequence[ColumnType], replaced: Mapping[int, ColumnType]) -> PlannerNode:
+    """Return a source without rows, with columns of the given types; some of them are replaced, given by position."""
+    types = [replaced.get(position, kind) for position, kind in enumerate(schema)]
+    return memory_source([pa.nulls(0, kind.physical) for kind in types], types, 0)
 
 
 def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:
@@ -371,20 +357,6 @@ def name_pairs(names: Any, what: str) -> list[tuple[str, str]]:
     if pairs is None or not all(isinstance(name, str) for pair in pairs for name in pair):
         raise SchemaError(f"{what} is a column name, a list of names or a dict from left to right names, got {names!r}")
     return pairs
-
-
-def column_names(names: Any, what: str) -> list[str]:
-    """Return a list of column names, given one name, a list of names or None.
-
-    Raises
-    ------
-    SchemaError
-        If the names are given in another form.
-    """
-    column_list = [] if names is None else [names] if isinstance(names, str) else names
-    if not isinstance(column_list, (list, tuple)) or not all(isinstance(name, str) for name in column_list):
-        raise SchemaError(f"{what} is a column name or a list of names, got {names!r}")
-    return list(column_list)
 
 
 def check_groups(what: str, left: ColumnType, right: ColumnType) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import functools
+import operator
 from typing import TYPE_CHECKING, Any, Literal
 
 from sframe_spark.api.class_registry import make_frame
@@ -45,8 +47,6 @@ class MissingValues(Columns):
         >>> SFrame({"name": ["ann", "bob"], "stars": [5, None]}).fillna("stars", 0).to_arrow().to_pydict()
         {'name': ['ann', 'bob'], 'stars': [5, 0]}
         """
-        if not isinstance(column_name, str):
-            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         frame = make_frame(self._node, self._names)
         frame[column_name] = frame.select_column(column_name).fillna(value)
         return frame
@@ -82,10 +82,7 @@ class MissingValues(Columns):
         >>> len(frame.dropna()), len(frame.dropna("stars")), len(frame.dropna(how="all"))
         (1, 2, 2)
         """
-        mask = self._missing_mask(columns, how, recursive)
-        if mask is None:
-            return make_frame(self._node, self._names)
-        return make_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
+        return self.dropna_split(columns, how, recursive)[0]
 
     def dropna_split(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
         """Return two frames: the rows that :meth:`dropna` keeps, and those that it leaves out, both in order.
@@ -124,20 +121,17 @@ class MissingValues(Columns):
         """Return a column with 1 in the rows to leave out, else 0; None if no column is checked."""
         if isinstance(columns, list) and not columns:
             return None
-        chosen = self._names if columns is None else [columns] if isinstance(columns, str) else columns
-        if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
+        names = self._names if columns is None else [columns] if isinstance(columns, str) else columns
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise SchemaError("columns must be a name or a list of names")
         if how not in ("any", "all"):
             raise InvalidArgumentError(f"how must be 'any' or 'all', got {how!r}")
-        if len(set(chosen)) < len(chosen):
-            raise UnsupportedOperationError(f"a column is named more than once: {', '.join(chosen)}")
-        if not chosen:
+        if len(set(names)) < len(names):
+            raise UnsupportedOperationError(f"a column is named more than once: {', '.join(names)}")
+        if not names:
             return None
-        masks = [missing_of(self.select_column(name), recursive) for name in chosen]
-        total = masks[0]
-        for mask in masks[1:]:
-            total = total | mask if how == "any" else total & mask
-        return total
+        masks = (missing_of(self.select_column(name), recursive) for name in names)
+        return functools.reduce(operator.or_ if how == "any" else operator.and_, masks)
 
 
 def missing_of(column: SArray, recursive: bool) -> SArray:
@@ -149,8 +143,6 @@ def missing_of(column: SArray, recursive: bool) -> SArray:
 
 def holds_missing(value: Any) -> int:
     """Return 1 if a value is missing or NaN, or is a list, array or dict with such a value at any level; else 0."""
-    if isinstance(value, dict):
-        return int(any(holds_missing(item) for item in value.values()))
-    if isinstance(value, (list, tuple, array.array)):
-        return int(any(holds_missing(item) for item in value))
+    if isinstance(value, (dict, list, tuple, array.array)):
+        return int(any(map(holds_missing, value.values() if isinstance(value, dict) else value)))
     return int(value is None or value != value)

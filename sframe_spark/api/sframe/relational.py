@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest, chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import ClassRegistry, make_frame
+from sframe_spark.api.column_names import require_name
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import flag, head_count, is_collection
 from sframe_spark.api.key_matching import are_many, semi_join
 from sframe_spark.api.node_values import recoded_column
 from sframe_spark.api.sampling import chosen_seed, require_fraction, shuffled, split
 from sframe_spark.api.sarray import SArray
-from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.api.sframe.columns import Columns, without
 from sframe_spark.api.sframe.construction import is_table, other_frame
 from sframe_spark.errors import (
     ColumnNotFoundError,
@@ -29,13 +31,13 @@ from sframe_spark.errors import (
 )
 from sframe_spark.message_text import called
 from sframe_spark.operators.append import append
-from sframe_spark.operators.columns import column_of, columns_of
+from sframe_spark.operators.columns import all_columns, column_of, columns_of
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import group_by
 from sframe_spark.operators.row_selection import filter_by_mask
 from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
-from sframe_spark.types import DICT_KIND, common_encoding
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, common_encoding
 from sframe_spark.values.value_model import one_value
 
 if TYPE_CHECKING:
@@ -87,18 +89,16 @@ class Relational(Columns):
             name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, default)
             if not isinstance(name, str) or not isinstance(direction, (int, float, np.number, np.bool_)):
                 raise SchemaError(f"a sort key is a name or a (name, ascending) pair, got {item!r}")
-            if name not in self._names:
-                raise UnknownNameError(name, self._names)
-            position = self._names.index(name)
+            position = self._position(name, UnknownNameError)
             if position in order:
                 raise UnsupportedOperationError(f"column {name!r} is named twice as a sort key")
             self._check_sortable(position)
             order[position] = flag(direction, "ascending")
-        return [*order.items()]
+        return list(order.items())
 
     def _check_sortable(self, position: int) -> None:
-        if self._node.schema[position].kind not in SORTABLE:
-            kind = self._node.schema[position].kind
+        kind = self._node.schema[position].kind
+        if kind not in SORTABLE:
             raise UnorderedError(f"column {self._names[position]!r} of type {kind} has no order: only int, float, str and datetime have one")
 
     @call_example("sf.topk('a', k=5)")
@@ -129,9 +129,7 @@ class Relational(Columns):
         >>> SFrame({"name": ["ann", "bob", "cy"], "stars": [3, 5, None]}).topk("stars", k=1).to_arrow().to_pydict()
         {'name': ['bob'], 'stars': [5]}
         """
-        if not isinstance(column_name, str):
-            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        position, count = self._position(column_name), head_count(k)
+        position, count = self._position(require_name(column_name)), head_count(k)
         self._check_sortable(position)
         present = filter_by_mask(self._node, apply_function("is_not_missing", column_of(self._node, position)))
         return make_frame(TopRows(((position, bool(reverse)),), count).make_planner_node(present), self._names)
@@ -154,10 +152,10 @@ class Relational(Columns):
         if not self._names:
             return make_frame(self._node, self._names)
         for name, column_type in zip(self._names, self._node.schema, strict=True):
-            if column_type.kind == "dict":
+            if column_type.kind == DICT_KIND:
                 raise SchemaError(f"column {name!r} holds dicts, which cannot be compared for uniqueness")
         names = sorted(self._names)
-        return make_frame(group_by(self._node, [self._names.index(name) for name in names], []), names)
+        return make_frame(group_by(self._node, list(map(self._position, names)), []), names)
 
     @call_example("sf.drop_duplicates(['a']), of some columns; of whole rows sf.unique()")
     def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
@@ -182,16 +180,10 @@ class Relational(Columns):
         >>> visits.drop_duplicates("name").to_arrow().to_pydict()
         {'name': ['ann', 'bob'], 'day': [2, 1]}
         """
-        chosen = [subset] if isinstance(subset, str) else sorted(subset)
-        for name in chosen:
-            if name not in self._names:
-                raise NoSubsetError(name, self._names)
-            self._require_groups(name)
-        keys = [self._position(name) for name in chosen]
-        chosen_places = {*keys}
-        rest = [i for i in range(len(self._names)) if i not in chosen_places]
-        grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in rest])
-        return make_frame(grouped, [self._names[i] for i in (*keys, *rest)])
+        keys = [self._group_key(name, NoSubsetError) for name in ([subset] if isinstance(subset, str) else sorted(subset))]
+        others = without(range(len(self._names)), sorted(keys))
+        grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in others])
+        return make_frame(grouped, [self._names[position] for position in (*keys, *others)])
 
     @call_example("sf.groupby('a', {'total': aggregate.SUM('b')})")
     def groupby(self, key_column_names: Any, operations: Any, *args: Any) -> SFrame:
@@ -225,41 +217,39 @@ class Relational(Columns):
         if isinstance(key_column_names, ClassRegistry.array):
             raise SchemaError("keys are given as a column name or a list of names, got an SArray: write groupby('a', ...) for the groups of sf['a']")
         keys = [key_column_names] if isinstance(key_column_names, str) else sorted(key_column_names, key=str)
+        positions = []
         for name in keys:
             if not isinstance(name, str):
                 raise SchemaError(f"a key column is given by its name, got {called(name)}")
-            self._require(name)
-            self._require_groups(name)
-        requests = expand_requests([operations, *args])
-        aggregations = [self._aggregation(request) for _, request in requests]
-        chosen = chosen_names([operations, *args])
-        names = output_names(keys, [(name if name in chosen else self._default_name(name, request), request) for name, request in requests], chosen)
+            positions.append(self._group_key(name))
+        aggregations, names = self._aggregates(keys, operations, *args, names_vectors=True)
         if not keys and not aggregations:
             return self._empty()
-        grouped = group_by(self._node, [self._names.index(name) for name in keys], aggregations)
-        return make_frame(grouped, names)
+        return make_frame(group_by(self._node, positions, aggregations), names)
 
-    def _default_name(self, name: str, request: AggregateRequest) -> str:
-        """Return the default output name of an aggregate; the names of sums and means of arrays begin with "Vector"."""
-        is_vector = (
-            request.name in ("sum", "mean") and bool(request.columns) and self._node.schema[self._names.index(request.columns[0])].kind == "array"
-        )
-        return f"Vector {name}" if is_vector else name
-
-    def _require_groups(self, name: str) -> None:
-        """Raise an error if a column cannot be a key, because it holds dicts."""
-        if self._node.schema[self._names.index(name)].kind == DICT_KIND:
+    def _group_key(self, name: Any, refusal: type[ColumnNotFoundError] = ColumnNotFoundError) -> int:
+        """Return the position of a key column; raise an error if it holds dicts, or one of the class ``refusal`` if there is no such column."""
+        position = self._position(name, refusal)
+        if self._node.schema[position].kind == DICT_KIND:
             raise SchemaError(f"column {name!r} holds dicts, which cannot be grouped by or looked up: turn them into text or lists first")
+        return position
 
-    def _require(self, name: Any) -> None:
-        if name not in self._names:
-            raise ColumnNotFoundError(name, self._names)
+    def _aggregates(self, keys: Sequence[str], *operations: Any, names_vectors: bool = False) -> tuple[list[Aggregation], list[str]]:
+        """Return the aggregations that the user requests, and the names of all columns of the result: ``keys``, then the aggregates.
 
-    def _aggregation(self, request: Any) -> Aggregation:
-        for name in request.columns:
-            if name not in self._names:
-                raise MissingArgumentColumnError(name, self._names)
-        aggregation = Aggregation(request.name, tuple(self._names.index(name) for name in request.columns), tuple(request.parameters))
+        With ``names_vectors``, the default names of sums and means of arrays begin with "Vector".
+        """
+        requests, chosen = expand_requests(operations), chosen_names(operations)
+        aggregations = [self._aggregation(request) for _, request in requests]
+        labels = []
+        for (name, request), aggregation in zip(requests, aggregations, strict=True):
+            is_vector = request.name in ("sum", "mean") and self._node.schema[aggregation.positions[0]].kind == ARRAY_KIND
+            labels.append(f"Vector {name}" if names_vectors and is_vector and name not in chosen else name)
+        return aggregations, output_names(keys, labels, chosen)
+
+    def _aggregation(self, request: AggregateRequest) -> Aggregation:
+        positions = tuple(self._position(name, MissingArgumentColumnError) for name in request.columns)
+        aggregation = Aggregation(request.name, positions, request.parameters)
         try:
             aggregation.infer(self._node.schema)
         except (SchemaError, UnsupportedOperationError) as error:
@@ -307,8 +297,7 @@ class Relational(Columns):
             different = sorted(set(self._names) ^ set(other._names))
             raise UnsupportedOperationError(f"both frames must have the same columns; only one has: {', '.join(different)}")
         first, second = self._node, columns_of(other._node, [other._position(name) for name in self._names])
-        for position, name in enumerate(self._names):
-            a, b = first.schema[position], second.schema[position]
+        for position, (name, a, b) in enumerate(zip(self._names, first.schema, second.schema, strict=True)):
             if a.kind != b.kind:
                 raise UnsupportedOperationError(f"column {name!r} is {a.kind} in one frame and {b.kind} in the other: use astype() first")
             common = common_encoding(a, b)
@@ -344,15 +333,12 @@ class Relational(Columns):
         >>> frame.filter_by("ann", "name", exclude=True).to_arrow().to_pydict()
         {'name': ['bob'], 'stars': [3]}
         """
-        if not isinstance(column_name, str):
-            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        self._require(column_name)
-        self._require_groups(column_name)
+        position = self._group_key(require_name(column_name))
         values = one_value(values)
         keys = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
         column = self.select_column(column_name)
         if keys.dtype is column.dtype and are_many(keys._node):
-            return make_frame(semi_join(self._node, self._names.index(column_name), keys._node, bool(exclude)), self._names)
+            return make_frame(semi_join(self._node, position, keys._node, bool(exclude)), self._names)
         if keys.dtype is not column.dtype and keys.countna() < len(keys):
             raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {keys.dtype.__name__}: they must agree")
         mask = column._is_one_of(keys)._node
@@ -388,11 +374,7 @@ class Relational(Columns):
         >>> len(SFrame({"a": range(10)}).sample(0.5, seed=1, exact=True))
         5
         """
-        number = chosen_seed(seed)
-        if not self._names:
-            require_fraction(fraction)
-            return self._unchanged()
-        return make_frame(split(self._node, fraction, number, exact)[0], self._names)
+        return self.random_split(fraction, seed, exact)[0]
 
     def random_split(self, fraction: float, seed: int | None = None, exact: bool = False) -> tuple[SFrame, SFrame]:
         """Return two frames: a random sample of the rows, and the other rows, both in order.
@@ -425,7 +407,7 @@ class Relational(Columns):
         number = chosen_seed(seed)
         if not self._names:
             require_fraction(fraction)
-            return self._unchanged(), self._unchanged()
+            return make_frame(self._node, self._names), make_frame(self._node, self._names)
         first, second = split(self._node, fraction, number, exact)
         return make_frame(first, self._names), make_frame(second, self._names)
 
@@ -444,7 +426,12 @@ class Relational(Columns):
         >>> sorted(row["a"] for row in SFrame({"a": [3, 1, 2]}).shuffle())
         [1, 2, 3]
         """
-        return make_frame(shuffled(self._node, chosen_seed(seed)), self._names) if self._names else self._unchanged()
+        return make_frame(shuffled(self._node, chosen_seed(seed)) if self._names else self._node, self._names)
 
-    def _unchanged(self) -> SFrame:
-        return make_frame(self._node, self._names)
+
+def narrowed(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[PlannerNode, list[int], list[Aggregation]]:
+    """Return a node with only the columns that the keys and aggregates need (or the first, if they need none), and both over its positions."""
+    used = sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)}) or all_columns(node.facts.width)[:1]
+    moved = {position: index for index, position in enumerate(used)}
+    over_used = [attrs.evolve(item, positions=tuple(moved[position] for position in item.positions)) for item in aggregations]
+    return columns_of(node, used), [moved[key] for key in keys], over_used

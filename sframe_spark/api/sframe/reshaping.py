@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api import aggregate
 from sframe_spark.api.class_registry import make_array, make_frame
-from sframe_spark.api.column_names import automatic_name, with_automatic_names
+from sframe_spark.api.column_names import automatic_name, name_list, with_automatic_names
 from sframe_spark.api.node_values import preview_values
+from sframe_spark.api.sframe.columns import without
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.api.unpacking import names_for_new_columns
 from sframe_spark.api.user_functions import general
@@ -39,8 +40,10 @@ from sframe_spark.values.value_model import is_number, one_value
 if TYPE_CHECKING:
     from sframe_spark.api.class_registry import SFrame
 
-STACKED_KINDS = ("dict", "list", "array")
+# Rows from which the types of items are inferred.
 SAMPLE = 100
+# Names of the functions that pack columns, by the kind of their result.
+_PACK_FUNCTIONS = {LIST_KIND: "pack_list", ARRAY_KIND: "pack_array", DICT_KIND: "pack_dict"}
 
 
 class Reshaping(Relational):
@@ -80,18 +83,15 @@ class Reshaping(Relational):
         >>> list(sf.stack("words", "word")["word"]), len(sf.stack("words", drop_na=True))
         (['a', 'b', None], 2)
         """
-        if column_name not in self._names:
-            raise UnknownNameError(column_name, self._names)
-        position = self._names.index(column_name)
+        position = self._position(column_name, UnknownNameError)
         column_type = self._node.schema[position]
-        if column_type.kind not in STACKED_KINDS:
+        if column_type.kind not in _PACK_FUNCTIONS:
             raise SchemaError(f"column {column_name!r} holds values of {column_type.kind}: stack() takes lists, arrays and dicts")
         width = 2 if column_type.kind == DICT_KIND else 1
-        other_names = [name for name in self._names if name != column_name]
+        other_names = without(self._names, [position])
         names = new_names(other_names, new_column_name, width)
         requested = new_types(new_column_type, width)
-        natural = natural_types(column_type)
-        types = natural or tuple(requested or self._types_of_items(position, width))
+        types = natural_types(column_type) or tuple(requested or self._types_of_items(position, width))
         node = explode(self._node, position, types, not drop_na)
         return make_frame(converted_items(node, len(other_names), types, requested), names)
 
@@ -122,23 +122,20 @@ class Reshaping(Relational):
         >>> list(sf.unstack(["item", "stars"], "ratings")["ratings"])
         [{'x': 4, 'y': 5}, {'x': 3}]
         """
-        chosen = unstacked_names(column_names)
-        for name in chosen:
-            if name not in self._names:
-                raise ColumnNotFoundError(name, self._names)
-        if new_column_name is not None and not isinstance(new_column_name, str):
-            raise SchemaError(f"new_column_name is a text, not {type(new_column_name).__name__}")
-        other_names = [name for name in self._names if name not in chosen]
-        label = new_column_name or ("Dict of {}_{}" if len(chosen) == 2 else "List of {}").format(*chosen)
-        return make_frame(self._node, self._names).groupby(other_names, {label: aggregate.CONCAT(*chosen)})
+        names = unstacked_names(column_names)
+        for name in names:
+            self._position(name, ColumnNotFoundError)
+        _require_optional_string("new_column_name", new_column_name)
+        other_names = [name for name in self._names if name not in names]
+        concat = aggregate.CONCAT(*names)
+        return make_frame(self._node, self._names).groupby(other_names, {new_column_name or concat.label: concat})
 
     def _types_of_items(self, position: int, width: int) -> tuple[ColumnType, ...]:
         """Return the types of the items, or of keys and values, inferred from the first rows; float if they have no items."""
         cells = [cell for cell in preview_values(column_of(self._node, position), SAMPLE)[0] if cell is not None]
+        samples: list[list[Any]] = [[item for cell in cells for item in cell]]
         if width == 2:
-            samples: list[list[Any]] = [[key for cell in cells for key in cell], [value for cell in cells for value in cell.values()]]
-        else:
-            samples = [[item for cell in cells for item in cell]]
+            samples.append([value for cell in cells for value in cell.values()])
         return tuple(self._type_of_items(position, sample) for sample in samples)
 
     def _type_of_items(self, position: int, sample: Sequence[Any]) -> ColumnType:
@@ -185,12 +182,10 @@ class Reshaping(Relational):
         >>> sf.unpack("words")[0]
         {'id': 1, 'words.a': 3, 'words.b': None}
         """
-        chosen = self._only_packed() if column_name is None else self._named(column_name)
-        prefix = column_name_prefix
-        if prefix is None:
-            prefix = "" if column_name is None else chosen
-        column = make_array(column_of(self._node, self._names.index(chosen)))
-        return self._in_place_of(chosen, column.unpack(prefix, column_types, na_value, limit))
+        position = self._only_packed() if column_name is None else self._named_position(column_name)
+        prefix = (column_name or "") if column_name_prefix is None else column_name_prefix
+        column = make_array(column_of(self._node, position))
+        return self._with_parts(position, column.unpack(prefix, column_types, na_value, limit))
 
     def split_datetime(
         self, column_name: str, column_name_prefix: str | None = None, limit: Sequence[str] | None = None, timezone: bool = False
@@ -222,10 +217,10 @@ class Reshaping(Relational):
         >>> SFrame({"id": [1], "day": [datetime(2024, 2, 29)]}).split_datetime("day", limit=["month"])[0]
         {'id': 1, 'day.month': 2}
         """
-        chosen = self._named(column_name)
-        prefix = chosen if column_name_prefix is None else column_name_prefix
-        column = make_array(column_of(self._node, self._names.index(chosen)))
-        return self._in_place_of(chosen, column.split_datetime(prefix, limit, timezone))
+        position = self._named_position(column_name)
+        prefix = column_name if column_name_prefix is None else column_name_prefix
+        column = make_array(column_of(self._node, position))
+        return self._with_parts(position, column.split_datetime(prefix, limit, timezone))
 
     def pack_columns(
         self,
@@ -270,83 +265,79 @@ class Reshaping(Relational):
         >>> sf.pack_columns(column_name_prefix="at", dtype=dict)[0]
         {'id': 7, 'at': {'x': 1}}
         """
-        chosen = self._packed_columns(column_names, column_name_prefix)
-        kind = _packed_kind(dtype)
-        name = self._packed_name(chosen, column_name_prefix, new_column_name)
-        positions = [self._names.index(column) for column in chosen]
+        names = self._packed_columns(column_names, column_name_prefix)
+        if dtype not in (list, dict, array.array):
+            raise InvalidArgumentError(f"dtype is list, array.array or dict: columns are packed into one of these, not into {dtype!r:.60}")
+        kind = type_of_class(dtype).kind
+        positions, width = list(map(self._position, names)), len(self._names)
+        other_positions = without(range(width), sorted(positions))
+        other_names = [self._names[position] for position in other_positions]
+        _require_optional_string("new_column_name", new_column_name)
+        requested = new_column_name or column_name_prefix
+        if requested and requested in other_names:
+            raise TakenKeyError(f"the frame has another column {requested!r}: choose another new_column_name")
         if kind == ARRAY_KIND:
             self._require_numbers(positions, fill_na)
-        keys = _keys_of(chosen, column_name_prefix if remove_prefix else None)
-        parameters = (value_parameter(fill_na), keys) if kind == DICT_KIND else (value_parameter(fill_na),)
-        packed, width = {*chosen}, len(self._names)
-        other_names = [column for column in self._names if column not in packed]
-        step = Step(_PACKED[kind], tuple(map(Register, positions)), parameters)
-        outputs = (*(Register(self._names.index(other)) for other in other_names), Register(width))
-        return make_frame(apply_program(self._node, Program(width, (step,), outputs)), [*other_names, name])
+        keys = (_keys_of(names, column_name_prefix if remove_prefix else None),) if kind == DICT_KIND else ()
+        step = Step(_PACK_FUNCTIONS[kind], tuple(map(Register, positions)), (value_parameter(fill_na), *keys))
+        node = apply_program(self._node, Program(width, (step,), tuple(map(Register, (*other_positions, width)))))
+        return make_frame(node, [*other_names, requested or automatic_name(other_names)])
 
     def _packed_columns(self, column_names: Any, prefix: Any) -> list[str]:
         if column_names is not None and prefix is not None:
             raise InvalidArgumentError("give column_names or column_name_prefix, not both: each says which columns are packed")
         if prefix is not None:
-            if not isinstance(prefix, str):
-                raise SchemaError(f"column_name_prefix is a text, not {type(prefix).__name__}")
+            _require_optional_string("column_name_prefix", prefix)
             matching = [name for name in self._names if name.startswith(prefix)]
             if not matching:
                 raise InvalidArgumentError(f"no column has a name that begins with {prefix!r}")
             return matching
         if isinstance(column_names, str) or (column_names is not None and not isinstance(column_names, Iterable)):
             raise SchemaError(f"column_names is a list of names, not {type(column_names).__name__}")
-        chosen = list(self._names if column_names is None else column_names)
-        for name in chosen:
-            if name not in self._names:
-                raise UnknownNameError(name, self._names)
-        if len(set(chosen)) < len(chosen):
+        names = list(self._names if column_names is None else column_names)
+        for name in names:
+            self._position(name, UnknownNameError)
+        if len(set(names)) < len(names):
             raise InvalidArgumentError("column_names names a column twice: a value is packed once")
-        if not chosen:
+        if not names:
             raise UnsupportedOperationError("there is no column to pack: name one at least")
-        return chosen
-
-    def _packed_name(self, chosen: Sequence[str], prefix: str | None, name: Any) -> str:
-        if name is not None and not isinstance(name, str):
-            raise SchemaError(f"new_column_name is a text, not {type(name).__name__}")
-        packed = {*chosen}
-        other_names = [column for column in self._names if column not in packed]
-        requested = name or prefix
-        if requested and requested in other_names:
-            raise TakenKeyError(f"the frame has another column {requested!r}: choose another new_column_name")
-        return requested or automatic_name(other_names)
+        return names
 
     def _require_numbers(self, positions: Sequence[int], fill_na: Any) -> None:
         for position in positions:
-            if not self._node.schema[position].is_numeric:
-                kind = self._node.schema[position].kind
-                raise SchemaError(f"column {self._names[position]!r} holds values of {kind}: arrays are of numbers, dtype=list takes any")
+            column_type = self._node.schema[position]
+            if not column_type.is_numeric:
+                name = self._names[position]
+                raise SchemaError(f"column {name!r} holds values of {column_type.kind}: arrays are of numbers, dtype=list takes any")
         if fill_na is not None and not is_number(one_value(fill_na)):
             raise InvalidArgumentError(f"fill_na is a number in arrays, not {fill_na!r:.60}")
 
-    def _named(self, name: Any) -> str:
+    def _named_position(self, name: Any) -> int:
         if not isinstance(name, str):
             raise SchemaError(f"a column is given by its name, not by {type(name).__name__}")
-        if name not in self._names:
-            raise ColumnNotFoundError(name, self._names)
-        return name
+        return self._position(name, ColumnNotFoundError)
 
-    def _only_packed(self) -> str:
-        """Return the name of the only column of lists, arrays or dicts; raise an error if there is not exactly one."""
-        packed = [name for name, kind in zip(self._names, self._node.schema, strict=True) if kind.kind in _PACKED]
+    def _only_packed(self) -> int:
+        """Return the position of the only column of lists, arrays or dicts; raise an error if there is not exactly one."""
+        packed = [position for position, column_type in enumerate(self._node.schema) if column_type.kind in _PACK_FUNCTIONS]
         if len(packed) != 1:
             message = f"{len(packed)} columns hold lists, arrays or dicts" if packed else "no column holds lists, arrays or dicts"
             raise UnsupportedOperationError(f"{message}: name the one to unpack")
         return packed[0]
 
-    def _in_place_of(self, name: str, parts: SFrame) -> SFrame:
-        """Return a frame of all columns except ``name``, followed by the columns of ``parts``."""
-        other_names = [other for other in self._names if other != name]
+    def _with_parts(self, position: int, parts: SFrame) -> SFrame:
+        """Return a frame of all columns except the one at ``position``, followed by the columns of ``parts``."""
+        other_names = without(self._names, [position])
         names = with_automatic_names([*other_names, *names_for_new_columns(other_names, parts.column_names())])
         if not other_names:
             return make_frame(parts._node, names)
-        other_columns = columns_of(self._node, [self._names.index(other) for other in other_names])
+        other_columns = columns_of(self._node, without(range(len(self._names)), [position]))
         return make_frame(columns_alongside(other_columns, parts._node), names)
+
+
+def _require_optional_string(argument: str, value: Any) -> None:
+    if value is not None and not isinstance(value, str):
+        raise SchemaError(f"{argument} is a text, not {type(value).__name__}")
 
 
 def unstacked_names(column_names: Any) -> list[str]:
@@ -357,11 +348,10 @@ def unstacked_names(column_names: Any) -> list[str]:
     SchemaError
         If ``column_names`` is neither a name nor a list of two names.
     """
-    chosen = [column_names] if isinstance(column_names, str) else column_names
-    is_pair = chosen is not column_names or (isinstance(chosen, (list, tuple)) and len(chosen) == 2)
-    if not is_pair or not all(isinstance(name, str) for name in chosen):
+    names = name_list(column_names)
+    if names is None or len(names) != (1 if isinstance(column_names, str) else 2):
         raise SchemaError(f"column_names is the name of a column, or a list of two, of keys and values, not {column_names!r:.80}")
-    return list(chosen)
+    return names
 
 
 def new_names(other_names: list[str], chosen: Any, width: int) -> list[str]:
@@ -403,15 +393,6 @@ def converted_items(node: PlannerNode, first: int, natural: tuple[ColumnType, ..
             raise SchemaError(f"items of {source.kind} do not become {other.kind} here: stack them as they are, and use astype()")
     items = [apply_function("cast", column_of(node, first + place), parameters=(kind, False)) for place, kind in enumerate(requested)]
     return columns_alongside(columns_of(node, list(range(first))), *items) if first else zip_columns(*items)
-
-
-_PACKED = {LIST_KIND: "pack_list", ARRAY_KIND: "pack_array", DICT_KIND: "pack_dict"}
-
-
-def _packed_kind(dtype: Any) -> str:
-    if dtype not in (list, dict, array.array):
-        raise InvalidArgumentError(f"dtype is list, array.array or dict: columns are packed into one of these, not into {dtype!r:.60}")
-    return type_of_class(dtype).kind
 
 
 def _keys_of(names: Sequence[str], prefix: str | None) -> tuple[str, ...]:

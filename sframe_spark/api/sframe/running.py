@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
-from sframe_spark.api.aggregate import chosen_names, expand_requests, output_names
 from sframe_spark.api.class_registry import make_frame
+from sframe_spark.api.column_names import name_list
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.sarray import SArray
-from sframe_spark.api.sframe.relational import Relational
+from sframe_spark.api.sframe.relational import Relational, narrowed
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.expressions.program import Literal
 from sframe_spark.message_text import brief
-from sframe_spark.operators.columns import column_of, columns_alongside, columns_of, replace_column
+from sframe_spark.operators.columns import column_of, columns_alongside, replace_column
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.window.running import running
 from sframe_spark.operators.window.smoothing import exponential_smoothing
-from sframe_spark.types import FLOAT, INT
+from sframe_spark.types import DICT_KIND, FLOAT, INT
 from sframe_spark.values.durations import LONGEST, parse_duration, parse_positive_duration
 
 if TYPE_CHECKING:
@@ -67,23 +65,17 @@ class RunningColumns(Relational):
         [1, 2, 4]
         """
         keys = self._running_keys(by)
-        requests = expand_requests([operations])
-        aggregations = [self._aggregation(request) for _, request in requests]
-        names = output_names(self._names, requests, chosen_names([operations]))
-        used = sorted({*keys, *(position for a in aggregations for position in a.positions)}) or [*range(len(self._names))][:1]
-        places = {position: place for place, position in enumerate(used)}
-        moved = [attrs.evolve(a, positions=tuple(places[p] for p in a.positions)) for a in aggregations]
-        added = running(columns_of(self._node, used), [places[key] for key in keys], moved)
+        aggregations, names = self._aggregates(self._names, operations)
+        added = running(*narrowed(self._node, keys, aggregations))
         return make_frame(columns_alongside(self._node, added), names)
 
     def _running_keys(self, by: Any) -> list[int]:
-        names = [] if by is None else [by] if isinstance(by, str) else by
-        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        if (names := name_list(by)) is None:
             raise SchemaError(f"by takes a column name or a list of names, got {brief(by)}")
         keys = [self._position(name) for name in names]
-        for name, key in zip(names, keys, strict=True):
-            if self._node.schema[key].kind == "dict":
-                raise SchemaError(f"column {name!r} holds dicts, which cannot be told apart: choose another 'by' column")
+        for key in keys:
+            if self._node.schema[key].kind == DICT_KIND:
+                raise SchemaError(f"column {self._names[key]!r} holds dicts, which cannot be told apart: choose another 'by' column")
         return keys
 
     @call_example("sf.exponential_smoothing('a', on='time', half_life='2h')")
@@ -133,11 +125,9 @@ class RunningColumns(Relational):
         time = None if on is None else self._position(on)
         keys = self._running_keys(by)
         weight = parse_positive_duration(half_life, FLOAT if time is None else self._node.schema[time], "half_life")
-        used = sorted({value, *keys, *([] if time is None else [time])})
-        place = {position: index for index, position in enumerate(used)}
-        times = None if time is None else place[time]
-        node = columns_of(self._node, used)
-        return SArray(_node=exponential_smoothing(node, place[value], times, [place[key] for key in keys], weight))
+        node, (value, *moved), _ = narrowed(self._node, [value, *keys, *([] if time is None else [time])], [])
+        keys, time = (moved, None) if time is None else (moved[:-1], moved[-1])
+        return SArray(_node=exponential_smoothing(node, value, time, keys, weight))
 
     def shift_time(self, on: str, duration: Any) -> SFrame:
         """Return this frame with a duration added to all values of a column. Rows keep their order, so rows sorted by the column remain sorted.

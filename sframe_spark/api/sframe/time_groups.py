@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from sframe_spark.api.aggregate import AggregateRequest, chosen_names, expand_requests, output_names
+from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.class_registry import make_frame
+from sframe_spark.api.column_names import name_list
 from sframe_spark.api.hints import call_example, call_hint
 from sframe_spark.api.indexing import bind_function
 from sframe_spark.api.node_values import python_columns, rows_of
@@ -85,7 +86,7 @@ class TimeGroups(Relational):
         {'time': [1, 2], 'total': [12, 1]}
         """
         time, keys = self._time_position(on), self._key_positions(by, "by")
-        aggregations, names = self._grouped_columns([time, *keys], operations)
+        aggregations, names = self._group_aggregates([time, *keys], operations)
         return make_frame(group_by_cycles(self._node, time, keys, aggregations), names)
 
     def groupby_runs(self, columns: Any, operations: Any = None) -> SFrame:
@@ -123,7 +124,7 @@ class TimeGroups(Relational):
         keys = self._key_positions(columns, "columns")
         if not keys:
             raise InvalidArgumentError("groupby_runs needs at least one column")
-        aggregations, names = self._grouped_columns(keys, operations)
+        aggregations, names = self._group_aggregates(keys, operations)
         below, places, moved = narrowed(self._node, keys, aggregations)
         return make_frame(streaming_group_by(below, places, moved), names)
 
@@ -218,18 +219,14 @@ class TimeGroups(Relational):
         return position
 
     def _key_positions(self, by: Any, what: str) -> list[int]:
-        names = [] if by is None else [by] if isinstance(by, str) else by
-        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        if (names := name_list(by)) is None:
             hint = "; aggregates are given as operations=" if isinstance(by, (dict, AggregateRequest)) else ""
             raise SchemaError(f"{what} takes a column name or a list of names, got {by!r}{hint}")
         return [self._position(name) for name in names]
 
-    def _grouped_columns(self, keys: Sequence[int], operations: Any) -> tuple[list[Aggregation], list[str]]:
+    def _group_aggregates(self, keys: Sequence[int], operations: Any) -> tuple[list[Aggregation], list[str]]:
         """Return the aggregations, and the names of the key columns and the aggregates."""
-        requests = expand_requests([] if operations is None else [operations])
-        aggregations = [self._aggregation(request) for _, request in requests]
-        chosen = chosen_names([operations])
-        return aggregations, output_names([self._names[key] for key in keys], requests, chosen)
+        return self._aggregates([self._names[key] for key in keys], *([] if operations is None else [operations]))
 
     @call_example("sf.groupby_intervals('time', '1h', operations={'total': aggregate.SUM('a')})")
     def groupby_intervals(
@@ -297,7 +294,7 @@ class TimeGroups(Relational):
             ticks, clock_type = clock_ticks(clock, on, self._node.schema[position])
             intervals = attrs.evolve(intervals, clock=ticks, clock_type=clock_type)
         keys = self._key_positions(by, "by")
-        aggregations, names = self._grouped_columns([position, *keys], operations)
+        aggregations, names = self._group_aggregates([position, *keys], operations)
         return make_frame(group_by_intervals(self._node, intervals, keys, aggregations), names)
 
     @call_example("sf.resample('time', '1h', {'total': aggregate.SUM('a')})")
@@ -354,7 +351,7 @@ class TimeGroups(Relational):
         keys = self._key_positions(by, "by")
         for key in keys:
             self._check_sortable(key)
-        aggregations, names = self._grouped_columns([position, *keys], operations)
+        aggregations, names = self._group_aggregates([position, *keys], operations)
         return make_frame(resample(self._node, intervals, keys, aggregations, fill == "forward"), names)
 
     @staticmethod

@@ -34,13 +34,12 @@ def test_one_name_for_two_operations_is_refused() -> None:
 
 
 def test_default_names_that_repeat_get_a_number() -> None:
-    twice = expand_requests([[aggregate.COUNT, aggregate.COUNT()]])
-    assert output_names(["k"], twice, set()) == ["k", "Count", "Count.1"]
+    assert output_names(["k"], names([aggregate.COUNT, aggregate.COUNT()]), set()) == ["k", "Count", "Count.1"]
 
 
 def test_a_name_of_a_key_is_refused() -> None:
     with pytest.raises(RuntimeError):
-        output_names(["k"], expand_requests([{"k": aggregate.COUNT}]), {"k"})
+        output_names(["k"], ["k"], {"k"})
 
 
 @pytest.mark.parametrize("columns", [(["x", "y"],), (5,), (None,)])
