@@ -45,7 +45,7 @@ LAYERS = (
     # Optional parts: what is below names them in `optional_parts` only, and imports them when something of theirs is asked for.
     ("turicreate",),
     ("plotting",),
-    ("plugin", "testing", "cli", "aggregate", "data_structures", "util", "visualization", "public_api", "__init__", "__main__"),
+    ("plugin", "testing", "cli", "aggregate", "data_structures", "util", "visualization", "public_api", "pyinstaller_hooks", "__init__", "__main__"),
 )
 OPTIONAL_PARTS = ("turicreate", "plotting")
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
