@@ -257,8 +257,8 @@ FAULTS = (
     Fault("sticky-ignored", "session", "bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX", "bool(mode & stat.S_IWOTH)"),
     Fault("threads-without-room", "session", "return left is None or left.size >= MIN_MEMORY", "return True"),
     # explain
-    Fault("boundary-unverified", "explain", "first = max(start - 1, 0)\n    found", "first = start\n    found"),
-    Fault("minimum-above", "explain", "compare_scalars(found.minimum, claimed.minimum) < 0", "compare_scalars(found.minimum, claimed.minimum) > 0"),
+    Fault("boundary-unverified", "explain", "first = max(start - 1, 0)\n    rows", "first = start\n    rows"),
+    Fault("minimum-above", "explain", "compare_scalars(found.minimum, low) < 0", "compare_scalars(found.minimum, low) > 0"),
     # the API
     Fault("negative-end", "api", "if start < 0 or (stop is not None and stop < 0):\n        rows = count()", "if start < 0:\n        rows = count()"),
     Fault(
