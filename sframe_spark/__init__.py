@@ -40,49 +40,29 @@ __version__ = "0.1.0"
 version_info = (0, 1, 0)
 
 __all__ = [
-    "SArray",
-    "SArrayBuilder",
-    "SFrame",
-    "SFrameBuilder",
-    "Sketch",
-    "__version__",
-    "aggregate",
-    "config",
-    "data_structures",
-    "history",
-    "load_sarray",
-    "load_sframe",
-    "optimize",
-    "plot",
-    "show",
-    "sql",
-    "uniform_clock",
-    "util",
-    "vacuum",
-    "version_info",
-    "visualization",
-]
+    "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "__version__", "aggregate", "config", "data_structures", "history", "load_sarray",
+    "load_sframe", "optimize", "plot", "show", "sql", "uniform_clock", "util", "vacuum", "version_info", "visualization",
+]  # fmt: skip
 
 
 install_module_hints()
 
 
 def __getattr__(name: str) -> object:
-    """Load all members when the first of them is asked for, and tell what to use instead of names that the reference and other libraries have.
+    """Load all members when the first of them is read; for names that only other libraries have, raise an error that says what to use instead.
 
-    The Python processes of Spark and of ours import parts of this package only, and start in half the time.
+    Worker processes import only parts of this package, and so start in half the time.
     """
     if name.startswith("__"):
         raise AttributeError(name)
     import sframe_spark.public_api as members
     from sframe_spark.api.hints import no_module_member
 
-    found = globals()
     for member in members.__all__:
-        # What somebody has put in place of one stays.
-        found.setdefault(member, getattr(members, member))
-    if name in found:
-        return found[name]
+        # A member that a program has replaced stays replaced.
+        globals().setdefault(member, getattr(members, member))
+    if name in globals():
+        return globals()[name]
     raise no_module_member(name, __all__)
 
 

@@ -33,27 +33,11 @@ from sframe_spark.api.aggregate import (
 from sframe_spark.api.hints import no_aggregate
 
 __all__ = [
-    "ARGMAX",
-    "ARGMIN",
-    "AVG",
-    "CONCAT",
-    "COUNT",
-    "COUNT_DISTINCT",
-    "DISTINCT",
-    "FREQ_COUNT",
-    "MAX",
-    "MEAN",
-    "MIN",
-    "QUANTILE",
-    "SELECT_ONE",
-    "STD",
-    "STDV",
-    "SUM",
-    "VAR",
-    "VARIANCE",
-]
+    "ARGMAX", "ARGMIN", "AVG", "CONCAT", "COUNT", "COUNT_DISTINCT", "DISTINCT", "FREQ_COUNT", "MAX", "MEAN", "MIN", "QUANTILE", "SELECT_ONE", "STD",
+    "STDV", "SUM", "VAR", "VARIANCE",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """Refuse other names, with a hint for aggregates of other libraries."""
+    """Raise an error for any other name, with a hint for aggregates of other libraries."""
     raise AttributeError(name) if name.startswith("__") else no_aggregate(name, __all__)

@@ -74,13 +74,13 @@ def path_text(value: Any) -> str:
 
 
 def place_text(value: Any) -> str:
-    """Return a local location as an absolute path, or a remote one as a canonical URI; raise if other processes cannot reach it."""
+    """Return a local location as an absolute path, or a remote location as a canonical URI; raise if other processes cannot reach it."""
     if not os.fspath(value):
         raise ValueError("the path is empty")
-    place = location_of(value)
-    if is_private(place):
+    location = location_of(value)
+    if is_private(location):
         raise ValueError("that is in the memory of this process, which Spark's tasks do not have")
-    return place
+    return location
 
 
 def set_of_names(value: Any) -> frozenset[str]:
@@ -124,19 +124,30 @@ class UserFileSystem:
         StorageError
             If the file system could not be sent to this process, or does not work after a fork; or if it is pyarrow's and fsspec is not installed.
         """
-        what = f"the {self.name} that config.storage_options has"
+        holder = f"the {self.name} that config.storage_options has"
         if self._files is None:
-            raise StorageError(f"{what} cannot be sent to other processes, such as Spark's tasks: give options instead, or one that can be pickled")
+            raise StorageError(f"{holder} cannot be sent to other processes, such as Spark's tasks: give options instead, or one that can be pickled")
         if self._process != os.getpid() and getattr(self._files, "async_impl", False):
-            raise StorageError(f"{what} is of the process that this one was forked from, whose threads it needs: set one in this process")
+            raise StorageError(f"{holder} is of the process that this one was forked from, whose threads it needs: set one in this process")
         if not hasattr(self._files, "ls"):
-            self._files = _with_methods_of_fsspec(self._files)
+            try:
+                from fsspec.implementations.arrow import ArrowFSWrapper
+            except ImportError:
+                raise StorageError("file systems of pyarrow are read by way of fsspec: pip install 'sframe_spark[remote]'") from None
+            # The instance cache of fsspec is skipped: it would identify the file system by its memory address, which may be reused.
+            self._files = ArrowFSWrapper(self._files, skip_instance_cache=True)
         return self._files
 
     @property
     def can_be_sent(self) -> bool:
         """Whether the file system can be pickled and sent to other processes."""
-        return self._files is not None and _can_be_pickled(self._files)
+        from pyspark import cloudpickle
+
+        try:
+            cloudpickle.dumps(self._files)
+        except Exception:
+            return False
+        return self._files is not None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A file system that cannot be pickled is replaced by None. The error is raised only when the other process uses it.
@@ -144,25 +155,6 @@ class UserFileSystem:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
-
-
-def _can_be_pickled(files: Any) -> bool:
-    from pyspark import cloudpickle
-
-    try:
-        cloudpickle.dumps(files)
-    except Exception:
-        return False
-    return True
-
-
-def _with_methods_of_fsspec(files: Any) -> Any:
-    try:
-        from fsspec.implementations.arrow import ArrowFSWrapper
-    except ImportError:
-        raise StorageError("file systems of pyarrow are read by way of fsspec: pip install 'sframe_spark[remote]'") from None
-    # The instance cache of fsspec is skipped: it would identify the file system by its memory address, which may be reused.
-    return ArrowFSWrapper(files, skip_instance_cache=True)
 
 
 def _is_file_system(value: Any) -> bool:
@@ -200,17 +192,17 @@ class StorageOptions(Mapping[str, Any]):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         if not isinstance(options or {}, Mapping):
             raise ValueError("must be a dict of dicts: options of file systems, by what URIs begin with")
-        self._options = {_prefix(prefix): _checked_options(prefix, found) for prefix, found in (options or {}).items()}
+        self._options = {_prefix(prefix): _checked_options(prefix, values) for prefix, values in (options or {}).items()}
 
     def of_place(self, uri: str) -> dict[str, Any]:
         """Return the options of the longest prefix that matches a URI; an empty dict if none matches, or if it has a file system object."""
-        found = self._longest(uri)
-        return {} if found is None or isinstance(found, UserFileSystem) else dict(found)
+        options = self._longest(uri)
+        return {} if options is None or isinstance(options, UserFileSystem) else dict(options)
 
     def file_system_for(self, uri: str) -> UserFileSystem | None:
         """Return the file system object of the longest prefix that matches a URI; None if none matches, or if it has options."""
-        found = self._longest(uri)
-        return found if isinstance(found, UserFileSystem) else None
+        options = self._longest(uri)
+        return options if isinstance(options, UserFileSystem) else None
 
     def secrets(self) -> set[str]:
         """Return all strings in the options that must not be shown in messages.
@@ -223,8 +215,8 @@ class StorageOptions(Mapping[str, Any]):
         return {text for options in self._options.values() if not isinstance(options, UserFileSystem) for text in secret_texts(options)}
 
     def _longest(self, uri: str) -> Any:
-        found = [prefix for prefix in self._options if uri == prefix or uri.startswith(prefix if prefix.endswith("/") else prefix + "/")]
-        return self._options[max(found, key=len)] if found else None
+        prefixes = [prefix for prefix in self._options if uri == prefix or uri.startswith(prefix if prefix.endswith("/") else prefix + "/")]
+        return self._options[max(prefixes, key=len)] if prefixes else None
 
     def __getitem__(self, prefix: str) -> Any:
         return self._options[prefix]
@@ -242,8 +234,7 @@ class StorageOptions(Mapping[str, Any]):
 def secret_texts(options: Any) -> Iterator[str]:
     """Yield all strings in the options of a file system, at any depth, that must not be shown in messages.
 
-    These are strings of at least ``MIN_SECRET`` characters, except the options in ``NO_SECRETS``; of those, a user name and password in
-    a URL are yielded.
+    These are strings of at least ``MIN_SECRET`` characters. Of an option in ``NO_SECRETS``, only a user name and a password in a URL are yielded.
     """
     if isinstance(options, Mapping):
         for name, item in options.items():
@@ -318,9 +309,7 @@ class Option(Generic[Value]):
     @overload
     def __get__(self, configuration: Configuration, owner: type) -> Value: ...
     def __get__(self, configuration: Configuration | None, owner: type) -> Option[Value] | Value:
-        if configuration is None:
-            return self
-        return configuration.value_of(self)
+        return self if configuration is None else configuration.value_of(self)
 
     def __set__(self, configuration: Configuration, value: Value) -> None:
         configuration.assign(self.name, self.checked(value, self.name))
@@ -369,31 +358,14 @@ _RUNTIME = {
     "TURI_SFRAME_READ_BATCH_SIZE": "batch_rows",
 }
 # Settings that only tune the performance of Turi Create. They are accepted, so that programs run, but have no effect.
-_TUNING = frozenset(
-    {
-        "TURI_DEFAULT_NUM_PYLAMBDA_WORKERS",
-        "TURI_FAST_COMPACT_BLOCKS_IN_SMALL_SEGMENT",
-        "TURI_FILEIO_MAXIMUM_CACHE_CAPACITY_PER_FILE",
-        "TURI_LAMBDA_WORKER_CONNECTION_TIMEOUT",
-        "TURI_MIN_SECONDS_BETWEEN_TICK_PRINTS",
-        "TURI_SFRAME_COMPACTION_THRESHOLD",
-        "TURI_SFRAME_CSV_PARSER_READ_SIZE",
-        "TURI_SFRAME_DEFAULT_BLOCK_SIZE",
-        "TURI_SFRAME_FILE_HANDLE_POOL_SIZE",
-        "TURI_SFRAME_GROUPBY_BUFFER_NUM_ROWS",
-        "TURI_SFRAME_IO_READ_LOCK",
-        "TURI_SFRAME_JOIN_BUFFER_NUM_CELLS",
-        "TURI_SFRAME_MAX_BLOCKS_IN_CACHE",
-        "TURI_SFRAME_MAX_LAZY_NODE_SIZE",
-        "TURI_SFRAME_SHUFFLE_BUCKET_SIZE",
-        "TURI_SFRAME_SORT_BUFFER_SIZE",
-        "TURI_SFRAME_SORT_MAX_SEGMENTS",
-        "TURI_SFRAME_SORT_PIVOT_ESTIMATION_SAMPLE_SIZE",
-        "TURI_SFRAME_WRITER_MAX_BUFFERED_CELLS",
-        "TURI_SFRAME_WRITER_MAX_BUFFERED_CELLS_PER_BLOCK",
-    }
-)
-
+_TUNING = (
+    "TURI_DEFAULT_NUM_PYLAMBDA_WORKERS", "TURI_FAST_COMPACT_BLOCKS_IN_SMALL_SEGMENT", "TURI_FILEIO_MAXIMUM_CACHE_CAPACITY_PER_FILE",
+    "TURI_LAMBDA_WORKER_CONNECTION_TIMEOUT", "TURI_MIN_SECONDS_BETWEEN_TICK_PRINTS", "TURI_SFRAME_COMPACTION_THRESHOLD",
+    "TURI_SFRAME_CSV_PARSER_READ_SIZE", "TURI_SFRAME_DEFAULT_BLOCK_SIZE", "TURI_SFRAME_FILE_HANDLE_POOL_SIZE",
+    "TURI_SFRAME_GROUPBY_BUFFER_NUM_ROWS", "TURI_SFRAME_IO_READ_LOCK", "TURI_SFRAME_JOIN_BUFFER_NUM_CELLS", "TURI_SFRAME_MAX_BLOCKS_IN_CACHE",
+    "TURI_SFRAME_MAX_LAZY_NODE_SIZE", "TURI_SFRAME_SHUFFLE_BUCKET_SIZE", "TURI_SFRAME_SORT_BUFFER_SIZE", "TURI_SFRAME_SORT_MAX_SEGMENTS",
+    "TURI_SFRAME_SORT_PIVOT_ESTIMATION_SAMPLE_SIZE", "TURI_SFRAME_WRITER_MAX_BUFFERED_CELLS", "TURI_SFRAME_WRITER_MAX_BUFFERED_CELLS_PER_BLOCK",
+)  # fmt: skip
 
 _GPUS = "nothing here is computed on graphics cards: those of models, which are out of scope"
 _LOGS = "use Python's logging: logging.getLogger('sframe_spark'), and spark.sparkContext.setLogLevel('INFO') for Spark's own"
@@ -479,18 +451,8 @@ class Configuration:
         "Where show() and explore() show: auto is below the cell of a notebook, elsewhere a browser, as are browser and gui; none is nowhere.",
         "SFRAME_SPARK_PICTURES",
     )
-    segment_rows = Option(
-        1_048_576,
-        whole_number(1, MAX_ROWS),
-        "Rows that a written segment should have.",
-        "SFRAME_SPARK_SEGMENT_ROWS",
-    )
-    batch_rows = Option(
-        131_072,
-        whole_number(1, MAX_ROWS),
-        "Rows that a kernel sees at a time.",
-        "SFRAME_SPARK_BATCH_ROWS",
-    )
+    segment_rows = Option(1_048_576, whole_number(1, MAX_ROWS), "Rows that a written segment should have.", "SFRAME_SPARK_SEGMENT_ROWS")
+    batch_rows = Option(131_072, whole_number(1, MAX_ROWS), "Rows that a kernel sees at a time.", "SFRAME_SPARK_BATCH_ROWS")
     batch_bytes = Option(
         32 << 20,
         whole_number(1, MAX_BYTES, BYTES),
@@ -504,9 +466,7 @@ class Configuration:
         "SFRAME_SPARK_DEFAULT_SEGMENTS",
     )
     serialization_directory: Option[str | None] = Option(
-        None,
-        optional(path_text),
-        "Where the rows of pickled frames and columns are; None: these are not pickled.",
+        None, optional(path_text), "Where the rows of pickled frames and columns are; None: these are not pickled."
     )
     storage_options: Option[Mapping[str, Any]] = Option(
         StorageOptions(),
@@ -600,7 +560,7 @@ class Configuration:
         return {name: getattr(self, name) for name in self._options()}
 
     def get_runtime_config(self) -> dict[str, Any]:
-        """Return the values of the options that Turi Create has, too, by Turi Create's names for them.
+        """Return the values of the options that Turi Create has, too, by the names that Turi Create gives them.
 
         Examples
         --------

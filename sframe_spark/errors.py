@@ -63,7 +63,7 @@ class SFrameError(Exception):
 ErrorClass = TypeVar("ErrorClass", bound=type[SFrameError])
 
 TRAVELLING_ERRORS: dict[str, type[SFrameError]] = {"SFrameError": SFrameError}
-"""By name, the classes that an error keeps on its way from a task to the driver; one of another class arrives as its nearest base here."""
+"""By name, the classes that an error keeps on its way from a task to the driver. Errors of other classes arrive as their nearest base class here."""
 
 
 def travelling(error_class: ErrorClass) -> ErrorClass:
@@ -118,11 +118,8 @@ class ColumnNotFoundError(SFrameError, KeyError):
         missing = f"no column is named {brief(self.name)}"
         if not self.available:
             return f"{missing}: there are no columns"
-        near = near_names(self.name, self.available)
-        names = listed(self.available)
-        if not near:
-            return f"{missing}; the columns are {names}"
-        return f"{missing}, did you mean {' or '.join(map(repr, near))}? The columns are {names}"
+        near, names = near_names(self.name, self.available), listed(self.available)
+        return f"{missing}, did you mean {' or '.join(map(repr, near))}? The columns are {names}" if near else f"{missing}; the columns are {names}"
 
 
 def near_names(name: Any, available: Iterable[Any]) -> list[Any]:
@@ -136,14 +133,12 @@ def near_names(name: Any, available: Iterable[Any]) -> list[Any]:
     by_text: dict[str, Any] = {}
     for candidate in available:
         by_text.setdefault(str(candidate).strip().casefold(), candidate)
-    return [
-        by_text[text]
-        for text in difflib.get_close_matches((name if isinstance(name, str) else brief(name)).strip().casefold(), by_text, n=3, cutoff=0.6)
-    ]
+    text = (name if isinstance(name, str) else brief(name)).strip().casefold()
+    return [by_text[match] for match in difflib.get_close_matches(text, by_text, n=3, cutoff=0.6)]
 
 
 def listed(names: Sequence[Any]) -> str:
-    """Return names in quotes, only the first ones if there are many.
+    """Return names in quotes, separated by commas; of many names only the first.
 
     Examples
     --------
@@ -164,7 +159,7 @@ class LengthMismatchError(SFrameError, RuntimeError):
 
 @travelling
 class UnsupportedOperationError(SFrameError, RuntimeError):
-    """The operation exists but not for these types or in this place.
+    """The operation exists, but not for these types or in this context.
 
     Raised when a query is built. The message says which forms are supported.
     """
@@ -228,11 +223,11 @@ class ConversionError(ExecutionError):
     Parameters
     ----------
     value
-        Text of the value.
+        The value as a string.
     kind
         Name of the requested type.
     row
-        Row number; None when it is not known.
+        Row number; None if it is not known.
 
     Examples
     --------
@@ -247,13 +242,13 @@ class ConversionError(ExecutionError):
         super().__init__(value, kind, row)
 
     def counted_from(self, first_row: int | None) -> ConversionError:
-        """Return the error with its row, counted within a batch, counted from the frame's first row; None if that is not known."""
-        known = first_row is not None and self.row is not None
-        return ConversionError(self.value, self.kind, first_row + self.row if known else None)  # type: ignore[operator]
+        """Return the error with its row counted from the first row of the frame; ``first_row`` is the number of the batch's first row if known."""
+        row = None if first_row is None or self.row is None else first_row + self.row
+        return ConversionError(self.value, self.kind, row)
 
     def __str__(self) -> str:
-        place = "" if self.row is None else f"row {self.row}: "
-        return f"{place}{visible(self.value)} cannot be cast to {self.kind}; undefined_on_failure=True makes it missing"
+        position = "" if self.row is None else f"row {self.row}: "
+        return f"{position}{visible(self.value)} cannot be cast to {self.kind}; undefined_on_failure=True makes it missing"
 
 
 @travelling
@@ -268,7 +263,7 @@ class DateTimeRangeError(ExecutionError, OverflowError):
     message
         The value and what to do.
     row
-        Row number among the rows that were decoded; None when it is not known.
+        Row number among the rows that were decoded; None if it is not known.
     """
 
     def __init__(self, message: str, row: int | None = None) -> None:
@@ -279,8 +274,8 @@ class DateTimeRangeError(ExecutionError, OverflowError):
     def located(self, column: str | None, first_row: int | None) -> DateTimeRangeError:
         """Return the error with the name of the column and the row counted from the frame's first, as far as they are known."""
         row = f"row {first_row + self.row}" if first_row is not None and self.row is not None else ""
-        place = ", ".join(filter(None, [f"column {column!r}" if column is not None else "", row]))
-        return DateTimeRangeError(f"{place}: {self.message}" if place else self.message)
+        position = ", ".join(filter(None, [f"column {column!r}" if column is not None else "", row]))
+        return DateTimeRangeError(f"{position}: {self.message}" if position else self.message)
 
 
 @travelling
@@ -345,7 +340,7 @@ class JavaNotFoundError(SFrameError, RuntimeError):
 
 @travelling
 class PlanInvariantError(SFrameError, AssertionError):
-    """A rewrite, an operator or the engine broke one of its promises: a bug in it, not in the query.
+    """A law, an operator or the engine broke one of its promises: a bug in it, not in the query.
 
     Raised by the planner's checks (see ``config.check``). Report it with the plan in the message; switching off the law
     that it names (``config.disabled_laws``) is a way around it.
@@ -447,7 +442,7 @@ class UnknownResultError(SchemaError, UnsupportedOperationError):
 
 
 class NotValuesError(SchemaError, UnsupportedOperationError):
-    """What should be several values is one; a TypeError and, as in the reference, a RuntimeError."""
+    """Several values are required, and one value was passed; a TypeError and, as in the reference, a RuntimeError."""
 
 
 class NoSubsetError(ColumnNotFoundError, TypeError):
@@ -471,11 +466,11 @@ class RowNotFoundError(SFrameError, IndexError, OverflowError):
 
 
 class RowKeyError(SchemaError, IndexError):
-    """Rows cannot be selected by such a key; a TypeError and, as in the reference, an IndexError."""
+    """Rows cannot be selected by this kind of key; a TypeError and, as in the reference, an IndexError."""
 
 
 class MaskLengthError(LengthMismatchError, IndexError):
-    """A mask has another length than what it selects from; a RuntimeError and, as in the reference, an IndexError."""
+    """A mask and the rows that it selects from differ in length; a RuntimeError and, as in the reference, an IndexError."""
 
 
 class NegativeCountError(InvalidArgumentError, OverflowError):
@@ -504,15 +499,15 @@ class NoAttributeError(SFrameError, AttributeError):
 
 
 class NotCallableError(SchemaError, AssertionError):
-    """What should be a function is none; a TypeError and, as in the reference, an AssertionError."""
+    """A function is required, and something else was passed; a TypeError and, as in the reference, an AssertionError."""
 
 
 class ColumnsOfRowsError(SchemaError, AssertionError):
-    """Names, types and rows do not go together; a TypeError and, as in the reference, an AssertionError."""
+    """Names, types and rows do not match; a TypeError and, as in the reference, an AssertionError."""
 
 
 class RowNumberError(InvalidArgumentError, AssertionError):
-    """A number of rows is no whole number or negative; a ValueError and, as in the reference, an AssertionError."""
+    """A number of rows is negative or not a whole number; a ValueError and, as in the reference, an AssertionError."""
 
 
 class UnorderedError(SchemaError, UnsupportedOperationError):
@@ -525,7 +520,7 @@ class MissingArgumentColumnError(ColumnNotFoundError, RuntimeError):
 
 @travelling
 class NoColumnTypeError(SchemaError, UnsupportedOperationError):
-    """No column holds values of that class; a TypeError and, as casts in the reference, a RuntimeError."""
+    """No column can hold values of that class; a TypeError and, as casts in the reference, a RuntimeError."""
 
 
 @travelling
@@ -547,7 +542,7 @@ class TakenKeyError(TakenNameError, KeyError):
 
 
 class SettingError(InvalidArgumentError, UnsupportedOperationError):
-    """A setting of the reference means nothing here, or has no such value; a ValueError and, as in the reference, a RuntimeError."""
+    """A setting of the reference has no effect here, or does not take the value; a ValueError and, as in the reference, a RuntimeError."""
 
 
 class NotAColumnError(SchemaError, AttributeError):
@@ -555,7 +550,7 @@ class NotAColumnError(SchemaError, AttributeError):
 
 
 class SeedError(SchemaError, InvalidArgumentError):
-    """A seed is no number; a TypeError and, as in parts of the reference, a ValueError."""
+    """A seed is not a number; a TypeError and, as in parts of the reference, a ValueError."""
 
 
 class BuilderError(UnsupportedOperationError, InvalidArgumentError):
@@ -579,15 +574,15 @@ class MissingLibraryError(SFrameError, ImportError):
 
 
 class NoPictureError(UnsupportedOperationError, InvalidArgumentError):
-    """Values of that type are not drawn so; a RuntimeError and, as in parts of the reference, a ValueError."""
+    """Values of that type cannot be drawn in this chart; a RuntimeError and, as in parts of the reference, a ValueError."""
 
 
 class ArgumentClassError(SchemaError, AssertionError):
-    """An argument is of another class; a TypeError and, as in the reference, an AssertionError."""
+    """An argument is of a class that is not accepted; a TypeError and, as in the reference, an AssertionError."""
 
 
 class ColumnCodeError(InvalidArgumentError, UnsupportedOperationError):
-    """No random column goes by that letter; a ValueError and, as in the reference, a RuntimeError."""
+    """No kind of random column has that letter; a ValueError and, as in the reference, a RuntimeError."""
 
 
 class EmptyColumnsError(InvalidArgumentError, UnsupportedOperationError):
@@ -607,9 +602,9 @@ class AbsentModuleError(SFrameError, ModuleNotFoundError):
 
 @travelling
 class DamagedValueError(StorageError, ValueError):
-    """A stored text is not one of a value.
+    """A stored string is not the serialised form of a value.
 
-    Raised when a row is read whose file was damaged or written by something else.
+    Raised when a row is read from a file that is damaged or was written by another program.
     """
 
 
@@ -634,9 +629,9 @@ class NotSavedError(StorageError, RuntimeError):
 
 @travelling
 class ConcurrentSaveError(StorageError):
-    """Somebody else saved a frame in the same place meanwhile.
+    """Another process saved a frame at the same location at the same time.
 
-    Raised by a save to a remote file system, and by ``checkpoint`` anywhere. What they saved is intact, and nothing is left of this save: save again.
+    Raised by a save to a remote file system, and by ``checkpoint`` anywhere. The other frame is intact, and nothing is left of this save: save again.
     """
 
 
@@ -647,7 +642,7 @@ class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
 
 @travelling
 class CsvCountError(SchemaError, InvalidArgumentError, UnsupportedOperationError):
-    """A number of rows or lines is none; a TypeError and, as in the reference, a ValueError (of a text) and a RuntimeError (of anything else)."""
+    """A number of rows or lines is not a number; a TypeError and, as in the reference, a ValueError (for a string) and a RuntimeError (otherwise)."""
 
 
 @travelling
@@ -666,7 +661,7 @@ class CsvEncodingError(StorageError, ValueError):
 
 
 class BrokenThrift(ValueError):
-    """The bytes are not what Thrift writes."""
+    """The bytes are not in the Thrift format."""
 
 
 @travelling
@@ -679,7 +674,7 @@ class BrokenPages(BrokenThrift):
 
 
 class BrokenPayload(ValueError):
-    """The bytes of a block of an archive are not what its writer writes.
+    """The bytes of a block of an archive are damaged.
 
     Parameters
     ----------
@@ -697,7 +692,7 @@ class BrokenPayload(ValueError):
 
 @travelling
 class ArchiveTextError(StorageError, ValueError):
-    """A text in an archive of Turi Create is not UTF-8; an OSError and, as in the reference, a ValueError."""
+    """A string in an archive of Turi Create is not UTF-8; an OSError and, as in the reference, a ValueError."""
 
 
 @travelling
@@ -709,7 +704,7 @@ class ArchiveDateError(StorageError, OverflowError):
 
 
 class NotPortable(Exception):
-    """A value that JSON cannot represent, and where it is."""
+    """A value that JSON cannot represent, and its path."""
 
     def __init__(self, path: str, value: Any, found: str | None = None) -> None:
         text = repr(value)
@@ -719,7 +714,7 @@ class NotPortable(Exception):
 
 
 class RowsNotFixedError(Exception):
-    """A plan would compute rows of users' DataFrames for itself alone, where other plans need the same rows; ``frames`` says of which."""
+    """A plan would compute rows of users' DataFrames for itself alone, although others need the same rows; ``frames`` identifies the DataFrames."""
 
     def __init__(self, frames: Iterable[int]) -> None:
         super().__init__("a plan keeps rows of a DataFrame for itself")
@@ -727,7 +722,7 @@ class RowsNotFixedError(Exception):
 
 
 class UnownedCallsError(Exception):
-    """A Spark task would call functions that are called on the driver, or by other plans; ``memos`` says which."""
+    """A Spark task would call functions that are called on the driver or by other plans; ``memos`` identifies their memos."""
 
     def __init__(self, memos: Sequence[int]) -> None:
         super().__init__("a plan calls functions that it does not own")
@@ -735,7 +730,7 @@ class UnownedCallsError(Exception):
 
 
 class MemoFullError(Exception):
-    """A memo has more results than memory should hold: its node is to be materialised; the results so far stay."""
+    """A memo has more results than memory should hold: its node has to be materialised. The results so far are kept."""
 
 
 class StateTooLargeError(Exception):
@@ -748,9 +743,9 @@ class VariableNotSentError(Exception):
     Parameters
     ----------
     place
-        Its module and name.
+        The module and the name of the variable.
     reason
-        Why; advice is added where it is reported to the user.
+        Why it cannot be pickled. Advice is added where the error is reported to the user.
     """
 
     def __init__(self, place: tuple[str, str], reason: str) -> None:
@@ -776,7 +771,7 @@ class MemoryReservationError(Exception):
 
 
 class ResultsTooLongError(Exception):
-    """Results for some of the rows fill a batch already: ``done`` of the ``requested`` rows have theirs."""
+    """Results of some rows fill a batch already: ``done`` of the ``requested`` rows have a result."""
 
     def __init__(self, done: int, requested: int) -> None:
         super().__init__(f"{done} of {requested} rows have results that are enough for a batch")
@@ -800,12 +795,8 @@ class MisfitError(Exception):
     """A later value in a file is not of the type inferred from the first rows."""
 
 
-class NotEquivalent(AssertionError):
-    """A node has different rows or facts than it should."""
-
-
 class ContractBroken(AssertionError):
-    """An operator does not do what it declares."""
+    """An operator breaks a rule that it declares to keep."""
 
     def __init__(self, node: Any, rule: str, found: str) -> None:
         super().__init__(f"{node.operator_type}[{node.operator.describe()}] breaks the rule that {rule}: {found}")

@@ -1,24 +1,24 @@
-"""Text that is safe to display: control characters, which a terminal, a notebook or a log would obey, are escaped."""
+"""Strings for messages: control characters are escaped, values shortened, and numbers of bytes written with units."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-# Control characters (C0, DEL, C1), marks that turn the direction of text around, line separators, halves of surrogate pairs.
+# Control characters (C0, DEL, C1), marks that change the direction of text, line separators, halves of surrogate pairs.
 _COMMANDS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _COMMANDS_BUT_LINES = re.compile(_COMMANDS.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
 
 
 def visible(text: str, lines: bool = False) -> str:
-    """Return a text with escapes for characters that would be obeyed instead of displayed.
+    """Return a string with escapes for characters that a terminal, a notebook or a log would obey instead of displaying them.
 
     Parameters
     ----------
     text
-        Any text.
+        Any string.
     lines
-        Whether line breaks and tabs stay, for messages of several lines.
+        Whether line breaks and tabs are kept, for messages of several lines.
 
     Examples
     --------
@@ -41,13 +41,12 @@ def brief(value: Any, longest: int = 60) -> str:
     except RecursionError:
         return f"a {type(value).__name__} nested too deep to be shown"
     except ValueError:
-        # Python has no text of an int with thousands of digits.
-        bits = f"an int of {value.bit_length()} bits" if isinstance(value, int) else ""
-        return bits or f"a {type(value).__name__} with an int of thousands of digits"
+        # Python does not print an int with thousands of digits.
+        return f"an int of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__} with an int of thousands of digits"
 
 
 def called(value: Any) -> str:
-    """Return what messages call a value that was passed in place of a name: functions and columns by their class instead of their text.
+    """Return how messages refer to a value that was passed instead of a name: a function by its name, a value with a long ``repr`` by its class.
 
     Examples
     --------
@@ -61,7 +60,7 @@ def called(value: Any) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether files can hold a text: Python's strings may contain lone surrogates.
+    """Return whether files can hold a string: Python's strings may contain lone surrogates, which are not Unicode.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def in_words(size: int) -> str:
-    """Return a number of bytes with a unit that people read easily.
+    """Return a number of bytes in the largest unit in which it is at least one.
 
     Examples
     --------

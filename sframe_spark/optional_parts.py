@@ -1,7 +1,7 @@
-"""Optional parts of the package, each imported when it is first needed; the core names them only here.
+"""Optional parts of the package, each imported when it is first needed; the rest of the package refers to them only here.
 
-`sframe_spark.turicreate` reads archives of Turi Create, `sframe_spark.plotting` draws charts and pages. Operators that a part defines are found by
-name in the table of `sframe_spark.planner.registry`.
+`sframe_spark.turicreate` reads archives of Turi Create, `sframe_spark.plotting` draws charts. The table in `sframe_spark.planner.registry` has the
+operators that a part defines.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PLOT, ROW_BROWSER, SUMMARY = "sframe_spark.plotting.plot", "sframe_spark.plottin
 
 
 def optional_part(module: str) -> Any:
-    """Return a module of an optional part: one of the constants above.
+    """Import and return a module of an optional part, which is one of the constants above.
 
     Examples
     --------

@@ -1,12 +1,12 @@
 """The API for authors of functions, aggregates, operators and laws: everything that they need, under stable names.
 
-Most additions are a **scalar function**, from the values of one row to a value, or an **aggregate**, from the values of many rows to one:
-:func:`define_function` and :func:`define_aggregate`, by which the built-in ones are defined too. A scalar function is fused with all that is done
-row by row, an aggregate works in ``groupby``, ``window``, ``running`` and over whole columns.
+Most additions are a **scalar function**, from the values of one row to a value (:func:`define_function`), or an **aggregate**, from the values of
+many rows to a value (:func:`define_aggregate`). The built-in functions and aggregates are defined in the same way. A scalar function is fused with
+other row-wise operators; an aggregate works in ``groupby``, ``window``, ``running`` and over whole columns.
 
-An operator is one frozen class: what it gives (types, length), what it asks of its input's rows, and how it is
-computed, once as Spark columns (:meth:`Operator.plan_to_operator`) and, if it works row range by row range, once as an
-Arrow kernel. A law is a function from node to node, or to None where it does not apply, named by its equation.
+An operator is one frozen class. It says which types and how many rows it returns, what it requires of its input's rows, and how it is computed:
+as Spark columns (:meth:`Operator.plan_to_operator`) and, if it works on ranges of rows, also as an Arrow kernel. A law is a function from a node
+to a node, or to None if it does not apply, named by its equation.
 ``docs/extending.md`` leads from an empty file to each of these, and ``examples/plugin_package`` is a package with one of each.
 
 A package announces its modules of functions and operators and its laws in its ``pyproject.toml``; both are loaded when the first plan
@@ -20,8 +20,7 @@ is optimized::
 
 Examples
 --------
-An operator that turns signs around. In a package the class also has ``@register`` above ``@attrs.frozen``, so that it
-is known by its name.
+An operator that changes signs. In a package the class also has ``@register`` above ``@attrs.frozen``, so that it is known by its name.
 
 >>> import attrs, pyarrow.compute as pc
 >>> from typing import ClassVar
@@ -71,8 +70,8 @@ A scalar function and an aggregate:
 >>> sf.groupby("k", {"spread": aggregate("example_spread", "v")}).sort("k")["spread"].to_numpy().tolist()
 [5, 0]
 
-Plans leave the process as JSON text, :func:`graph_to_json`, and come back, :func:`graph_from_json`, as long as the parameters of their
-operators are plain values and the classes of their operators are registered:
+Plans are converted to JSON by :func:`graph_to_json`, and back by :func:`graph_from_json`, if the parameters of their operators are plain values
+and the classes of their operators are registered:
 
 >>> list(column_of(graph_from_json(graph_to_json(node_of(SArray([1, 2]) * 10)))))
 [10, 20]
@@ -118,90 +117,24 @@ from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
 
 __all__ = [
-    "ARRAY",
-    "DATETIME",
-    "FLOAT",
-    "INT",
-    "STAGES",
-    "STR",
-    "AggregateFunction",
-    "AggregateRequest",
-    "Aggregation",
-    "Chunk",
-    "ColumnType",
-    "DecomposableOperator",
-    "Decomposition",
-    "ExactSum",
-    "Facts",
-    "InvalidArgumentError",
-    "KeyColumn",
-    "Law",
-    "Length",
-    "LengthMismatchError",
-    "Literal",
-    "LoweringContext",
-    "Need",
-    "Operator",
-    "Origin",
-    "PlannerNode",
-    "Program",
-    "Register",
-    "Relation",
-    "RelationProperties",
-    "RowDomain",
-    "RowWise",
-    "SArray",
-    "SFrame",
-    "ScalarFunction",
-    "Schema",
-    "SchemaError",
-    "SequentialOperator",
-    "Stage",
-    "Step",
-    "UnsupportedOperationError",
-    "aggregate",
-    "any_parameter",
-    "append",
-    "apply_program",
-    "call",
-    "column_names",
-    "column_of",
-    "concatenate",
-    "decode",
-    "define_aggregate",
-    "define_function",
-    "derive",
-    "dict_of",
-    "encode",
-    "errors",
-    "filter_by_mask",
-    "frame_of",
-    "graph_from_json",
-    "graph_to_json",
-    "group_by",
-    "law",
-    "list_of",
-    "node_of",
-    "planner_node_name_to_type",
-    "project",
-    "reduce",
-    "reduce_columns",
-    "register",
-    "registered_names",
-    "reverse",
-    "slice_rows",
-    "sort_rows",
-    "zip_columns",
-]
+    "ARRAY", "DATETIME", "FLOAT", "INT", "STAGES", "STR", "AggregateFunction", "AggregateRequest", "Aggregation", "Chunk", "ColumnType",
+    "DecomposableOperator", "Decomposition", "ExactSum", "Facts", "InvalidArgumentError", "KeyColumn", "Law", "Length", "LengthMismatchError",
+    "Literal", "LoweringContext", "Need", "Operator", "Origin", "PlannerNode", "Program", "Register", "Relation", "RelationProperties", "RowDomain",
+    "RowWise", "SArray", "SFrame", "ScalarFunction", "Schema", "SchemaError", "SequentialOperator", "Stage", "Step", "UnsupportedOperationError",
+    "aggregate", "any_parameter", "append", "apply_program", "call", "column_names", "column_of", "concatenate", "decode", "define_aggregate",
+    "define_function", "derive", "dict_of", "encode", "errors", "filter_by_mask", "frame_of", "graph_from_json", "graph_to_json", "group_by", "law",
+    "list_of", "node_of", "planner_node_name_to_type", "project", "reduce", "reduce_columns", "register", "registered_names", "reverse", "slice_rows",
+    "sort_rows", "zip_columns",
+]  # fmt: skip
 
 
 def node_of(data: SArray | SFrame) -> PlannerNode:
-    """The plan of a column or a frame, to put an operator on.
+    """Return the plan node of a column or a frame, to which operators can be applied.
 
     Raises
     ------
     TypeError
-        If it is neither.
+        If ``data`` is neither an SArray nor an SFrame.
 
     Examples
     --------
@@ -214,12 +147,12 @@ def node_of(data: SArray | SFrame) -> PlannerNode:
 
 
 def column_of(node: PlannerNode) -> SArray:
-    """A one-column plan as an SArray.
+    """Return a plan of one column as an SArray.
 
     Raises
     ------
     TypeError
-        If it has another number of columns.
+        If the plan does not have exactly one column.
 
     Examples
     --------
@@ -234,14 +167,14 @@ def column_of(node: PlannerNode) -> SArray:
 
 
 def frame_of(node: PlannerNode, names: Sequence[str]) -> SFrame:
-    """A plan as an SFrame with names for its columns.
+    """Return a plan as an SFrame whose columns have the given names.
 
     Raises
     ------
     TypeError
         If there is not one name for each column.
     ValueError
-        If two are equal.
+        If two names are equal.
 
     Examples
     --------
@@ -255,14 +188,14 @@ def frame_of(node: PlannerNode, names: Sequence[str]) -> SFrame:
 
 
 def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArray:
-    """Call a scalar function on columns.
+    """Return the results of calling a scalar function on columns.
 
     Parameters
     ----------
     function
         Name of a scalar function.
     arguments
-        Columns of one length, one at least, and values that are the same in every row.
+        One or more columns of equal length, and values that are the same in every row.
     parameters
         Static parameters of the function.
 
@@ -293,18 +226,18 @@ def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArr
 
 
 def aggregate(function: str, *columns: str, parameters: Sequence[Any] = (), label: str | None = None) -> AggregateRequest:
-    """Request an aggregate of each group, for ``groupby`` and all that takes what it takes.
+    """Return a request for an aggregate of each group, for ``groupby`` and for every method that takes the same aggregates.
 
     Parameters
     ----------
     function
         Name of an aggregate function.
     columns
-        Names of its argument columns.
+        Names of the argument columns.
     parameters
-        Its static parameters.
+        Static parameters of the function.
     label
-        Name of the output column when the caller gives none; that of the function and its columns by default.
+        Name of the output column if the caller gives none; by default it is made of the names of the function and the columns.
 
     Raises
     ------
@@ -317,21 +250,21 @@ def aggregate(function: str, *columns: str, parameters: Sequence[Any] = (), labe
     'sum of v'
     """
     AGGREGATES.named(function)
-    made = " of ".join([function, ", ".join(map(str, columns))]) if columns else function
-    return request(function, made if label is None else label, *columns, parameters=parameters)
+    default = f"{function} of {', '.join(map(str, columns))}" if columns else function
+    return request(function, default if label is None else label, *columns, parameters=parameters)
 
 
 def reduce(function: str, *columns: SArray, parameters: Sequence[Any] = ()) -> Any:
-    """Compute an aggregate of all rows.
+    """Return an aggregate of all rows.
 
     Parameters
     ----------
     function
         Name of an aggregate function.
     columns
-        Its argument columns, of one length.
+        One or more argument columns of equal length.
     parameters
-        Its static parameters.
+        Static parameters of the function.
 
     Raises
     ------

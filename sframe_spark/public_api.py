@@ -15,24 +15,8 @@ from sframe_spark.process.resource_limits import fit_arrow
 from sframe_spark.visualization import plot, show
 
 __all__ = [
-    "SArray",
-    "SArrayBuilder",
-    "SFrame",
-    "SFrameBuilder",
-    "Sketch",
-    "aggregate",
-    "data_structures",
-    "history",
-    "load_sarray",
-    "load_sframe",
-    "optimize",
-    "plot",
-    "show",
-    "sql",
-    "uniform_clock",
-    "util",
-    "vacuum",
-    "visualization",
-]
+    "SArray", "SArrayBuilder", "SFrame", "SFrameBuilder", "Sketch", "aggregate", "data_structures", "history", "load_sarray", "load_sframe",
+    "optimize", "plot", "show", "sql", "uniform_clock", "util", "vacuum", "visualization",
+]  # fmt: skip
 
 fit_arrow()

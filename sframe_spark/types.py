@@ -64,7 +64,7 @@ class ColumnType:
 
     kind: str
     physical: pa.DataType
-    # Set for results of comparisons. Not part of the type's identity: it only affects exports to other libraries, and is not stored.
+    # True for results of comparisons. Types that differ only in this are equal: it only affects exports to other libraries, and is not stored.
     is_logical: bool = attrs.field(default=False, eq=False, repr=False, kw_only=True)
 
     @property
@@ -74,7 +74,7 @@ class ColumnType:
 
     @property
     def python_class(self) -> type:
-        """The class of the values a user sees."""
+        """The class of the values that a user sees."""
         return PYTHON_CLASS[self.kind]
 
     @property
@@ -153,12 +153,9 @@ def dict_of(key: ColumnType, value: ColumnType) -> ColumnType:
     return ENCODED_DICT
 
 
-_NATIVE_LISTS = tuple(list_of(item) for item in (INT, FLOAT, STR))
-_NATIVE_DICTS = tuple(dict_of(key, value) for key in (INT, STR) for value in (INT, FLOAT, STR))
+_NATIVE_TYPES = (*map(list_of, (INT, FLOAT, STR)), *(dict_of(key, value) for key in (INT, STR) for value in (INT, FLOAT, STR)))
 
-TYPES_BY_NAME: dict[str, ColumnType] = {
-    str(column_type): column_type for column_type in (*STANDARD_TYPES.values(), ZONED_DATETIME, *_NATIVE_LISTS, *_NATIVE_DICTS)
-}
+TYPES_BY_NAME: dict[str, ColumnType] = {str(column_type): column_type for column_type in (*STANDARD_TYPES.values(), ZONED_DATETIME, *_NATIVE_TYPES)}
 """All column types by their ``str``."""
 
 

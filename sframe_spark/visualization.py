@@ -1,4 +1,4 @@
-"""Functions that make charts of columns and frames; the methods ``show``, ``plot`` and ``explore`` are shorter to write.
+"""Functions that make charts of columns and frames; the methods ``show``, ``plot`` and ``explore`` of columns and frames are shorter to write.
 
 Examples
 --------
@@ -27,19 +27,9 @@ if TYPE_CHECKING:
     from sframe_spark.plotting.plot import Plot
 
 __all__ = [
-    "LABEL_DEFAULT",
-    "Plot",
-    "box_plot",
-    "categorical_heatmap",
-    "columnwise_summary",
-    "heatmap",
-    "histogram",
-    "item_frequency",
-    "plot",
-    "scatter",
-    "set_target",
-    "show",
-]
+    "LABEL_DEFAULT", "Plot", "box_plot", "categorical_heatmap", "columnwise_summary", "heatmap", "histogram", "item_frequency", "plot", "scatter",
+    "set_target", "show",
+]  # fmt: skip
 
 
 def plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
@@ -57,16 +47,16 @@ def plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_
     Parameters
     ----------
     x, y
-            Columns of equal length, of class int, float, datetime or str.
-        xlabel, ylabel, title
-            Labels of the axes, and title of the chart; None for ``title``: no title.
+        Columns of equal length, of class int, float, datetime or str.
+    xlabel, ylabel, title
+        Labels of the axes, and title of the chart; None for ``title``: no title.
 
-        Raises
-        ------
-        ValueError
-            If ``x`` or ``y`` is not an SArray.
-        RuntimeError
-            If a column has another class, the lengths differ, there are no rows, or a label is not a string.
+    Raises
+    ------
+    ValueError
+        If ``x`` or ``y`` is not an SArray.
+    RuntimeError
+        If a column has another class, the lengths differ, there are no rows, or a label is not a string.
 
     Examples
     --------
@@ -75,8 +65,8 @@ def plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_
     >>> chart.get_data()["values"]
     [{'x': 1, 'y': 2.0}, {'x': 2, 'y': 4.0}]
     """
-    made: Plot = optional_part(PLOT).chosen_plot(x, y, xlabel, ylabel, title)
-    return made
+    chart: Plot = optional_part(PLOT).chosen_plot(x, y, xlabel, ylabel, title)
+    return chart
 
 
 def show(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> None:
@@ -281,8 +271,7 @@ def set_target(target: str = "auto") -> None:
     ----------
     target
         ``"auto"``: below the cell of a notebook, or else in a browser; ``"browser"`` or ``"gui"``: in a browser; ``"none"``: nowhere. This sets the
-        option
-        ``config.picture_target``.
+        option ``config.picture_target``.
 
     Raises
     ------
@@ -320,8 +309,8 @@ def _two(x: Any, y: Any, xlabel: Any, ylabel: Any, title: Any, drawing: str, fit
     nodes = charts.two_columns(x, y)
     labels = charts.labels_of_two(xlabel, ylabel, title)
     charts.require_rows(*nodes)
-    made: Plot = charts.Plot(lambda: getattr(charts, drawing)(*nodes, labels))
-    return made
+    chart: Plot = charts.Plot(lambda: getattr(charts, drawing)(*nodes, labels))
+    return chart
 
 
 def __getattr__(name: str) -> Any:

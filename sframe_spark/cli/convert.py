@@ -7,8 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import attrs
 
@@ -81,19 +80,13 @@ class ConvertedArchive:
         if self.outcome != CONVERTED:
             return f"{archive}: {self.outcome}: {' '.join(self.reason.split())}"
         assert self.size is not None
-        what = f"{self.rows:,} rows, {self.columns:,} columns, {in_words(self.size)}, {self.seconds:.1f} s"
-        return f"{archive}: converted to {target}: {what}"
+        measures = f"{self.rows:,} rows, {self.columns:,} columns, {in_words(self.size)}, {self.seconds:.1f} s"
+        return f"{archive}: converted to {target}: {measures}"
 
 
 @attrs.define
 class RowCount:
-    """Counts rows for a progress bar, while several threads write them.
-
-    Parameters
-    ----------
-    total
-        The number of all rows.
-    """
+    """The number of rows that several threads have written, out of ``total`` rows, for a progress bar."""
 
     total: int
     done: int = 0
@@ -104,9 +97,7 @@ class RowCount:
 
 
 def run_convert(old: str, new: str, options: ConvertOptions, report: str | None, show: Callable[[str], None]) -> int:
-    """Convert an archive, or each archive below a directory to the same relative path below another directory.
-
-    Returns 0 if none was refused, otherwise 1.
+    """Convert an archive, or each archive below a directory to the same relative path below another directory; return 0 if none was refused, else 1.
 
     Parameters
     ----------
@@ -120,26 +111,28 @@ def run_convert(old: str, new: str, options: ConvertOptions, report: str | None,
         Called with a line for each archive, and with a summary unless there is exactly one.
     """
     try:
-        places = normalised(old), normalised(new)
-        pairs = pairs_of(*places)
+        source, destination = normalised(old), normalised(new)
+        pairs = pairs_of(source, destination)
     except SFrameError as error:
         show(" ".join(str(error).split()))
         return NOT_ALL
-    found: list[ConvertedArchive] = []
+    outcomes: list[ConvertedArchive] = []
     for archive, target in pairs:
-        found.append(converted(archive, target, options))
-        show(found[-1].line(_as_named(archive, old, places[0]), _as_named(target, new, places[1])))
-    counts = {outcome: sum(one.outcome == outcome for one in found) for outcome in (CONVERTED, REFUSED, LEFT_OUT)}
-    if len(found) != 1:
-        show(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+        outcomes.append(converted(archive, target, options))
+        show(outcomes[-1].line(_as_named(archive, old, source), _as_named(target, new, destination)))
+    counts = {name: sum(item.outcome == name for item in outcomes) for name in (CONVERTED, REFUSED, LEFT_OUT)}
+    if len(outcomes) != 1:
+        show(", ".join(f"{count} {name}" for name, count in counts.items()))
     if report is not None:
-        _write_report(report, found)
-    return NOT_ALL if counts[REFUSED] or not found else ALL_CONVERTED
+        with translate_os_errors("write", report), open(normalised(report), "w", encoding="utf-8", errors="backslashreplace") as stream:
+            json.dump([attrs.asdict(item) for item in outcomes], stream, indent=1, ensure_ascii=False)
+            stream.write("\n")
+    return NOT_ALL if counts[REFUSED] or not outcomes else ALL_CONVERTED
 
 
-def _as_named(path: str, name: str, place: str) -> str:
-    """Return a path with the name that the user gave to the directory above it in place of that directory's location."""
-    return name if path == place else join(name, os.path.relpath(path, place))
+def _as_named(path: str, name: str, location: str) -> str:
+    """Return a path below a location, with the name that the user gave to the location."""
+    return name if path == location else join(name, os.path.relpath(path, location))
 
 
 def pairs_of(old: str, new: str) -> list[tuple[str, str]]:
@@ -165,15 +158,15 @@ def pairs_of(old: str, new: str) -> list[tuple[str, str]]:
 
 
 def _archives_below(directory: str) -> Iterator[str]:
-    waiting = [directory]
-    while waiting:
-        place = waiting.pop()
-        with translate_os_errors("list", place), os.scandir(place) as scan:
+    pending = [directory]
+    while pending:
+        path = pending.pop()
+        with translate_os_errors("list", path), os.scandir(path) as scan:
             entries = list(scan)
         if any(entry.name == ARCHIVE_FILE for entry in entries):
-            yield place
+            yield path
         else:
-            waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            pending += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def converted(location: str, target: str, options: ConvertOptions) -> ConvertedArchive:
@@ -207,11 +200,3 @@ def _with_progress(archive: Archive, target: str) -> Manifest:
         return convert_archive(archive, target, on_rows=on_rows)
     finally:
         bar.close()
-
-
-def _write_report(path: str, found: Sequence[ConvertedArchive]) -> None:
-    """Write the outcomes as JSON."""
-    outcomes: list[dict[str, Any]] = [attrs.asdict(one) for one in found]
-    with translate_os_errors("write", path), open(normalised(path), "w", encoding="utf-8", errors="backslashreplace") as stream:
-        json.dump(outcomes, stream, indent=1, ensure_ascii=False)
-        stream.write("\n")

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 import attrs
 
@@ -32,7 +33,7 @@ from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 MINIMUM_PYTHON = (3, 11)
 MINIMUM_FREE_BYTES = 1 << 30
 
-# Required packages and their lowest versions.
+# Required packages, each with its lowest version.
 REQUIRED_MODULES: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("pyspark", (4, 3)),
     ("pyarrow", (15,)),
@@ -69,10 +70,9 @@ class Diagnosis:
 
 def check_python() -> Diagnosis:
     """Return the result of checking Python's version."""
-    found = f"{sys.version.split()[0]} at {sys.executable}"
     needed = ".".join(map(str, MINIMUM_PYTHON))
     fix = None if sys.version_info >= MINIMUM_PYTHON else f"install Python {needed} or later and use that"
-    return Diagnosis("python", found, fix)
+    return Diagnosis("python", f"{sys.version.split()[0]} at {sys.executable}", fix)
 
 
 def check_module(name: str, minimum: tuple[int, ...]) -> Diagnosis:
@@ -104,12 +104,7 @@ def version_numbers(version: str) -> tuple[int, ...]:
     >>> version_numbers("4.3.0.dev1")
     (4, 3, 0)
     """
-    numbers = []
-    for part in version.split("."):
-        if not part.isdigit():
-            break
-        numbers.append(int(part))
-    return tuple(numbers)
+    return tuple(map(int, takewhile(str.isdigit, version.split("."))))
 
 
 def check_java() -> Diagnosis:
@@ -165,10 +160,7 @@ def findings(cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> Iterat
     yield check_pictures()
     yield check_java()
     yield check_temporary_directory()
-    if cluster is not None:
-        yield from cluster()
-    else:
-        yield check_spark()
+    yield from [check_spark()] if cluster is None else cluster()
 
 
 def run_doctor(show: Callable[[str], None], cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> int:
@@ -192,6 +184,13 @@ _NO_CLUSTER = "check the URL, and that the cluster runs and can reach this machi
 
 def check_cluster(master: str, seconds: float = SECONDS) -> Iterator[Diagnosis]:
     """Connect to a cluster and check its executors. Yields results as they come, each after at most the given number of seconds."""
+    executors: list[Answer] = []
+
+    def query() -> Diagnosis:
+        """Query all executors and add their answers to the list; this package is sent to executors without it."""
+        executors.extend(answers(None, None))
+        return Diagnosis("executors", f"{len(distinct(executors))} answered")
+
     connected = within(seconds, "cluster", lambda: _connected(master), _NO_CLUSTER)
     if connected.fix is not None:
         yield attrs.evolve(connected, detail=f"{master} cannot be used: {connected.detail}")
@@ -202,15 +201,12 @@ def check_cluster(master: str, seconds: float = SECONDS) -> Iterator[Diagnosis]:
         if missing.fix is not None:
             yield missing
             return
-    found: list[Answer] = []
-    answered = within(seconds, "executors", lambda: _ask_executors(found), _NO_EXECUTOR)
-    yield from map(finding_of, distinct(found))
-    if answered.fix is not None or not found:
+    answered = within(seconds, "executors", query, _NO_EXECUTOR)
+    yield from map(finding_of, distinct(executors))
+    if answered.fix is not None or not executors:
         yield answered
-        return
-    if any(finding_of(answer).fix is not None for answer in found):
-        return
-    yield within(seconds, "shared directory", _shared, _NO_EXECUTOR)
+    elif all(finding_of(answer).fix is None for answer in executors):
+        yield within(seconds, "shared directory", _shared, _NO_EXECUTOR)
 
 
 def end_connection() -> None:
@@ -228,21 +224,21 @@ def end_connection() -> None:
 
 def within(seconds: float, subject: str, work: Callable[[], Diagnosis], advice: str) -> Diagnosis:
     """Return the result of a check, or a failure if it takes too long, as Spark would wait for executors forever."""
-    found: list[Diagnosis] = []
+    results: list[Diagnosis] = []
 
     def run() -> None:
         try:
-            found.append(work())
+            results.append(work())
         except SFrameError as error:
-            found.append(Diagnosis(subject, str(error), advice))
+            results.append(Diagnosis(subject, str(error), advice))
         except BaseException as error:
             message = in_one_line(str(error)) if is_of_spark(error) else f"{type(error).__name__}: {error}"
-            found.append(Diagnosis(subject, message, advice))
+            results.append(Diagnosis(subject, message, advice))
 
     thread = threading.Thread(target=run, name=f"sframe_spark doctor: {subject}", daemon=True)
     thread.start()
     thread.join(seconds)
-    return found[0] if found else Diagnosis(subject, f"no answer in {seconds:g} s", advice)
+    return results[0] if results else Diagnosis(subject, f"no answer in {seconds:g} s", advice)
 
 
 def _connected(master: str) -> Diagnosis:
@@ -251,9 +247,9 @@ def _connected(master: str) -> Diagnosis:
 
 
 def _registered(seconds: float) -> Diagnosis:
-    """Return whether an executor has started.
+    """Return the result of waiting for an executor.
 
-    If none does in time, the result says what an executor requests, which may be more than any worker has.
+    If none starts in time, the result says what an executor requests, which may be more than any worker has.
     """
     context, until = get_session().sparkContext, time.monotonic() + seconds
     if context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true":
@@ -270,15 +266,9 @@ def _registered(seconds: float) -> Diagnosis:
         time.sleep(POLL_SECONDS)
 
 
-def _ask_executors(found: list[Answer]) -> Diagnosis:
-    """Query all executors and add their answers to the list; this package is sent to those without it."""
-    found.extend(answers(None, None))
-    return Diagnosis("executors", f"{len(distinct(found))} answered")
-
-
-def distinct(found: list[Answer]) -> list[Answer]:
+def distinct(executors: list[Answer]) -> list[Answer]:
     """Return one answer of each executor, sorted by executor."""
-    return [answer for _, answer in sorted({answer.executor: answer for answer in found}.items())]
+    return [answer for _, answer in sorted({answer.executor: answer for answer in executors}.items())]
 
 
 def finding_of(answer: Answer) -> Diagnosis:

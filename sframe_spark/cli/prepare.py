@@ -18,20 +18,17 @@ from sframe_spark.session.java import find_java
 ROWS, SEGMENTS = 300, 3
 
 
-def run_sample_queries(place: Path) -> None:
-    """Create, save, load, filter, join, group and sort a frame, and call a function for each row.
-
-    Everything runs in Spark, with files in an empty directory.
-    """
+def run_sample_queries(directory: Path) -> None:
+    """Create, save, load, filter, join, group and sort a frame, and call a function for each row, in Spark, with files in an empty directory."""
     with config.using(small_rows=0, single_task_rows=0, default_segments=SEGMENTS):
         frame = SFrame({"a": range(ROWS), "k": [str(number % 7) for number in range(ROWS)], "x": [number / 8 for number in range(ROWS)]})
-        frame.save(str(place / "saved"))
-        frame = load_sframe(str(place / "saved"))
+        frame.save(str(directory / "saved"))
+        frame = load_sframe(str(directory / "saved"))
         frame["b"] = frame["a"].apply(lambda value: value + 1, dtype=int)
         joined = frame[frame["x"] > 3].join(frame.groupby("k", {"n": aggregate.COUNT(), "s": aggregate.SUM("x")}), on="k")
         joined.sort("b", ascending=False).materialize()
         joined["x"].cumulative_sum().materialize()
-        # Programs that have their own session run these. They are not inside assertions, which Python may leave out.
+        # Programs that have their own session run queries like these.
         joined.to_spark().groupBy("k").count().collect()
         SFrame(joined.to_spark()).unique().materialize()
 

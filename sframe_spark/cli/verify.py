@@ -25,14 +25,13 @@ def run_verify(paths: Sequence[str], show: Callable[[str], None]) -> int:
     show
         Called with each line.
     """
-    outcomes = [_verify(path, show) for path in paths]
-    return max(outcomes, default=WHOLE)
+    return max([_verify(path, show) for path in paths], default=WHOLE)
 
 
 def _verify(path: str, show: Callable[[str], None]) -> int:
     try:
-        place = location_of(path)
-        manifest = load_remote(place) if is_remote_location(place) else read_manifest(place, verify=True)
+        location = location_of(path)
+        manifest = load_remote(location) if is_remote_location(location) else read_manifest(location, verify=True)
         referred = load_referred(manifest, verify=True) if manifest.elsewhere is not None else []
         problems: list[SFrameError] = [*damage_in(manifest)]
     except SFrameError as error:
@@ -51,6 +50,6 @@ def _size_of(manifest: Manifest) -> int:
     """Return the bytes of the files of an undamaged frame."""
     if is_remote_location(manifest.directory):
         # All sizes are recorded, and have been compared with the files.
-        return sum(entry.size for entry in manifest.segments if entry.size is not None)
+        return sum(entry.size or 0 for entry in manifest.segments)
     sizes = sizes_below(manifest.directory)
     return sum(sizes[entry.file] for entry in manifest.segments)

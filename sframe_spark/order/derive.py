@@ -700,28 +700,7 @@ def _counts_of_one(properties: OrderingProperties, by: Sequence[Column], count: 
 
 
 __all__ = [
-    "append",
-    "asof_left",
-    "cumulative_max",
-    "cumulative_min",
-    "cumulative_sum",
-    "filtered",
-    "first_rows",
-    "group_any_order",
-    "group_streaming",
-    "join_inner",
-    "join_left",
-    "join_range",
-    "join_semi",
-    "lag",
-    "merge_sorted",
-    "project",
-    "repeat_each",
-    "reverse",
-    "row_number",
-    "sort",
-    "subset",
-    "unique_first",
-    "unordered",
-    "zip_rows",
-]
+    "append", "asof_left", "cumulative_max", "cumulative_min", "cumulative_sum", "filtered", "first_rows", "group_any_order", "group_streaming",
+    "join_inner", "join_left", "join_range", "join_semi", "lag", "merge_sorted", "project", "repeat_each", "reverse", "row_number", "sort", "subset",
+    "unique_first", "unordered", "zip_rows",
+]  # fmt: skip

@@ -9,13 +9,12 @@ import random
 
 import pytest
 
-from sframe_spark.errors import NotEquivalent
 from sframe_spark.laws import STAGES, builtin_laws
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.optimizer import Optimizer
 from tests.properties.counts import RIGHT_LAWS
 from tests.properties.wrong_laws import WRONG_LAWS
-from tests.random_programs.equivalence import LawRunner, check_rows
+from tests.random_programs.equivalence import LawRunner, NotEquivalent, check_rows
 from tests.random_programs.plans import random_program
 
 # Fixed, so that operators that are added do not make programs of these rarer.
