@@ -13,7 +13,7 @@ from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.groupby.groupby import GroupBy
 from sframe_spark.operators.groupby.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.hash_join import HashJoin
-from sframe_spark.operators.joins.join import SEARCHED, Join
+from sframe_spark.operators.joins.join import SEARCHED, EquiJoin, Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.row_selection import slice_rows
 from sframe_spark.operators.sort import MAX_TIES, Sort, SuffixSort, TopRows, sort_rows
@@ -196,9 +196,8 @@ def right_join(node: PlannerNode) -> PlannerNode | None:
 @law("join(x, y, k, left) = x where y has only k, and no two rows are equal in k", stage="pushdown", on=("join", "sorted_join", "hash_join"))
 def join_of_nothing_read(node: PlannerNode) -> PlannerNode | None:
     """Each left row is kept exactly once, and the right input contributes no column."""
-    operator = node.operator
-    assert isinstance(operator, Join | SortedJoin)
-    join = operator.as_join() if isinstance(operator, SortedJoin) else operator
+    join = node.operator
+    assert isinstance(join, EquiJoin)
     left, right = node.inputs
     if join.how != "left" or join.right_values(right.facts.width) or not one_value_per_group(right, join.right_keys):
         return None

@@ -488,7 +488,7 @@ MEANINGS: dict[str, Meaning] = {
     "reduce": lambda operator, inputs: [tuple(_aggregates(operator, inputs[0], inputs[0].rows))],
     "join": _join,
     "hash_join": _join,
-    "sorted_join": lambda operator, inputs: _join(operator.as_join(), inputs),
+    "sorted_join": _join,
     "row_number": lambda operator, inputs: [(operator.start + row,) for row in range(len(inputs[0].rows))],
     "cumulative": lambda operator, inputs: [(_statistic(inputs[0].column(0)[: row + 1], operator.kind),) for row in range(len(inputs[0].rows))],
     "rolling": lambda operator, inputs: [(_window(operator, inputs[0].column(0), row),) for row in range(len(inputs[0].rows))],

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import memory_statistics
 from sframe_spark.planner import chunk as pieces
 from sframe_spark.planner.chunk import MIN_CHUNK_ROWS, Chunk, ChunkedRows, coalesce_chunks, compacted, concatenate
 from sframe_spark.types import INT, STR
@@ -67,7 +66,7 @@ def test_a_source_of_pieces_tells_what_one_of_a_chunk_does(lengths: list[int], d
     first = data.draw(st.integers(0, whole.rows))
     last = data.draw(st.integers(first, whole.rows))
     one, other = (MemorySource.of(rows_held, SCHEMA).rows_between(first, last).with_columns([1, 0]) for rows_held in (whole, held))
-    assert memory_statistics(one) == memory_statistics(other)
+    assert one.statistics() == other.statistics()
     assert one.column_sizes((), (), (STR, INT))[1] == other.column_sizes((), (), (STR, INT))[1]
     assert rows(one.read_all()) == rows(other.read_all()) == [row for part in other.read_batches() for row in rows(part)]
     assert rows(one.read(1, 3)) == rows(other.read(1, 3))

@@ -13,7 +13,7 @@ import numpy as np
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.columns import Project, places_of, project, zip_columns
-from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
+from sframe_spark.operators.lookup.cached_reader import as_lookup
 from sframe_spark.operators.lookup.key_search import KeySearch, ProbeKeys, ascending_by, known_ascending
 from sframe_spark.operators.lookup.numeric_keys import (
     WIDE,
@@ -140,9 +140,50 @@ MAX_ROWS_OUT_OF_ORDER = 524_288
 GROUPS = ("int", "float", "str", "datetime")
 
 
+@attrs.frozen
+class NearKeys(Operator):
+    """Base class of operators that compute values for each row of the first input from the rows of the second input with a near key.
+
+    The output has the columns ``kept`` of the first input, followed by the values.
+    """
+
+    arity: ClassVar[int | None] = 2
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    keeps_domain: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+        kept: tuple[int, ...]
+
+    @property
+    def filtered_slots(self) -> Sequence[int]:
+        """The first input: the values of each of its rows do not depend on its other rows."""
+        return (0,)
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """Return the origins of the kept columns."""
+        return [[(0, position)] for position in self.kept]
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Return properties: rows keep their order, and kept columns keep their properties."""
+        return inputs[0].project([*self.kept, *[None] * (len(self.infer_type(facts)) - len(self.kept))])
+
+    def requires(self, slot: int) -> Need:
+        """Return ``LOOKUP`` for the second input, whose rows are searched by key, and ``INHERITED`` for the first."""
+        return Need.LOOKUP if slot else Need.INHERITED
+
+    def in_key_order(self, node: PlannerNode, key: int, right: PlannerNode | None = None) -> PlannerNode:
+        """Return the values for the rows of a node, which are sorted by a key and then sorted back; without ``right`` the node is both inputs."""
+        width = node.facts.width
+        ordered = sort_rows(zip_columns(node, row_number(node)), [(key, True)])
+        values = attrs.evolve(self, kept=(width,)).make_planner_node(ordered, right or ordered)
+        return project(sort_rows(values, [(0, True)]), range(1, values.facts.width))
+
+
 @register
 @attrs.frozen
-class AsofJoin(Operator):
+class AsofJoin(NearKeys):
     """For each row of the first input, values of the row of the second input with the nearest key; missing if there is none.
 
     The first input has the key as its first column, then the group columns. The second input is in ascending order of its key column. Rows with a
@@ -168,11 +209,6 @@ class AsofJoin(Operator):
     """
 
     name: ClassVar[str] = "asof_join"
-    arity: ClassVar[int | None] = 2
-    deterministic: ClassVar[bool] = True
-    has_kernel: ClassVar[bool] = True
-    keeps_dense: ClassVar[bool] = True
-    keeps_domain: ClassVar[bool] = True
     on: int = attrs.field(validator=column_positions)
     by: tuple[int, ...] = attrs.field(validator=column_positions)
     values: tuple[int, ...] = attrs.field(validator=column_positions)
@@ -181,14 +217,9 @@ class AsofJoin(Operator):
     allow_exact: bool = True
     kept: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
-    @property
-    def filtered_slots(self) -> Sequence[int]:
-        """The first input: each of its rows is matched independently of the others."""
-        return (0,)
-
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """Return the origins of the kept columns of the first input, then of the values of the second."""
-        return [*([(0, position)] for position in self.kept), *([(1, position)] for position in self.values)]
+        return [*super().column_origins(inputs), *([(1, position)] for position in self.values)]
 
     def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
         """Return the key and group columns of both inputs."""
@@ -210,10 +241,6 @@ class AsofJoin(Operator):
                 raise SchemaError(f"rows cannot be grouped by columns of {a} and {b}: both must be of one type, {', '.join(GROUPS)}")
         return (*[left[position] for position in self.kept], *[right[position] for position in self.values])
 
-    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties: rows keep their order, and kept columns keep their properties."""
-        return inputs[0].project([*self.kept, *[None] * len(self.values)])
-
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         """Return keys and required columns; no column of the second input if no value is required."""
         width = len(self.kept)
@@ -232,39 +259,31 @@ class AsofJoin(Operator):
         values = tuple(right[self.values[o - width]] for o in outputs if o >= width)
         return attrs.evolve(self, on=right[self.on], by=tuple(right[p] for p in self.by), values=values, kept=left), outputs
 
-    def requires(self, slot: int) -> Need:
-        """Return ``LOOKUP`` for the second input, whose rows are searched by key, and ``INHERITED`` for the first."""
-        return Need.LOOKUP if slot else Need.INHERITED
-
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
         """Search the key of each left row, then read the matching rows."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         as_float = compare_as_float(facts[0].schema[0], facts[1].schema[self.on])
-        search = lookup.note(self, lambda: self._search(lookup, facts, as_float))
+        groups = facts[0].schema[1 : 1 + len(self.by)]
+        search = lookup.note(self, lambda: KeySearch(lookup, self.on, self.by, GroupCodes(groups), as_float))
         keys, there = key_numbers(left.columns[0], facts[0].schema[0], as_float)
         codes, grouped = search.groups.of(left.columns[1 : 1 + len(self.by)], left.rows)
         found = self._nearest(search, ProbeKeys(keys, codes, there & grouped))
         return Chunk((*left.select(self.kept).columns, *lookup.take(found, self.values).columns), left.rows)
 
-    def _search(self, lookup: Lookup, facts: Sequence[Facts], as_float: bool) -> KeySearch:
-        return KeySearch(lookup, self.on, self.by, GroupCodes(facts[0].schema[1 : 1 + len(self.by)]), as_float)
-
     def _nearest(self, search: KeySearch, probes: ProbeKeys) -> Positions:
         """Return the row of each match; -1 if there is none."""
         if self.direction != "nearest":
-            after = self.direction == "forward"
-            found = search.nearest(probes, after, self.allow_exact, self.tolerance)
-            if self.tolerance is not None:
-                found[gaps(search, probes.keys, found, after) > self.tolerance] = -1
-            return found
-        before = search.nearest(probes, False, self.allow_exact, self.tolerance)
-        after_ = search.nearest(probes, True, self.allow_exact, self.tolerance)
-        below, above = gaps(search, probes.keys, before, False), gaps(search, probes.keys, after_, True)
-        forward = (after_ >= 0) & ((before < 0) | (above < below))
-        found, gap = np.where(forward, after_, before), np.where(forward, above, below)
+            return self._matches(search, probes, self.direction == "forward")
+        before, after = (self._matches(search, probes, side) for side in (False, True))
+        below, above = gaps(search, probes.keys, before, False), gaps(search, probes.keys, after, True)
+        return np.where((after >= 0) & ((before < 0) | (above < below)), after, before)
+
+    def _matches(self, search: KeySearch, probes: ProbeKeys, after: bool) -> Positions:
+        """Return the row of the match before each key (``after``: of the match after it) within the tolerance; -1 if there is none."""
+        rows = search.nearest(probes, after, self.allow_exact, self.tolerance)
         if self.tolerance is not None:
-            found[gap > self.tolerance] = -1
-        return found
+            rows[gaps(search, probes.keys, rows, after) > self.tolerance] = -1
+        return rows
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a window over the union of both sides. It shuffles both sides, so it only serves to test the kernel."""
@@ -286,15 +305,8 @@ def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerN
     large: otherwise most blocks of the right side would be read again and again.
     """
     right = ascending_by(right, join.on)
-    if known_ascending(left, 0) or fits(right, MAX_RIGHT_ROWS_IN_MEMORY) or fits(left, MAX_ROWS_OUT_OF_ORDER):
+    limits = ((right, MAX_RIGHT_ROWS_IN_MEMORY), (left, MAX_ROWS_OUT_OF_ORDER))
+    has_few_rows = any(node.length.at_most is not None and node.length.at_most <= max_rows for node, max_rows in limits)
+    if known_ascending(left, 0) or has_few_rows:
         return join.make_planner_node(left, right)
-    width, found = left.facts.width, len(join.values)
-    ordered = sort_rows(zip_columns(left, row_number(left)), [(0, True)])
-    answers = attrs.evolve(join, kept=(width,)).make_planner_node(ordered, right)
-    return project(sort_rows(answers, [(0, True)]), range(1, found + 1))
-
-
-def fits(node: PlannerNode, rows: int) -> bool:
-    """Return whether a node is known to have at most ``rows`` rows."""
-    bound = node.length.at_most
-    return bound is not None and bound <= rows
+    return join.in_key_order(left, 0, right)

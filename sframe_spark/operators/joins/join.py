@@ -27,103 +27,28 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def joined_properties(inputs: Sequence[RelationProperties], widths: Sequence[int], on: Sequence[tuple[int, int]], how: str) -> RelationProperties:
-    """Return the properties of a join whose output has all left columns, followed by the right columns that are not keys.
-
-    Parameters
-    ----------
-    inputs, widths
-        Properties and numbers of columns of the left and the right input.
-    on
-        Pairs of a left and a right key column.
-    how
-        ``inner``, ``left``, ``right`` or ``outer``; for an outer join nothing is known.
-    """
-    if how == "outer":
-        return RelationProperties()
-    width = widths[0]
-    right = inputs[1].order.project({width + position: position for position in range(widths[1])})
-    left_columns, right_columns = list(range(width)), [width + position for position in range(widths[1])]
-    pairs = [(a, width + b) for a, b in on]
-    keys = dict(on)
-    values = [position for position in range(widths[1]) if position not in keys.values()]
-    origins = [*left_columns, *[width + position for position in values]]
-    bounds = {} if how == "right" else dict(inputs[0].bounds)
-    if how == "right":
-        swapped = [(b, a) for a, b in pairs]
-        order = derive.join_left(right, inputs[0].order, swapped, right_columns, left_columns, matches_in_order=True)
-        origins[:width] = [width + keys[position] if position in keys else position for position in left_columns]
-    else:
-        join = derive.join_inner if how == "inner" else derive.join_left
-        order = join(inputs[0].order, right, pairs, left_columns, right_columns, matches_in_order=True)
-    if how != "left":
-        outputs = {position: place for place, position in enumerate(origins)}
-        bounds.update({outputs[width + p]: bound for p, bound in inputs[1].bounds.items() if width + p in outputs})
-    return RelationProperties(order.project(dict(enumerate(origins))), bounds=bounds)
-
-
 KINDS = ("inner", "left", "right", "outer")
 # Kinds of joins that a search can compute: it finds the matches of left rows, but not the right rows without a match.
 SEARCHED = ("inner", "left")
 IS_LEFT = "is_left"
 
 
-@register
 @attrs.frozen
-class Join(Operator):
-    """Pairs of rows of two inputs that are equal in the key columns.
+class EquiJoin(Operator):
+    """Base class of joins: pairs of rows of two inputs that are equal in the key columns.
 
     The output has all columns of the left input, followed by the columns of the right input that are not keys; for an unmatched right row the key
     columns hold the right keys. Row order: left rows in order, each with its matches in right order, then unmatched right rows. For ``right``:
     right rows in order, each with its matches in left order.
-
-    Parameters
-    ----------
-    left_keys, right_keys
-        Positions of the key columns; each pair has one type.
-    how
-        ``inner``, ``left``, ``right`` or ``outer``.
     """
 
-    name: ClassVar[str] = "join"
     arity: ClassVar[int | None] = 2
     deterministic: ClassVar[bool] = True
-    left_keys: tuple[int, ...] = attrs.field(validator=column_positions)
-    right_keys: tuple[int, ...] = attrs.field(validator=column_positions)
-    how: str = attrs.field(validator=one_of("inner", "left", "right", "outer"))
 
-    @property
-    def query_work(self) -> QueryWork | None:
-        """The cost of shuffling and sorting both sides by their keys."""
-        return QueryWork(2, 2)
-
-    def in_memory(self) -> Operator:
-        """Return the hash join."""
-        hash_join: Callable[..., Operator] = planner_node_name_to_type("hash_join")
-        return hash_join(self.left_keys, self.right_keys, self.how)
-
-    def searching(self, known: Sequence[PlannerNode], inputs: Sequence[PlannerNode]) -> PlannerNode | None:
-        """Return the sorted join, with the right input sorted by key; None if no search is possible."""
-        if self.how not in SEARCHED or not self.has_key_to_search(*known):
-            return None
-        (left_key,), (right_key,) = self.left_keys, self.right_keys
-        search: Callable[..., Operator] = planner_node_name_to_type("sorted_join")
-        return search(left_key, right_key, self.how).make_planner_node(inputs[0], sort_rows(inputs[1], [(right_key, True)]))
-
-    def has_key_to_search(self, left: PlannerNode, right: PlannerNode) -> bool:
-        """Return whether there is only one key, it is an int or a date-time without offset, and it is never missing on at least one side."""
-        if len(self.left_keys) != 1:
-            return False
-        a, b = self.left_keys[0], self.right_keys[0]
-        if left.schema[a] not in (INT, DATETIME):
-            return False
-        # Missing keys on both sides would have to match, which a search does not support.
-        return properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)
-
-    @property
-    def forgets_one_partition(self) -> bool:
-        """Whether this is a full outer join."""
-        return self.how == "outer"
+    if TYPE_CHECKING:
+        left_keys: tuple[int, ...]
+        right_keys: tuple[int, ...]
+        how: str
 
     @property
     def filtered_slots(self) -> Sequence[int]:
@@ -134,10 +59,6 @@ class Join(Operator):
         """Return the origins of the left columns, then of the right columns that are not keys."""
         left = [[(0, position)] for position in range(inputs[0].width)]
         return [*left, *([(1, position)] for position in self.right_values(inputs[1].width))]
-
-    def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
-        """Return the order of each key, on both sides."""
-        return [*((0, [column]) for column in self.left_keys), *((1, [column]) for column in self.right_keys)]
 
     def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
         return [((0, left), (1, right)) for left, right in zip(self.left_keys, self.right_keys, strict=True)]
@@ -167,7 +88,7 @@ class Join(Operator):
         return left + tuple(right[position] for position in self.right_values(len(right)))
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Return zero if an empty input leaves no row; otherwise an unknown length with an upper bound."""
+        """Return zero if an empty input leaves no row; otherwise an unknown length, with an upper bound if both inputs have one."""
         left, right = inputs[0].length.at_most, inputs[1].length.at_most
         if {"inner": 0 in (left, right), "left": left == 0, "right": right == 0}.get(self.how, left == right == 0):
             return Length.exactly(0)
@@ -180,24 +101,39 @@ class Join(Operator):
         return (*inputs[0], *(inputs[1][position] for position in self.right_values(facts[1].width)))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties: rows are in the order of the probe side, whose keys stay keys if each row has at most one match."""
-        return joined_properties(inputs, [item.width for item in facts], list(zip(self.left_keys, self.right_keys, strict=True)), self.how)
+        """Return properties: rows are in the order of the probe side, whose keys stay keys if each row has at most one match.
+
+        Nothing is known about an outer join.
+        """
+        if self.how == "outer":
+            return RelationProperties()
+        width, partners = facts[0].width, dict(zip(self.left_keys, self.right_keys, strict=True))
+        # Right columns are numbered after the left ones.
+        left_columns, right_columns = list(range(width)), list(range(width, width + facts[1].width))
+        left, right = inputs[0].order, inputs[1].order.project({column: position for position, column in enumerate(right_columns)})
+        origins = [*left_columns, *(width + position for position in self.right_values(facts[1].width))]
+        bounds = {} if self.how == "right" else dict(inputs[0].bounds)
+        if self.how == "right":
+            pairs = [(width + b, a) for a, b in partners.items()]
+            order = derive.join_left(right, left, pairs, right_columns, left_columns, matches_in_order=True)
+            origins[:width] = [width + partners[position] if position in partners else position for position in left_columns]
+        else:
+            join = derive.join_inner if self.how == "inner" else derive.join_left
+            pairs = [(a, width + b) for a, b in partners.items()]
+            order = join(left, right, pairs, left_columns, right_columns, matches_in_order=True)
+        if self.how != "left":
+            bounds |= {output: inputs[1].bounds[column - width] for output, column in enumerate(origins) if column - width in inputs[1].bounds}
+        return RelationProperties(order.project(dict(enumerate(origins))), bounds=bounds)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         width, values = inputs[0].width, self.right_values(inputs[1].width)
         left = sorted({*self.left_keys, *(o for o in outputs if o < width)})
         return [left, sorted({*self.right_keys, *(values[o - width] for o in outputs if o >= width)})]
 
-    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        width, values = inputs[0].width, self.right_values(inputs[1].width)
-        left, right = places_of(kept[0]), places_of(kept[1])
-        left_keys, right_keys = tuple(left[key] for key in self.left_keys), tuple(right[key] for key in self.right_keys)
-        yielded = [*kept[0], *(width + place for place, column in enumerate(values) if column in right)]
-        return attrs.evolve(self, left_keys=left_keys, right_keys=right_keys), yielded
-
-    def requires(self, slot: int) -> Need:
-        """Return ``INHERITED``: the order of the inputs matters only if the order of the output is observed."""
-        return Need.INHERITED
+    def yielded(self, kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> Sequence[int]:
+        """Return the output columns that are left if the inputs have only the columns ``kept``."""
+        values = self.right_values(inputs[1].width)
+        return [*kept[0], *(inputs[0].width + place for place, column in enumerate(values) if column in kept[1])]
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return Spark's equi-join, null-safe if keys may be missing on both sides. The row keys of both sides form the row key of the result."""
@@ -258,6 +194,71 @@ class Join(Operator):
     def describe(self) -> str:
         pairs = ", ".join(f"c{a} = c{b}" for a, b in zip(self.left_keys, self.right_keys, strict=True))
         return f"{self.how}; {pairs}"
+
+
+@register
+@attrs.frozen
+class Join(EquiJoin):
+    """The join on equal keys, without a choice of how it is computed.
+
+    Parameters
+    ----------
+    left_keys, right_keys
+        Positions of the key columns; each pair has one type.
+    how
+        ``inner``, ``left``, ``right`` or ``outer``.
+    """
+
+    name: ClassVar[str] = "join"
+    left_keys: tuple[int, ...] = attrs.field(validator=column_positions)
+    right_keys: tuple[int, ...] = attrs.field(validator=column_positions)
+    how: str = attrs.field(validator=one_of(*KINDS))
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """The cost of shuffling and sorting both sides by their keys."""
+        return QueryWork(2, 2)
+
+    def in_memory(self) -> Operator:
+        """Return the hash join."""
+        hash_join: Callable[..., Operator] = planner_node_name_to_type("hash_join")
+        return hash_join(self.left_keys, self.right_keys, self.how)
+
+    def searching(self, known: Sequence[PlannerNode], inputs: Sequence[PlannerNode]) -> PlannerNode | None:
+        """Return the sorted join, with the right input sorted by key; None if no search is possible."""
+        if self.how not in SEARCHED or not self.has_key_to_search(*known):
+            return None
+        (left_key,), (right_key,) = self.left_keys, self.right_keys
+        search: Callable[..., Operator] = planner_node_name_to_type("sorted_join")
+        return search(left_key, right_key, self.how).make_planner_node(inputs[0], sort_rows(inputs[1], [(right_key, True)]))
+
+    def has_key_to_search(self, left: PlannerNode, right: PlannerNode) -> bool:
+        """Return whether there is only one key, it is an int or a date-time without offset, and it is never missing on at least one side."""
+        if len(self.left_keys) != 1:
+            return False
+        a, b = self.left_keys[0], self.right_keys[0]
+        if left.schema[a] not in (INT, DATETIME):
+            return False
+        # Missing keys on both sides would have to match, which a search does not support.
+        return properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)
+
+    @property
+    def forgets_one_partition(self) -> bool:
+        """Whether this is a full outer join."""
+        return self.how == "outer"
+
+    def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
+        """Return the order of each key, on both sides."""
+        return [*((0, [column]) for column in self.left_keys), *((1, [column]) for column in self.right_keys)]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        left, right = places_of(kept[0]), places_of(kept[1])
+        left_keys, right_keys = tuple(left[key] for key in self.left_keys), tuple(right[key] for key in self.right_keys)
+        return attrs.evolve(self, left_keys=left_keys, right_keys=right_keys), self.yielded(kept, inputs)
+
+    def requires(self, slot: int) -> Need:
+        """Return ``INHERITED``: the order of the inputs matters only if the order of the output is observed."""
+        return Need.INHERITED
 
 
 def has_text(column_type: ColumnType) -> bool:

@@ -16,7 +16,7 @@ from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_o
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import ranges, unsigned_zeros
 from sframe_spark.expressions.aggregates.aggregate_function import Way
-from sframe_spark.operators.columns import Project, places_of, project, zip_columns
+from sframe_spark.operators.columns import Project, places_of
 from sframe_spark.operators.groupby.aggregation import (
     ORDER_COLUMN,
     Aggregation,
@@ -27,6 +27,7 @@ from sframe_spark.operators.groupby.aggregation import (
     used_aggregations,
 )
 from sframe_spark.operators.groupby.groupby import with_order_column
+from sframe_spark.operators.joins.asof_join import NearKeys
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.key_search import BlockIndex, key_run, known_ascending
 from sframe_spark.operators.lookup.numeric_keys import (
@@ -40,14 +41,11 @@ from sframe_spark.operators.lookup.numeric_keys import (
     key_column,
     key_numbers,
 )
-from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.sort import sort_rows
-from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, concatenate, stacked
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator, Origin
+from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.types import DATETIME, FLOAT, FLOAT_KIND, INT, STR, ColumnType
@@ -353,7 +351,7 @@ class Reach:
 
 @register
 @attrs.frozen
-class KeyWindow(Operator):
+class KeyWindow(NearKeys):
     """For each row of the first input, aggregates over the rows of the second input whose key lies in a window around the row's key.
 
     Both inputs have the same columns. The second input is in ascending order of the key, and aggregates see rows in that order. A row whose key is
@@ -374,25 +372,12 @@ class KeyWindow(Operator):
     """
 
     name: ClassVar[str] = "key_window"
-    arity: ClassVar[int | None] = 2
-    deterministic: ClassVar[bool] = True
-    has_kernel: ClassVar[bool] = True
-    keeps_dense: ClassVar[bool] = True
-    keeps_domain: ClassVar[bool] = True
     on: int = attrs.field(validator=column_positions)
     by: tuple[int, ...] = attrs.field(validator=column_positions)
     before: int | float
     after: int | float
     aggregations: tuple[Aggregation, ...]
     kept: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
-
-    @property
-    def filtered_slots(self) -> Sequence[int]:
-        """The first input: the window of each row is independent of the other rows."""
-        return (0,)
-
-    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        return [[(0, position)] for position in self.kept]
 
     def computed_by_arrow(self, inputs: Sequence[Facts]) -> Sequence[int]:
         """Return the aggregates that are lists of ints, floats and strings."""
@@ -412,10 +397,6 @@ class KeyWindow(Operator):
         check_keys(schema[self.on], schema[self.on])
         return (*[inputs[0].schema[position] for position in self.kept], *[aggregation.infer(schema) for aggregation in self.aggregations])
 
-    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Return properties: rows keep their order, and kept columns keep their properties."""
-        return inputs[0].project([*self.kept, *[None] * len(self.aggregations)])
-
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         """Return the same columns for both inputs, which are often one node; none of the second input if no aggregate is required."""
         width = len(self.kept)
@@ -434,10 +415,6 @@ class KeyWindow(Operator):
         aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
         by = tuple(places[position] for position in self.by)
         return attrs.evolve(self, on=places[self.on], by=by, aggregations=aggregations, kept=left), outputs
-
-    def requires(self, slot: int) -> Need:
-        """Return ``LOOKUP`` for the second input, whose rows are searched by key, and ``INHERITED`` for the first."""
-        return Need.LOOKUP if slot else Need.INHERITED
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
         """Aggregate the windows of a batch of left rows, a few blocks of the second input at a time."""
@@ -574,7 +551,4 @@ def key_window(node: PlannerNode, window: KeyWindow) -> PlannerNode:
     """Return a node with the window aggregates of each row of a node. Rows not in key order are sorted first, and the results sorted back."""
     if known_ascending(node, window.on):
         return window.make_planner_node(node, node)
-    width, found = node.facts.width, len(window.aggregations)
-    ordered = sort_rows(zip_columns(node, row_number(node)), [(window.on, True)])
-    answers = attrs.evolve(window, kept=(width,)).make_planner_node(ordered, ordered)
-    return project(sort_rows(answers, [(0, True)]), range(1, found + 1))
+    return window.in_key_order(node, window.on)

@@ -10,18 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.hashing import FEWEST_SIEVED, MAX_KEYS_SIEVED, KeySieve
-from sframe_spark.operators.joins.join import Join, joined_properties
+from sframe_spark.operators.joins.join import SEARCHED, EquiJoin
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.key_search import KeySearch, ProbeKeys, key_run
 from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, key_numbers
-from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.lowering import LoweringContext, Relation
-from sframe_spark.planner.operator import Need, Operator, Origin
+from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.row_sizes import Sizes, fixed_size, uneven_bytes
+from sframe_spark.planner.row_sizes import fixed_size, uneven_bytes
 
 # Finding the rows with a key in a source sorted by integer keys: with a table of all keys, or by binary search.
 
@@ -140,11 +138,10 @@ MAX_CHUNK_BYTES = 64 << 20
 
 @register
 @attrs.frozen
-class SortedJoin(Operator):
-    """Pairs of rows of two inputs that are equal in one key column; the second input is in ascending order of the key.
+class SortedJoin(EquiJoin):
+    """The join of two inputs on one key column; the second input is in ascending order of the key.
 
-    The output has all columns of the first input, followed by those of the second without its key. Rows of the first input come in order, each
-    with its matches in order. A missing key matches no row, so the operator replaces a join only if one side has no missing key.
+    A missing key matches no row, so the operator replaces a join only if one side has no missing key.
 
     Parameters
     ----------
@@ -155,50 +152,26 @@ class SortedJoin(Operator):
     """
 
     name: ClassVar[str] = "sorted_join"
-    arity: ClassVar[int | None] = 2
-    deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     expands: ClassVar[bool] = True
     counts_matches: ClassVar[bool] = True
     left_key: int = attrs.field(validator=column_positions)
     right_key: int = attrs.field(validator=column_positions)
-    how: str = attrs.field(validator=one_of("inner", "left"))
-
-    def as_join(self) -> Join:
-        """Return the logical join with the same result."""
-        return Join((self.left_key,), (self.right_key,), self.how)
+    how: str = attrs.field(validator=one_of(*SEARCHED))
 
     @property
-    def filtered_slots(self) -> Sequence[int]:
-        return self.as_join().filtered_slots
+    def left_keys(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The key column of the first input."""
+        return (self.left_key,)
 
-    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
-        return self.as_join().column_origins(inputs)
-
-    def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
-        return self.as_join().matched_keys()
-
-    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Return the left types, followed by the right types without the key."""
-        return self.as_join().infer_type(inputs)
-
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Return an unknown length, with an upper bound if both inputs have one."""
-        return self.as_join().infer_length(inputs)
-
-    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        return self.as_join().column_sizes(inputs, facts, schema)
-
-    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        return joined_properties(inputs, [item.width for item in facts], [(self.left_key, self.right_key)], self.how)
-
-    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        return self.as_join().input_columns(outputs, inputs)
+    @property
+    def right_keys(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The key column of the second input."""
+        return (self.right_key,)
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        joined, columns = self.as_join().over_columns(outputs, kept, inputs)
-        assert isinstance(joined, Join)
-        return SortedJoin(joined.left_keys[0], joined.right_keys[0], self.how), columns
+        left, right = (columns.index(key) for columns, key in zip(kept, (self.left_key, self.right_key), strict=True))
+        return SortedJoin(left, right, self.how), self.yielded(kept, inputs)
 
     def requires(self, slot: int) -> Need:
         """Return ``LOOKUP`` for the second input, whose rows are searched by key, and ``INHERITED`` for the first."""
@@ -241,7 +214,7 @@ class SortedJoin(Operator):
 
     def _bytes(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
         """Return the estimated bytes of some pairs in variable-width columns, given those of the left rows."""
-        of_right = [place for place in self.as_join().right_values(len(lookup.schema)) if fixed_size(lookup.schema[place]) is None]
+        of_right = [place for place in self.right_values(len(lookup.schema)) if fixed_size(lookup.schema[place]) is None]
         if not of_right and not of_left.any():
             return 0
         rows, partners = found.pairs(start, stop)
@@ -257,14 +230,7 @@ class SortedJoin(Operator):
         rows, partners = found.pairs(start, stop)
         everyone = len(rows) == left.rows and bool((rows == np.arange(left.rows)).all())
         columns = left.columns if everyone else tuple(column.take(pa.array(rows)) for column in left.columns)
-        values = self.as_join().right_values(len(lookup.schema))
-        return Chunk((*columns, *lookup.take(partners, values).columns), len(rows))
-
-    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        return self.as_join().plan_to_operator(inputs, context)
-
-    def describe(self) -> str:
-        return f"{self.how}; c{self.left_key} = c{self.right_key}"
+        return Chunk((*columns, *lookup.take(partners, self.right_values(len(lookup.schema))).columns), len(rows))
 
 
 @attrs.frozen(eq=False)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sframe_spark.compute.spark_columns import literal_column, spark_type
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.expressions.program import Literal, constant_array, describe_operand
-from sframe_spark.operators.sources.source import SegmentSource, Source, check_range, memory_statistics, range_statistics
+from sframe_spark.operators.sources.source import SegmentSource, Source, check_range, source_statistics
 from sframe_spark.planner.chunk import MAX_BYTES_OF_ARRAY, Chunk, ChunkedRows, aligned, column_names
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import KeyColumn, LoweringContext, Relation
@@ -20,15 +20,18 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes, fixed_size, row_bytes
-from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, ColumnStatistics, RecordedOrder
+from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
+from sframe_spark.storage.segments.statistics import column_statistics, of_some_rows
 from sframe_spark.types import INT, ColumnType
 from sframe_spark.values.arrow_layouts import in_one_array
-
-# The source of rows held as Arrow arrays in the memory of this process.
 
 # Relations of tables up to this size are cached for reuse; their rows stay in the JVM.
 MAX_CACHED_ROWS = 20_000
 MAX_CACHED_BYTES = 4 << 20
+# Statistics are computed only if at most so many cells must be scanned, at about 10 ns per float or string and 1 ns per int.
+MAX_CELLS_SCANNED = 20_000_000
+# Statistics of so many row ranges of a table are cached; the least recently used are evicted.
+MAX_RANGES = 16
 # Key under which a table remembers a dataset with its columns.
 STORED = "stored columns"
 
@@ -78,8 +81,36 @@ class MemorySource(Source):
         return self.data.end_of_chunk(self.start + start, self.start + stop) - self.start
 
     def statistics(self) -> Sequence[ColumnStatistics]:
-        """Return statistics of the columns, computed from the rows once."""
-        return memory_statistics(self)
+        """Return statistics of the columns: computed once, or recorded when the column was written for Spark."""
+        if (self.start, self.stop) == (0, self.data.rows):
+            known = self._table_statistics()
+            return [known.get(position, UNKNOWN_STATISTICS) for position in self.positions]
+        ranges: dict[tuple[int, int], dict[int, ColumnStatistics]] = self.data.remembered.setdefault("statistics of parts", {})
+        known = ranges.pop((self.start, self.stop), {})
+        unknown = set(self.positions) - known.keys()
+        if (self.stop - self.start) * len(unknown) > MAX_CELLS_SCANNED:
+            # Only what holds for any subset of the table is known.
+            table = self._table_statistics()
+            return [of_some_rows(table.get(position, UNKNOWN_STATISTICS)) for position in self.positions]
+        known |= {position: self._computed_statistics(position, self.start, self.stop) for position in unknown}
+        for oldest in list(ranges)[: max(0, len(ranges) + 1 - MAX_RANGES)]:
+            ranges.pop(oldest, None)
+        ranges[self.start, self.stop] = known
+        return [known[position] for position in self.positions]
+
+    def _table_statistics(self) -> dict[int, ColumnStatistics]:
+        """Return statistics of whole columns of the table, by position; columns that are too long to scan are left out."""
+        known: dict[int, ColumnStatistics] = self.data.remembered.setdefault("statistics", {})
+        if self.stored is not None and not known.keys() >= set(self.positions):
+            positions, segments = self.stored
+            known |= {position: column for position, column in zip(positions, source_statistics(segments), strict=True) if position not in known}
+        unknown = set(self.positions) - known.keys()
+        if self.data.rows * len(unknown) <= MAX_CELLS_SCANNED:
+            known |= {position: self._computed_statistics(position, 0, self.data.rows) for position in unknown}
+        return known
+
+    def _computed_statistics(self, position: int, start: int, stop: int) -> ColumnStatistics:
+        return column_statistics(self.data.column(position, start, stop), self.types[position])
 
     @property
     def exposed(self) -> Sequence[int]:
@@ -203,7 +234,25 @@ class RangeSource(Source):
 
     def statistics(self) -> Sequence[ColumnStatistics]:
         """Return the statistics of the numbers, which are known without computing them."""
-        return (range_statistics(self),)
+        if not self.rows:
+            return ()
+        last = self.start + self.step * (self.rows - 1)
+        numbers = ColumnStatistics(
+            ascending=self.step >= 0,
+            descending=self.step <= 0,
+            strictly_ascending=self.step > 0,
+            strictly_descending=self.step < 0,
+            constant=self.step == 0,
+            has_missing=False,
+            has_nan=False,
+            edges_known=True,
+            first=self.start,
+            last=last,
+            bounds_known=True,
+            minimum=min(self.start, last),
+            maximum=max(self.start, last),
+        )
+        return (numbers,)
 
     def rows_between(self, start: int, stop: int) -> RangeSource:
         return RangeSource(self.start + self.step * start, stop - start, self.step)

@@ -16,9 +16,9 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime import dataset_writer
 from sframe_spark.engine.runtime.dataset_writer import with_stored_tables
 from sframe_spark.explain.executed_plans import recorded_plans
-from sframe_spark.operators.sources import source as source_statistics
+from sframe_spark.operators.sources import in_memory
 from sframe_spark.operators.sources.in_memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.source import SegmentSource, source_statistics
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import deployment
@@ -154,17 +154,17 @@ def test_a_dataframe_outlives_the_frame_that_it_was_made_of(is_written: bool) ->
 
 
 def test_what_was_recorded_when_a_table_was_written_is_known_of_it(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_statistics, "MAX_CELLS_SCANNED", 0)
-    assert not source_statistics.source_statistics(table(frame))[1].ascending
+    monkeypatch.setattr(in_memory, "MAX_CELLS_SCANNED", 0)
+    assert not source_statistics(table(frame))[1].ascending
     frame["b"].cumulative_sum().materialize()
-    first, second, third = source_statistics.source_statistics(table(frame))
+    first, second, third = source_statistics(table(frame))
     assert second.strictly_ascending and (second.first, second.maximum) == (0.0, 499.5)
     assert not first.bounds_known and not third.bounds_known
-    part = source_statistics.source_statistics(table(frame).rows_between(3, 9))[1]
+    part = source_statistics(table(frame).rows_between(3, 9))[1]
     assert part.strictly_ascending and not part.edges_known
 
 
 def test_only_columns_that_are_asked_for_are_looked_at(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_statistics, "MAX_CELLS_SCANNED", ROWS)
-    assert not source_statistics.source_statistics(table(frame))[1].ascending
-    assert source_statistics.source_statistics(table(frame).with_columns([1]))[0].strictly_ascending
+    monkeypatch.setattr(in_memory, "MAX_CELLS_SCANNED", ROWS)
+    assert not source_statistics(table(frame))[1].ascending
+    assert source_statistics(table(frame).with_columns([1]))[0].strictly_ascending
