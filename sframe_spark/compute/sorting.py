@@ -491,6 +491,11 @@ def sort_parts(column: pa.Array, column_type: ColumnType, ascending: bool) -> li
     return [-ranks, ~numbers if numbers.dtype.kind == "i" else -numbers]
 
 
+def sort_parts_of(rows: Chunk, schema: Schema, by: Sequence[tuple[int, bool]]) -> list[np.ndarray]:
+    """Return arrays whose ascending lexicographic order is the order of rows by some columns, given as pairs of position and whether it ascends."""
+    return [part for position, ascending in by for part in sort_parts(rows.columns[position], schema[position], ascending)]
+
+
 def _text_positions(values: pa.Array) -> np.ndarray:
     """Return the dense rank of each string; missing strings have an arbitrary rank."""
     if mostly_differ(values):

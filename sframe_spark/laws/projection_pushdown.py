@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.operators.columns import Zip, all_columns, places_of, project, shows_all, zip_columns
+from sframe_spark.operators.columns import Zip, all_columns, new_positions, project, shows_all, zip_columns
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
@@ -105,7 +105,7 @@ class Narrowing:
         if len(available) == child.facts.width:
             return [*columns]
         if id(child) not in self.positions:
-            self.positions[id(child)] = places_of(available)
+            self.positions[id(child)] = new_positions(available)
         return [self.positions[id(child)][column] for column in columns]
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.program import Literal, Program, Register, Step
 from sframe_spark.operators.append import append
-from sframe_spark.operators.columns import Zip, part_of_zip
+from sframe_spark.operators.columns import Zip
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.lookup.numeric_keys import Numbers, key_numbers
 from sframe_spark.operators.property_inference import INT_LIMITS, MAX_STEPS, compared_with_constant, compares_exactly, monotone_step
@@ -480,7 +480,8 @@ def required_ranges(transform: PlannerNode) -> ColumnRanges:
 def stored_column(node: PlannerNode, column: int) -> tuple[SegmentSource | SegmentParts, int] | None:
     """Return the source of stored rows that a column comes from, and the column's position in the dataset; None if the column is not stored."""
     while isinstance(node.operator, Zip):
-        node, column = part_of_zip(node, column)
+        ((slot, column),) = node.operator.origins_of([column], node.inputs)
+        node = node.inputs[slot]
     source = node.operator
     return (source, source.positions[column]) if isinstance(source, STORED_ROWS) else None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from functools import reduce
+from itertools import chain, pairwise
 from typing import Any, ClassVar
 
 import attrs
@@ -105,10 +106,8 @@ class Append(Operator):
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        rows = [facts.length.rows for facts in inputs]
-        if all(count is not None for count in rows):
-            return Length.exactly(sum(count for count in rows if count is not None))
-        return Length.unknown(at_most=sum_of_bounds([facts.length for facts in inputs]))
+        rows = sum_of_bounds([facts.length for facts in inputs])
+        return Length.unknown(at_most=rows) if rows is None or any(facts.length.rows is None for facts in inputs) else Length.exactly(rows)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Return what holds in every input and, by value bounds, across inputs."""
@@ -150,34 +149,23 @@ def append_relations(inputs: Sequence[Relation]) -> Relation:
 
     Keys of the same types share columns; otherwise each input gets its own key columns, null for other inputs.
     """
+    from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
-    shapes = [[(c.ascending, str(r.df.schema[c.name].dataType)) for c in r.key] for r in inputs]
-    same = all(shape == shapes[0] for shape in shapes)
-    widths = [len(relation.key) for relation in inputs]
-    total = widths[0] if same else sum(widths)
-    frames: list[Any] = []
-    ascending = [True] * (total + 1)
-    for branch, relation in enumerate(inputs):
-        start = 0 if same else sum(widths[:branch])
-        selected = [F.col(name) for name in relation.columns]
-        hidden: list[Any] = [None] * total
-        for index, column in enumerate(relation.key):
-            hidden[start + index] = F.col(column.name)
-            ascending[start + index + 1] = column.ascending
-        types = _key_types(inputs, same)
-        keys = [(value if value is not None else F.lit(None).cast(types[i])).alias(f"k{i + 1}") for i, value in enumerate(hidden)]
-        frames.append(relation.df.select(*selected, F.lit(branch).alias("k0"), *keys))
-    df = frames[0]
-    for frame in frames[1:]:
-        df = df.unionAll(frame)
+    columns_of = [[(column, relation.df.schema[column.name].dataType) for column in relation.key] for relation in inputs]
+    shapes = [[(column.ascending, str(data_type)) for column, data_type in columns] for columns in columns_of]
+    are_alike = all(shape == shapes[0] for shape in shapes)
+    keys = columns_of[0] if are_alike else list(chain.from_iterable(columns_of))
+    frames, start = list[Any](), 0
+    for branch, (relation, columns) in enumerate(zip(inputs, columns_of, strict=True)):
+        names = {start + number: column.name for number, (column, _) in enumerate(columns)}
+        hidden = [F.col(names[number]) if number in names else F.lit(None).cast(data_type) for number, (_, data_type) in enumerate(keys)]
+        named = [column.alias(f"k{number}") for number, column in enumerate([F.lit(branch), *hidden])]
+        frames.append(relation.df.select(*relation.columns, *named))
+        start += 0 if are_alike else len(columns)
+    key = (KeyColumn("k0"), *(KeyColumn(f"k{number}", column.ascending) for number, (column, _) in enumerate(keys, 1)))
     not_missing = frozenset.intersection(*[relation.not_missing for relation in inputs])
-    return Relation(df, inputs[0].schema, tuple(KeyColumn(f"k{i}", ascending[i]) for i in range(total + 1)), not_missing=not_missing)
-
-
-def _key_types(inputs: Sequence[Relation], same: bool) -> list[Any]:
-    chosen = inputs[:1] if same else inputs
-    return [relation.df.schema[column.name].dataType for relation in chosen for column in relation.key]
+    return Relation(reduce(DataFrame.unionAll, frames), inputs[0].schema, key, not_missing=not_missing)
 
 
 def append(*nodes: PlannerNode) -> PlannerNode:

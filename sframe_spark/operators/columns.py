@@ -21,6 +21,7 @@ from sframe_spark.planner.operator import Need, Operator, Origin
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.row_sizes import Sizes
+from sframe_spark.types import ColumnType
 
 
 @register
@@ -52,7 +53,7 @@ class Project(Operator):
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """Return a projection on only the required columns."""
-        places = places_of(kept[0])
+        places = new_positions(kept[0])
         return Project(tuple(places[self.positions[output]] for output in outputs)), outputs
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
@@ -117,25 +118,22 @@ class Zip(Operator):
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         """Return the required columns of each input."""
-        starts = first_columns(inputs)
-        parts: list[list[int]] = [[] for _ in inputs]
-        for output in outputs:
-            slot = bisect_right(starts, output) - 1
-            parts[slot].append(output - starts[slot])
-        return parts
+        required: list[list[int]] = [[] for _ in inputs]
+        for slot, position in zip_origins(outputs, inputs):
+            required[slot].append(position)
+        return required
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """Return the operator itself with all columns that the inputs still have."""
-        return self, [start + column for start, columns in zip(first_columns(inputs), kept, strict=True) for column in columns]
+        starts = first_columns([facts.width for facts in inputs])
+        return self, [start + column for start, columns in zip(starts, kept, strict=True) for column in columns]
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """Return all columns, input by input."""
         return [[(slot, position)] for slot, facts in enumerate(inputs) for position in range(facts.width)]
 
     def origins_of(self, columns: Sequence[int], inputs: Sequence[PlannerNode]) -> Iterable[Origin]:
-        starts = first_columns([child.facts for child in inputs])
-        slots = [bisect_right(starts, column) - 1 for column in columns]
-        return [(slot, column - starts[slot]) for slot, column in zip(slots, columns, strict=True)]
+        return zip_origins(columns, [child.facts for child in inputs])
 
     def requires(self, slot: int) -> Need:
         return Need.ALIGNED
@@ -183,12 +181,19 @@ def joined_schemas(inputs: Sequence[Facts]) -> Schema:
     return tuple(chain.from_iterable(item.schema for item in inputs))
 
 
-def first_columns(inputs: Sequence[Facts]) -> list[int]:
-    """Return the position of each input's first column in the zipped inputs."""
-    return [0, *accumulate(facts.width for facts in inputs)][:-1]
+def first_columns(widths: Iterable[int]) -> list[int]:
+    """Return the position of each input's first column in the zipped inputs, given the widths of the inputs."""
+    return [0, *accumulate(widths)][:-1]
 
 
-def places_of(kept: Sequence[int]) -> dict[int, int]:
+def zip_origins(columns: Iterable[int], inputs: Sequence[Facts]) -> list[Origin]:
+    """Return the input, and the position in that input, of some columns of the zipped inputs."""
+    starts = first_columns(facts.width for facts in inputs)
+    slots = [(bisect_right(starts, column) - 1, column) for column in columns]
+    return [(slot, column - starts[slot]) for slot, column in slots]
+
+
+def new_positions(kept: Sequence[int]) -> dict[int, int]:
     """Return the new position of each column by its old one, if only the columns ``kept`` remain."""
     return {old: new for new, old in enumerate(kept)}
 
@@ -196,15 +201,6 @@ def places_of(kept: Sequence[int]) -> dict[int, int]:
 def side_by_side(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> tuple[RelationProperties, Schema]:
     """Return the properties and the types of the zipped inputs."""
     return RelationProperties.side_by_side(inputs, [item.width for item in facts]), joined_schemas(facts)
-
-
-def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
-    """Return the input of a zip that a column comes from, and the column's position in that input."""
-    for child in node.inputs:
-        if position < child.facts.width:
-            return child, position
-        position -= child.facts.width
-    raise IndexError(position)
 
 
 def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
@@ -308,15 +304,15 @@ class Arrange(Operator):
         return tuple(inputs[slot][position] for slot, position in zip(self.slots, self.positions, strict=True))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        parts: list[list[int]] = [[] for _ in inputs]
+        required: list[list[int]] = [[] for _ in inputs]
         for output in outputs:
-            parts[self.slots[output]].append(self.positions[output])
-        return parts
+            required[self.slots[output]].append(self.positions[output])
+        return required
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """Return an operator that arranges only the required columns."""
         left = [slot for slot, columns in enumerate(kept) if columns or not inputs[slot].width]
-        slots, places = places_of(left), [places_of(columns) for columns in kept]
+        slots, places = new_positions(left), [new_positions(columns) for columns in kept]
         exposed = [(slots[self.slots[output]], places[self.slots[output]][self.positions[output]]) for output in outputs]
         return Arrange(tuple(slot for slot, _ in exposed), tuple(place for _, place in exposed)), outputs
 
@@ -331,7 +327,7 @@ class Arrange(Operator):
 
     def columns_of_zip(self, widths: Sequence[int]) -> tuple[int, ...]:
         """Return the position of each column in the zipped inputs, given the widths of the inputs."""
-        starts = [0, *accumulate(widths)]
+        starts = first_columns(widths)
         return tuple(starts[slot] + position for slot, position in zip(self.slots, self.positions, strict=True))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -399,21 +395,20 @@ def columns_alongside(node: PlannerNode, *added: PlannerNode) -> PlannerNode:
     """
     if not added:
         return node
-    inputs, slots, places = _parts_of(node)
-    length, domain, count = node.facts.length, node.facts.domain, len(inputs)
-    more: list[tuple[PlannerNode, tuple[PlannerNode, ...], Sequence[int], tuple[int, ...]]] = []
+    inputs, slots, positions = _parts_of(node)
+    length, domain = node.facts.length, node.facts.domain
+    # Collected in lists, because adding many columns one at a time would copy the tuples for each column.
+    more_inputs, more_slots, more_positions, types = list[PlannerNode](), list[int](), list[int](), list[ColumnType]()
     for other in added:
-        parts, of_slots, of_places = _parts_of(other)
+        other_inputs, other_slots, other_positions = _parts_of(other)
+        more_slots += [len(inputs) + len(more_inputs) + slot for slot in other_slots]
+        more_inputs += other_inputs
+        more_positions += other_positions
+        types += other.schema
         length = _length_of_both(length, other.length)
         domain = domain if other.facts.domain is domain else RowDomain()
-        more.append((other, parts, [count + slot for slot in of_slots], of_places))
-        count += len(parts)
-    # All at once, because adding many columns one at a time would copy the tuples for each column.
-    schema = node.schema + tuple(chain.from_iterable(other.schema for other, _, _, _ in more))
-    inputs += tuple(chain.from_iterable(parts for _, parts, _, _ in more))
-    slots += tuple(chain.from_iterable(of_slots for _, _, of_slots, _ in more))
-    places += tuple(chain.from_iterable(of_places for _, _, _, of_places in more))
-    return _arranged(inputs, slots, places, Facts(schema, length, domain))
+    facts = Facts((*node.schema, *types), length, domain)
+    return _arranged((*inputs, *more_inputs), (*slots, *more_slots), (*positions, *more_positions), facts)
 
 
 def replace_column(node: PlannerNode, position: int, column: PlannerNode) -> PlannerNode:

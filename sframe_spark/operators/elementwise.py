@@ -10,7 +10,7 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.expressions.program import Function, Literal, Operand, Program, Register, Step, lower_program
 from sframe_spark.expressions.python_function import PythonFunction
-from sframe_spark.operators.columns import Zip, joined_schemas, places_of, side_by_side
+from sframe_spark.operators.columns import Zip, joined_schemas, new_positions, side_by_side
 from sframe_spark.operators.property_inference import program_properties
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -143,13 +143,13 @@ class Transform(RowWise):
         return Program(width, (Step(self.function, self.operands, self.parameters),), (Register(width),))
 
     def called(self, outputs: Sequence[int] | None = None) -> str:
-        return self.program(1).called()
+        return self.program(self.arity or 1).called()
 
     def user_functions(self, width: int) -> Sequence[PythonFunction]:
         return (self.function,) if isinstance(self.function, PythonFunction) else ()
 
     def describe(self) -> str:
-        return self.program(1).describe()
+        return self.program(self.arity or 1).describe()
 
 
 @register
@@ -161,9 +161,6 @@ class BinaryTransform(Transform):
     arity: ClassVar[int | None] = 2
     operands: tuple[Operand, ...] = (Register(0), Register(1))
 
-    def describe(self) -> str:
-        return self.program(2).describe()
-
 
 @register
 @attrs.frozen
@@ -173,9 +170,6 @@ class TernaryTransform(Transform):
     name: ClassVar[str] = "ternary_transform"
     arity: ClassVar[int | None] = 3
     operands: tuple[Operand, ...] = (Register(0), Register(1), Register(2))
-
-    def describe(self) -> str:
-        return self.program(3).describe()
 
 
 @register
@@ -191,7 +185,7 @@ class LambdaTransform(RowWise):
 
     def program(self, width: int) -> Program:
         """Return a program that calls the function with all columns."""
-        return Program(width, (Step(self.function, tuple(Register(i) for i in range(width))),), (Register(width),))
+        return Program(width, (Step(self.function, tuple(map(Register, range(width)))),), (Register(width),))
 
     def describe(self) -> str:
         return self.function.describe()
@@ -212,7 +206,7 @@ class GeneralizedTransform(RowWise):
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """Return the operator with only the steps that compute some outputs."""
-        return GeneralizedTransform(self.computation.pruned(outputs).with_inputs(places_of(kept[0]), len(kept[0]))), outputs
+        return GeneralizedTransform(self.computation.pruned(outputs).with_inputs(new_positions(kept[0]), len(kept[0]))), outputs
 
     def called(self, outputs: Sequence[int] | None = None) -> str:
         """Return the names of the functions in its steps, because users do not know the fused operator."""
@@ -227,15 +221,14 @@ class GeneralizedTransform(RowWise):
 
 def lower_rows(program: Program, relation: Relation) -> Relation:
     """Select the outputs of a program. A value that is read more than once gets a select of its own, so that Spark does not compute it twice."""
-    schema = program.infer(relation.schema)
     while True:
-        prefix = first_shared_step(program)
-        if prefix is None:
-            columns = [relation.df[name] for name in relation.columns]
-            return relation.with_columns(lower_program(program, columns, relation.schema), schema, origins(program))
-        head = Program(program.width, program.steps[:prefix], tuple(Register(i) for i in range(program.width + prefix)))
+        prefix, head = first_shared_step(program), program
+        if prefix is not None:
+            head = Program(program.width, program.steps[:prefix], tuple(map(Register, range(program.width + prefix))))
         columns = [relation.df[name] for name in relation.columns]
         relation = relation.with_columns(lower_program(head, columns, relation.schema), head.infer(relation.schema), origins(head))
+        if prefix is None:
+            return relation
         program = Program(program.width + prefix, program.steps[prefix:], program.outputs)
 
 
@@ -251,19 +244,13 @@ def first_shared_step(program: Program) -> int | None:
     times, and Spark would call the function each time.
     """
     reads = [0] * (program.width + len(program.steps))
-    for step in program.steps:
-        for operand in step.operands:
-            if isinstance(operand, Register):
-                reads[operand.index] += 1
-                if operand.index >= program.width and step.expression and not program.steps[operand.index - program.width].expression:
-                    reads[operand.index] += 1
-    for operand in program.outputs:
+    readers = [*((operand, step) for step in program.steps for operand in step.operands), *((output, None) for output in program.outputs)]
+    for operand, step in readers:
         if isinstance(operand, Register):
             reads[operand.index] += 1
-    for index in range(len(program.steps)):
-        if reads[program.width + index] > 1:
-            return index + 1
-    return None
+            if operand.index >= program.width and step and step.expression and not program.steps[operand.index - program.width].expression:
+                reads[operand.index] += 1
+    return next((number for number in range(1, len(program.steps) + 1) if reads[program.width + number - 1] > 1), None)
 
 
 def apply_function(function: str, *arguments: PlannerNode | Literal, parameters: tuple[Any, ...] = ()) -> PlannerNode:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.columns import places_of
+from sframe_spark.operators.columns import new_positions
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -112,7 +112,7 @@ class Explode(Operator):
         others = self.repeated(inputs[0].width)
         left = [place for place, column in enumerate(others) if column in kept[0]]
         made = range(len(others), len(others) + len(self.types))
-        return attrs.evolve(self, position=places_of(kept[0])[self.position]), [*left, *made]
+        return attrs.evolve(self, position=new_positions(kept[0])[self.position]), [*left, *made]
 
     def requires(self, slot: int) -> Need:
         """Return ``INHERITED``: the order of the input matters only if the order of the output is observed."""

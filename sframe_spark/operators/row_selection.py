@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import attrs
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import LengthMismatchError
@@ -69,9 +68,8 @@ class FilterRows(Operator):
         """Return ``where`` on the mask column; the result has no row numbers."""
         relation = inputs[0]
         mask = relation.df[relation.columns[-1]]
-        key = relation.key
-        df = relation.df.where(mask != 0).select(*relation.columns[:-1], *[column.name for column in key])
-        return Relation(df, relation.schema[:-1], key, not_missing=relation.not_missing - {len(relation.schema) - 1})
+        df = relation.df.where(mask != 0).select(*relation.columns[:-1], *[column.name for column in relation.key])
+        return Relation(df, relation.schema[:-1], relation.key, not_missing=relation.not_missing - {len(relation.schema) - 1})
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         chunk = inputs[0]
@@ -174,12 +172,9 @@ class SliceRows(Operator):
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """Return the exact length if the input's length is known, otherwise an upper bound."""
-        requested = None if self.stop is None else len(range(self.start, self.stop, self.step))
-        if inputs[0].length.rows is not None:
-            stop = inputs[0].length.rows if self.stop is None else min(self.stop, inputs[0].length.rows)
-            return Length.exactly(len(range(self.start, stop, self.step)))
-        bounds = [bound for bound in (requested, inputs[0].length.at_most) if bound is not None]
-        return Length.unknown(at_most=min(bounds) if bounds else None)
+        ends = [end for end in (self.stop, inputs[0].length.at_most) if end is not None]
+        rows = len(range(self.start, min(ends), self.step)) if ends else None
+        return Length.unknown(at_most=rows) if rows is None or inputs[0].length.rows is None else Length.exactly(rows)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Return the properties of the input, which hold for any subset of its rows."""
@@ -221,25 +216,18 @@ class SliceRows(Operator):
             condition = condition & (number < self.stop)
         if self.step != 1:
             condition = condition & ((number - self.start) % self.step == 0)
-        df = numbered.df.where(condition)
-        dense = F.floor((F.col(str(numbered.position)) - self.start) / self.step).cast("bigint")
-        key = [F.col(column.name) for column in numbered.key if column.name != numbered.position]
-        df = df.select(*numbered.columns, *key, dense.alias("p"))
-        kept = tuple(column for column in numbered.key if column.name != numbered.position)
-        return Relation(df, numbered.schema, kept or (KeyColumn("p"),), "p", relation.not_missing)
+        dense = F.floor((number - self.start) / self.step).cast("bigint")
+        key = tuple(column for column in numbered.key if column.name != numbered.position)
+        df = numbered.df.where(condition).select(*numbered.columns, *[column.name for column in key], dense.alias("p"))
+        return Relation(df, numbered.schema, key or (KeyColumn("p"),), "p", relation.not_missing)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """Return the slice of a chunk with all input rows."""
-        chunk = inputs[0]
-        stop = chunk.rows if self.stop is None else min(self.stop, chunk.rows)
-        return self.take_steps(chunk.slice(self.start, stop))
+        return self.take_steps(inputs[0].slice(self.start, inputs[0].rows if self.stop is None else self.stop))
 
     def take_steps(self, chunk: Chunk) -> Chunk:
         """Return every ``step``-th row of a chunk, beginning with the first."""
-        if self.step == 1 or not chunk.rows:
-            return chunk
-        places = pa.array(np.arange(0, chunk.rows, self.step))
-        return Chunk(tuple(column.take(places) for column in chunk.columns), len(places))
+        return chunk if self.step == 1 else chunk.rows_at(np.arange(0, chunk.rows, self.step))
 
     def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
         """Return output rows from the input interval that was requested for them."""

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 from sframe_spark.compute.key_runs import RunOperator, run_numbers, run_starts
-from sframe_spark.compute.sorting import order_of, sort_parts
+from sframe_spark.compute.sorting import order_of, sort_parts_of
 from sframe_spark.errors import RunTooLongError
-from sframe_spark.operators.columns import places_of
+from sframe_spark.operators.columns import new_positions
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.order import derive
@@ -28,7 +27,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import NO_WORK, DecomposableOperator, Need, Operator, QueryWork
 from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
-from sframe_spark.types import DATETIME_KIND, ColumnType
+from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -68,7 +67,7 @@ class Reordering(Operator):
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Return properties: rows are in the sort order, and ties keep the orders of the input."""
-        return sorted_properties(inputs[0], self.by)
+        return inputs[0].reordered(derive.sort(inputs[0].order, requirement(self.by), stable=True))
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         """Return the required columns and the sort columns."""
@@ -107,9 +106,8 @@ class Sort(Reordering):
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """Return all rows in order, sorted in memory."""
-        rows, schema = inputs[0], facts[0].schema
-        parts = [part for position, up in self.by for part in sort_parts(rows.columns[position], schema[position], up)]
-        return rows.rows_at(order_of(parts)) if rows.rows else rows
+        rows = inputs[0]
+        return rows.rows_at(order_of(sort_parts_of(rows, facts[0].schema, self.by))) if rows.rows else rows
 
     def in_memory(self) -> Operator:
         """Return the suffix sort without a sorted prefix, for which all rows are one run of ties."""
@@ -176,9 +174,7 @@ class SuffixSort(Reordering, RunOperator):
 
     def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
         """Return the rows with each run sorted."""
-        parts = [part for position, up in self.by[self.held :] for part in sort_parts(table.columns[position], schema[position], up)]
-        order = pa.array(order_of([runs, *parts]))
-        return Chunk(tuple(column.take(order) for column in table.columns), table.rows)
+        return table.rows_at(order_of([runs, *sort_parts_of(table, schema, self.by[self.held :])]))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a sort by all columns in Spark."""
@@ -188,26 +184,15 @@ class SuffixSort(Reordering, RunOperator):
         return f"{describe_order(self.by)}; {self.held} held"
 
 
-def sorted_properties(rows: RelationProperties, by: Sequence[tuple[int, bool]]) -> RelationProperties:
-    """Return the properties of rows after a stable sort: in the sort order, and ties are in every order that held before."""
-    return rows.reordered(derive.sort(rows.order, requirement(by), stable=True))
-
-
 def key_columns(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:
-    """Return the row key after a stable sort: the sort columns, followed by the key before the sort."""
-    return [*sort_keys(relation, by), *((relation.df[column.name], column.ascending) for column in relation.key)]
+    """Return the row key after a stable sort: the sort columns, followed by the key before the sort, each with whether it ascends."""
+    columns = [(order_column(relation.df[f"c{position}"], relation.schema[position]), ascending) for position, ascending in by]
+    return [*columns, *((relation.df[column.name], column.ascending) for column in relation.key)]
 
 
-def sort_keys(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:
-    """Return Spark columns by which a sort is in the engine's order, with their directions."""
-    return [(part, ascending) for position, ascending in by for part in order_parts(relation.df[f"c{position}"], relation.schema[position])]
-
-
-def order_parts(column: Column, column_type: ColumnType) -> list[Column]:
-    """Return Spark columns whose lexicographic order (null first, NaN last) is the engine's order; zoned date-times are ordered by instant."""
-    if column_type.kind == DATETIME_KIND and column_type.is_zoned:
-        return [column["instant"]]
-    return [column]
+def order_column(column: Column, column_type: ColumnType) -> Column:
+    """Return a Spark column whose order (null first, NaN last) is the engine's order; zoned date-times are ordered by instant."""
+    return column["instant"] if column_type.is_zoned else column
 
 
 def describe_order(by: Sequence[tuple[int, bool]]) -> str:
@@ -217,7 +202,7 @@ def describe_order(by: Sequence[tuple[int, bool]]) -> str:
 
 def moved_order(by: Sequence[tuple[int, bool]], kept: Sequence[int]) -> tuple[tuple[int, bool], ...]:
     """Return columns and directions with the positions that columns have if only the columns ``kept`` remain."""
-    places = places_of(kept)
+    places = new_positions(kept)
     return tuple((places[position], ascending) for position, ascending in by)
 
 
@@ -280,11 +265,9 @@ class TopRows(Reordering, DecomposableOperator):
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """Return the smaller of ``rows`` and the input's length."""
-        known = inputs[0].length.rows
-        if known is not None:
-            return Length.exactly(min(known, self.rows))
         bound = inputs[0].length.at_most
-        return Length.unknown(at_most=self.rows if bound is None else min(bound, self.rows))
+        rows = self.rows if bound is None else min(bound, self.rows)
+        return Length.unknown(at_most=rows) if inputs[0].length.rows is None else Length.exactly(rows)
 
     @property
     def rows_of_part(self) -> int:
@@ -312,11 +295,10 @@ class TopRows(Reordering, DecomposableOperator):
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> Chunk:
         """Return the first rows of a chunk."""
-        parts = [part for position, up in self.by for part in sort_parts(rows.columns[position], facts[0].schema[position], up)]
+        parts = sort_parts_of(rows, facts[0].schema, self.by)
         # Only rows that may be among the first ones are sorted.
-        near = first_places(parts[0], parts[1], self.rows)
-        order = near[np.lexsort([part[near] for part in reversed(parts)])][: self.rows]
-        return Chunk(tuple(column.take(pa.array(order)) for column in rows.columns), len(order))
+        near = first_positions(parts[0], parts[1], self.rows)
+        return rows.rows_at(near[np.lexsort([part[near] for part in reversed(parts)])][: self.rows])
 
     def combined(self, first: Chunk, second: Chunk, facts: Sequence[Facts]) -> Chunk:
         """Return the first rows of two consecutive chunks; ties come from the first chunk first."""
@@ -329,25 +311,25 @@ class TopRows(Reordering, DecomposableOperator):
         return f"{describe_order(self.by)}; {self.rows} rows"
 
 
-def first_places(ranks: np.ndarray, numbers: np.ndarray, count: int) -> np.ndarray:
+def first_positions(ranks: np.ndarray, numbers: np.ndarray, count: int) -> np.ndarray:
     """Return the ascending indices of the rows whose pair (rank, number) is not above that of the ``count``-th row in order.
 
     Examples
     --------
-    >>> first_places(np.array([1, 1, 0, 1, 1]), np.array([7, 3, 0, 9, 3]), 2).tolist()
+    >>> first_positions(np.array([1, 1, 0, 1, 1]), np.array([7, 3, 0, 9, 3]), 2).tolist()
     [1, 2, 4]
     """
     if len(ranks) <= count or not count:
         return np.arange(len(ranks) if count else 0)
     if bool((ranks == ranks[0]).all()):
-        return _places_of_smallest(numbers, count)
+        return _positions_of_smallest(numbers, count)
     last = np.partition(ranks, count - 1)[count - 1]
     below, tied = ranks < last, ranks == last
     left = count - int(below.sum())
     return np.flatnonzero(below | (tied & (numbers <= np.partition(numbers[tied], left - 1)[left - 1])))
 
 
-def _places_of_smallest(numbers: np.ndarray, count: int) -> np.ndarray:
+def _positions_of_smallest(numbers: np.ndarray, count: int) -> np.ndarray:
     """Return the ascending indices of the numbers that are not above the ``count``-th smallest."""
     sample = numbers[:: max(1, len(numbers) // (SAMPLED * count))]
     # At least ``count`` numbers are not above the ``count``-th smallest number of the sample.
@@ -400,16 +382,13 @@ class Reverse(Operator):
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """Return the rows in reverse order."""
-        chunk = inputs[0]
-        places = pa.array(np.arange(chunk.rows - 1, -1, -1))
-        return Chunk(tuple(column.take(places) for column in chunk.columns), chunk.rows)
+        return inputs[0].rows_at(np.arange(inputs[0].rows - 1, -1, -1))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return the relation with the direction of each key column reversed."""
         relation = inputs[0]
-        turned = tuple(KeyColumn(column.name, not column.ascending) for column in relation.key)
-        hidden = [column.name for column in turned]
-        return attrs.evolve(relation, df=relation.df.select(*relation.columns, *hidden), key=turned, position=None)
+        key = tuple(KeyColumn(column.name, not column.ascending) for column in relation.key)
+        return attrs.evolve(relation, df=relation.df.select(*relation.columns, *[column.name for column in key]), key=key, position=None)
 
     def describe(self) -> str:
         return ""
@@ -470,7 +449,7 @@ class AssumeOrder(Operator):
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """Return the operator with the longest prefix of the assumption whose columns remain."""
-        places = places_of(kept[0])
+        places = new_positions(kept[0])
         return AssumeOrder(moved_order(tuple(takewhile(lambda item: item[0] in places, self.by)), kept[0])), kept[0]
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:

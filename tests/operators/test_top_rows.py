@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.operators.sort import MAX_ROWS_SENT, SuffixSort, TopRows, first_places
+from sframe_spark.operators.sort import MAX_ROWS_SENT, SuffixSort, TopRows, first_positions
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.types import FLOAT, INT, STR
@@ -52,7 +52,7 @@ def test_parts_make_the_first_rows_of_a_sort(rows: list[tuple[Any, ...]], by: li
 @given(st.lists(st.tuples(st.integers(-1, 1), st.integers(-3, 3)), max_size=20), st.integers(0, 25))
 def test_no_first_row_is_left_out(pairs: list[tuple[int, int]], count: int) -> None:
     ranks, numbers = (np.array([pair[place] for pair in pairs], dtype=np.int64) for place in (0, 1))
-    places = first_places(ranks, numbers, count)
+    places = first_positions(ranks, numbers, count)
     assert sorted(set(places.tolist())) == places.tolist()
     assert set(np.lexsort([numbers, ranks])[:count].tolist()) <= set(places.tolist())
 

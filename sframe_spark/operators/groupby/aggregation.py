@@ -11,7 +11,7 @@ import attrs
 from sframe_spark.errors import PlanInvariantError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, ReduceColumns, SeveralColumns, Way
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
-from sframe_spark.operators.columns import places_of
+from sframe_spark.operators.columns import new_positions
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.lowering import Relation
 from sframe_spark.planner.node import PlannerNode
@@ -89,7 +89,7 @@ def grouped_columns(keys: Sequence[int], aggregations: Sequence[Aggregation]) ->
 
 def moved(aggregations: Sequence[Aggregation], kept: Sequence[int]) -> tuple[Aggregation, ...]:
     """Return the aggregations with the positions that columns have if only the columns ``kept`` remain."""
-    places = places_of(kept)
+    places = new_positions(kept)
     return tuple(attrs.evolve(a, positions=tuple(places[position] for position in a.positions)) for a in aggregations)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.expressions.aggregates.aggregate_function import Way
-from sframe_spark.operators.columns import places_of
+from sframe_spark.operators.columns import new_positions
 from sframe_spark.operators.groupby.aggregation import (
     ORDER_COLUMN,
     Aggregation,
@@ -29,7 +29,7 @@ from sframe_spark.operators.groupby.aggregation import (
     with_helper_columns,
 )
 from sframe_spark.operators.groupby.in_memory_groupby import GroupingByKeys, PartialGroups, group_rows
-from sframe_spark.operators.sort import order_parts
+from sframe_spark.operators.sort import order_column
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -123,7 +123,7 @@ class GroupBy(DecomposableOperator):
         return [grouped_columns(self.keys, used_aggregations(self.aggregations, len(self.keys), outputs))]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        places, width = places_of(kept[0]), len(self.keys)
+        places, width = new_positions(kept[0]), len(self.keys)
         aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
         return GroupBy(tuple(places[key] for key in self.keys), aggregations), [*range(width), *(o for o in outputs if o >= width)]
 
@@ -148,7 +148,7 @@ class GroupBy(DecomposableOperator):
         result_schema = tuple(schema[p] for p in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
         selected = [F.col(name).alias(f"c{i}") for i, name in enumerate(names)]
         selected += [column.alias(f"c{width + i}") for i, column in enumerate(finished)]
-        keys = [part for position, name in zip(self.keys, names, strict=True) for part in order_parts(F.col(name), schema[position])]
+        keys = [order_column(F.col(name), schema[position]) for position, name in zip(self.keys, names, strict=True)]
         # One instant at several offsets gives several groups, which are ordered by offset.
         keys += [F.col(name)["offset"] for position, name in zip(self.keys, names, strict=True) if schema[position].is_zoned]
         selected += [part.alias(f"k{i}") for i, part in enumerate(keys)]

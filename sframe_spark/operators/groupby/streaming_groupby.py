@@ -13,7 +13,7 @@ import sframe_spark.expressions.aggregates  # noqa: F401 - importing fills the t
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import Grouping, RunOperator, group_runs, run_numbers, run_starts
 from sframe_spark.expressions.aggregates.aggregate_function import Way
-from sframe_spark.operators.columns import places_of, project
+from sframe_spark.operators.columns import new_positions, project
 from sframe_spark.operators.groupby.accumulators import GroupedColumns, GroupsOfRows, PartialAggregate, is_finished_by_arrow, partial_aggregate
 from sframe_spark.operators.groupby.aggregation import (
     ORDER_COLUMN,
@@ -96,7 +96,7 @@ class StreamingGroupBy(RunOperator):
         return [grouped_columns(self.grouped, used_aggregations(self.aggregations, len(self.grouped), outputs))]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        places, width = places_of(kept[0]), len(self.grouped)
+        places, width = new_positions(kept[0]), len(self.grouped)
         keys, within = (tuple(places[position] for position in columns) for columns in (self.keys, self.within))
         aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
         return StreamingGroupBy(keys, aggregations, within), [*range(width), *(o for o in outputs if o >= width)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.columns import Project, places_of, project, zip_columns
+from sframe_spark.operators.columns import Project, new_positions, project, zip_columns
 from sframe_spark.operators.lookup.cached_reader import as_lookup
 from sframe_spark.operators.lookup.key_search import KeySearch, ProbeKeys, ascending_by, known_ascending
 from sframe_spark.operators.lookup.numeric_keys import (
@@ -177,7 +177,7 @@ class NearKeys(Operator):
         """Return the values for the rows of a node, which are sorted by a key and then sorted back; without ``right`` the node is both inputs."""
         width = node.facts.width
         ordered = sort_rows(zip_columns(node, row_number(node)), [(key, True)])
-        values = attrs.evolve(self, kept=(width,)).make_planner_node(ordered, right or ordered)
+        values = attrs.evolve(self, kept=(width,)).make_planner_node(ordered, right or ordered)  # type: ignore[call-arg]
         return project(sort_rows(values, [(0, True)]), range(1, values.facts.width))
 
 
@@ -251,11 +251,11 @@ class AsofJoin(NearKeys):
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         width = len(self.kept)
-        places = places_of(kept[0])
+        places = new_positions(kept[0])
         left = tuple(places[self.kept[o]] for o in outputs if o < width)
         if not kept[1]:
             return Project(left), outputs
-        right = places_of(kept[1])
+        right = new_positions(kept[1])
         values = tuple(right[self.values[o - width]] for o in outputs if o >= width)
         return attrs.evolve(self, on=right[self.on], by=tuple(right[p] for p in self.by), values=values, kept=left), outputs
 

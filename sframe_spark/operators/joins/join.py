@@ -9,7 +9,7 @@ import attrs
 
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.columns import places_of
+from sframe_spark.operators.columns import new_positions
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
@@ -252,7 +252,7 @@ class Join(EquiJoin):
         return [*((0, [column]) for column in self.left_keys), *((1, [column]) for column in self.right_keys)]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        left, right = places_of(kept[0]), places_of(kept[1])
+        left, right = new_positions(kept[0]), new_positions(kept[1])
         left_keys, right_keys = tuple(left[key] for key in self.left_keys), tuple(right[key] for key in self.right_keys)
         return attrs.evolve(self, left_keys=left_keys, right_keys=right_keys), self.yielded(kept, inputs)
 

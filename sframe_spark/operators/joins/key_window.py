@@ -16,7 +16,7 @@ from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_o
 from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import ranges, unsigned_zeros
 from sframe_spark.expressions.aggregates.aggregate_function import Way
-from sframe_spark.operators.columns import Project, places_of
+from sframe_spark.operators.columns import Project, new_positions
 from sframe_spark.operators.groupby.aggregation import (
     ORDER_COLUMN,
     Aggregation,
@@ -408,7 +408,7 @@ class KeyWindow(NearKeys):
         return [used, used]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        places, width = places_of(kept[0]), len(self.kept)
+        places, width = new_positions(kept[0]), len(self.kept)
         left = tuple(places[self.kept[o]] for o in outputs if o < width)
         if not kept[1]:
             return Project(left), outputs

@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.sorting import first_break, sort_parts
+from sframe_spark.compute.sorting import first_break, sort_parts_of
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError
-from sframe_spark.operators.append import append_relations
+from sframe_spark.operators.append import Append, append_relations
 from sframe_spark.operators.lookup.cached_reader import Lookup, as_lookup
 from sframe_spark.operators.lookup.numeric_keys import Positions
 from sframe_spark.operators.sort import Sort, moved_order
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties, requirement
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Facts, Length, Schema, sum_of_bounds
+from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
@@ -80,10 +80,7 @@ class MergeSorted(Operator):
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        first, second = inputs[0].length, inputs[1].length
-        if first.rows is not None and second.rows is not None:
-            return Length.exactly(first.rows + second.rows)
-        return Length.unknown(at_most=sum_of_bounds([first, second]))
+        return Append().infer_length(inputs)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Return the properties of rows merged in this order; other orders are lost."""
@@ -111,9 +108,9 @@ class MergeSorted(Operator):
         schema = facts[0].schema
         firsts, lasts = self._cut(inputs, start), self._cut(inputs, max(start, stop))
         parts = [self._rows(side, inputs[side], firsts[side], lasts[side]) for side in range(2)]
-        both = concatenate(parts, schema)
-        order = sorted_places([both.columns[p] for p in self.positions], [schema[p] for p in self.positions], [up for _, up in self.by])
-        return both if order is None else Chunk(tuple(column.take(pa.array(order)) for column in both.columns), both.rows)
+        rows = concatenate(parts, schema)
+        order = sort_order(rows, schema, self.by)
+        return rows if order is None else rows.rows_at(order)
 
     def _cut(self, inputs: Sequence[Lookup], rows: int) -> tuple[int, int]:
         """Return how many rows of each input are among the first ``rows`` rows of the output.
@@ -122,8 +119,8 @@ class MergeSorted(Operator):
         counterpart in the second input, where the two row indices add up to ``rows - 1``.
         """
         first, second = inputs
-        known: dict[int, tuple[int, int]] = first.note((self, "cut"), dict)
-        if rows not in known:
+        cuts: dict[int, tuple[int, int]] = first.note((self, "cut"), dict)
+        if rows not in cuts:
             low, high = max(0, rows - second.rows), min(rows, first.rows)
             while low < high:
                 middle = (low + high) // 2
@@ -132,13 +129,13 @@ class MergeSorted(Operator):
                 else:
                     high = middle
             # Only the last cut is kept, because the end of one batch is the start of the next.
-            known.clear()
-            known[rows] = (low, rows - low)
-        return known[rows]
+            cuts.clear()
+            cuts[rows] = (low, rows - low)
+        return cuts[rows]
 
     def _key(self, side: Lookup, row: int) -> list[Scalar]:
         chunk = side.read(row, row + 1, self.positions)
-        return [scalar(column, side.schema[position]) for column, position in zip(chunk.columns, self.positions, strict=True)]
+        return [comparable(column, side.schema[position])[0].as_py() for column, position in zip(chunk.columns, self.positions, strict=True)]
 
     def _comes_first(self, first: Sequence[Scalar], second: Sequence[Scalar]) -> bool:
         """Return whether a key of the first input does not come after a key of the second."""
@@ -176,12 +173,6 @@ def unsorted_message(columns: Sequence[str], directions: Sequence[bool], side: s
     return f"merge_sorted: row {row} of the {side} frame is out of order, it comes before the row above it: use sort({order!r})"
 
 
-def scalar(column: pa.Array, column_type: ColumnType) -> Scalar:
-    """Return the first value of a column in the form used for comparisons."""
-    value: Scalar = comparable(column, column_type)[0].as_py()
-    return value
-
-
 def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
     """Return the column with date-times as microseconds of their instants, so that ints compare as the values do."""
     if column_type.is_zoned:
@@ -189,24 +180,22 @@ def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
     return column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
-def sorted_places(columns: Sequence[pa.Array], types: Sequence[ColumnType], directions: Sequence[bool]) -> Positions | None:
+def sort_order(rows: Chunk, schema: Schema, by: Sequence[tuple[int, bool]]) -> Positions | None:
     """Return row indices in a stable sort order; None if the rows are in order already.
 
     Examples
     --------
     >>> from sframe_spark.types import INT
-    >>> sorted_places([pa.array([1, 1, 1]), pa.array([5, None, 7])], [INT, INT], [True, False]).tolist()
+    >>> sort_order(Chunk.of([pa.array([1, 1, 1]), pa.array([5, None, 7])]), (INT, INT), [(0, True), (1, False)]).tolist()
     [2, 0, 1]
     """
-    if len(columns) == 1 and directions[0]:
-        return ascending_places(columns[0], types[0])
-    if first_break([Chunk(tuple(columns), len(columns[0]))], tuple(types), list(enumerate(directions))) is None:
-        return None
-    parts = [part for column, kind, up in zip(columns, types, directions, strict=True) for part in sort_parts(column, kind, up)]
-    return np.lexsort(parts[::-1])
+    (position, ascending), *others = by
+    if ascending and not others:
+        return ascending_order(rows.columns[position], schema[position])
+    return None if first_break([rows], schema, by) is None else np.lexsort(sort_parts_of(rows, schema, by)[::-1])
 
 
-def ascending_places(column: pa.Array, column_type: ColumnType) -> Positions | None:
+def ascending_order(column: pa.Array, column_type: ColumnType) -> Positions | None:
     """Return row indices in a stable ascending order of one column; None if it is found to be in order already."""
     column = comparable(column, column_type)
     if pa.types.is_string(column.type):

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.compute.sorting import SMALL_SORT, first_break, order_of, search_sorted
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.columns import Project, Zip, part_of_zip
+from sframe_spark.operators.columns import Project, Zip
 from sframe_spark.operators.lookup.cached_reader import OUT_OF_ORDER, Lookup, LruCache, runs
 from sframe_spark.operators.lookup.numeric_keys import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
 from sframe_spark.operators.sort import sort_rows
@@ -419,10 +419,8 @@ def first_row_out_of_order(node: PlannerNode, position: int, ascending: bool = T
     The result is None if the column does not come directly from a source whose statistics say that it is not in order.
     """
     while isinstance(operator := node.operator, (Project, Zip)):
-        if isinstance(operator, Project):
-            node, position = node.inputs[0], operator.positions[position]
-        else:
-            node, position = part_of_zip(node, position)
+        ((slot, position),) = operator.origins_of([position], node.inputs)
+        node = node.inputs[slot]
     if not isinstance(operator, Source):
         return None
     recorded = source_statistics(operator)[position]

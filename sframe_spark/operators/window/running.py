@@ -16,7 +16,7 @@ from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, ReduceColumns
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
-from sframe_spark.operators.columns import places_of
+from sframe_spark.operators.columns import new_positions
 from sframe_spark.operators.groupby.aggregation import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.window.running_collections import (
     DistinctAggregate,
@@ -390,7 +390,7 @@ class Running(SequentialOperator):
         return [grouped_columns(self.keys, used_aggregations(self.aggregations, 0, outputs))]
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        places = places_of(kept[0])
+        places = new_positions(kept[0])
         aggregations = moved(used_aggregations(self.aggregations, 0, outputs), kept[0])
         return Running(tuple(places[key] for key in self.keys), aggregations), outputs
 

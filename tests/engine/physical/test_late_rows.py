@@ -14,7 +14,7 @@ from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import late_materialization
 from sframe_spark.laws import optimize
 from sframe_spark.operators.lookup import cached_reader
-from sframe_spark.operators.sort import first_places
+from sframe_spark.operators.sort import first_positions
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -118,4 +118,4 @@ def test_places_are_those_up_to_the_last_one_wanted(values: int, count: int) -> 
         order = np.lexsort((numbers, ranks))
         last = order[count - 1]
         near = (ranks < ranks[last]) | ((ranks == ranks[last]) & (numbers <= numbers[last]))
-        assert np.array_equal(first_places(ranks, numbers, count), np.flatnonzero(near))
+        assert np.array_equal(first_positions(ranks, numbers, count), np.flatnonzero(near))
