@@ -16,6 +16,7 @@ from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zeros
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.numeric import VectorSum, elements
 from sframe_spark.expressions.aggregates.partial_aggregates import floats
+from sframe_spark.operators.window.running import window_so_far
 from sframe_spark.order import derive
 from sframe_spark.order.properties import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -164,24 +165,19 @@ class Cumulative(SequentialOperator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a window over all rows up to each row."""
-        from pyspark.sql import Window
-
         relation = inputs[0]
         column_type = relation.schema[0]
         if column_type == ARRAY:
             return self._lower_vectors(relation)
-        window = Window.orderBy(*relation.order()).rowsBetween(Window.unboundedPreceding, Window.currentRow)
         result = FLOAT if self.kind in SPREADS else column_type
-        return relation.with_columns([window_aggregate(relation.df["c0"], column_type, self.kind, window)], (result,))
+        return relation.with_columns([window_aggregate(relation.df["c0"], column_type, self.kind, window_so_far(relation))], (result,))
 
     def _lower_vectors(self, relation: Relation) -> Relation:
-        from pyspark.sql import Window
         from pyspark.sql import functions as F
 
         from sframe_spark.compute.spark_columns import arrow_function, fit
         from sframe_spark.udf.errors import error_transport
 
-        window = Window.orderBy(*relation.order()).rowsBetween(Window.unboundedPreceding, Window.currentRow)
         operator, transport = self, error_transport()
 
         def last_of(groups: pa.Array) -> pa.Array:
@@ -191,7 +187,7 @@ class Cumulative(SequentialOperator):
 
             return transport.guarded(compute)
 
-        collected = relation.with_columns([F.collect_list(relation.df["c0"]).over(window)], (ARRAY,))
+        collected = relation.with_columns([F.collect_list(relation.df["c0"]).over(window_so_far(relation))], (ARRAY,))
         return collected.with_columns([arrow_function(last_of, "array<double>")(collected.df["c0"])], (ARRAY,))
 
     def describe(self) -> str:

@@ -40,7 +40,7 @@ from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType
 from sframe_spark.values.encode import encode_plain
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, WindowSpec
 
 
 ArgumentColumns = Sequence[pa.Array]
@@ -52,14 +52,14 @@ class RunningAggregate(Protocol):
     def empty(self, groups: int) -> Any:
         """Return the state of groups without rows."""
 
+    def of_rows(self, columns: ArgumentColumns, groups: RowGroups) -> Any:
+        """Return the state of the groups of a batch after only its rows."""
+
     def widened(self, state: Any, groups: int) -> Any:
         """Return the state with groups without rows added, so that it has ``groups`` groups."""
 
     def advance(self, state: Any, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Any]:
         """Return running values of a batch, row by row, and the state after it; ``slots``: positions of the batch's groups in the state."""
-
-    def summarized(self, state: Any, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> Any:
-        """Return the state after a batch."""
 
     def merged(self, first: Any, second: Any, slots: np.ndarray) -> Any:
         """Return the state of both; ``slots``: positions of the second state's groups in the first state, which has all of them."""
@@ -94,52 +94,46 @@ class ScanAggregate:
 
     def advance(self, state: ScanState, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, ScanState]:
         with np.errstate(all="ignore"):
-            values, pool = self._lifted(state, columns, groups)
-            total = self._total(state, values, groups, slots)
+            values, pool = self._scanned(columns, groups, state.pool)
+            before = tuple(component[slots][groups.group_of_rows()] for component in state.components)
+            total = self.scan.combine(before, values)
             result = self.scan.finish(tuple(groups.to_row_order(component) for component in total), pool)
-        return result, self._replaced(state, total, groups, slots, pool)
+        return result, compacted(replaced(state.components, slots, tuple(component[groups.stops - 1] for component in total)), pool)
 
-    def summarized(self, state: ScanState, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> ScanState:
+    def of_rows(self, columns: ArgumentColumns, groups: RowGroups) -> ScanState:
         with np.errstate(all="ignore"):
-            values, pool = self._lifted(state, columns, groups)
-            return self._replaced(state, self._total(state, values, groups, slots), groups, slots, pool)
+            values, pool = self._scanned(columns, groups, self.empty(0).pool)
+        return compacted(tuple(component[groups.stops - 1] for component in values), pool)
 
-    def _total(self, state: ScanState, values: Components, groups: RowGroups, slots: np.ndarray) -> Components:
-        before = tuple(component[slots][groups.group_of_rows()] for component in state.components)
-        return self.scan.combine(before, self.scan.scan(values, groups))
-
-    def _lifted(self, state: ScanState, columns: ArgumentColumns, groups: RowGroups) -> tuple[Components, pa.Array | None]:
-        """Return components in group order, and the values that they may point at: those of the state, followed by those of the batch."""
-        values = self.scan.lift(columns, groups.rows)
-        pool = None
-        if self.scan.pooled is not None and state.pool is not None:
-            pool = pa.concat_arrays([state.pool, columns[self.scan.pooled]])
-            values = (*values, np.arange(groups.rows) + len(state.pool))
-        return tuple(component[groups.order] for component in values), pool
-
-    def _replaced(self, state: ScanState, total: Components, groups: RowGroups, slots: np.ndarray, pool: pa.Array | None) -> ScanState:
-        components = tuple(component.copy() for component in state.components)
-        for component, new in zip(components, total, strict=True):
-            component[slots] = new[groups.stops - 1]
-        return compacted(components, pool)
+    def _scanned(self, columns: ArgumentColumns, groups: RowGroups, earlier: pa.Array | None) -> tuple[Components, pa.Array | None]:
+        """Return the scan of a batch in group order, and the values that it may point at: earlier ones, followed by those of the batch."""
+        values, pool = self.scan.lift(columns, groups.rows), None
+        if self.scan.pooled is not None and earlier is not None:
+            pool = pa.concat_arrays([earlier, columns[self.scan.pooled]])
+            values = (*values, np.arange(groups.rows) + len(earlier))
+        return self.scan.scan(tuple(component[groups.order] for component in values), groups), pool
 
     def merged(self, first: ScanState, second: ScanState, slots: np.ndarray) -> ScanState:
-        components = tuple(component.copy() for component in first.components)
         later, pool = second.components, None
         if first.pool is not None and second.pool is not None:
             pool = pa.concat_arrays([first.pool, second.pool])
-            moved = np.where(later[-1] == NOWHERE, NOWHERE, later[-1] + len(first.pool))
-            later = (*later[:-1], moved)
+            later = (*later[:-1], np.where(later[-1] == NOWHERE, NOWHERE, later[-1] + len(first.pool)))
         with np.errstate(all="ignore"):
-            combined = self.scan.combine(tuple(component[slots] for component in components), later)
-        for component, new in zip(components, combined, strict=True):
-            component[slots] = new
-        return compacted(components, pool)
+            combined = self.scan.combine(tuple(component[slots] for component in first.components), later)
+        return compacted(replaced(first.components, slots, combined), pool)
 
     def widened(self, state: ScanState, groups: int) -> ScanState:
         added = self.empty(groups - len(state.components[0]))
         pool = None if state.pool is None else pa.concat_arrays([state.pool, added.pool])
         return ScanState(tuple(np.concatenate([a, b]) for a, b in zip(state.components, added.components, strict=True)), pool)
+
+
+def replaced(components: Components, slots: np.ndarray, values: Components) -> Components:
+    """Return a copy of components with other values in some groups."""
+    copies = tuple(component.copy() for component in components)
+    for component, new in zip(copies, values, strict=True):
+        component[slots] = new
+    return copies
 
 
 def compacted(components: Components, pool: pa.Array | None) -> ScanState:
@@ -186,97 +180,38 @@ class PartsAggregate:
         results: list[Any] = [None] * groups.rows
         for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):
             for row in groups.order[start:stop].tolist():
-                after[slot] = self._with(after[slot], [column.slice(row, 1) for column in columns], 1)
+                after[slot] = self._combined(after[slot], self._lifted([column.slice(row, 1) for column in columns], 1))
                 results[row] = self.parts.finish(after[slot], self.types, self.parameters)
         return encode_plain(results, self.result), after
 
-    def summarized(self, state: list[Any], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> list[Any]:
-        """Return the state after a batch; the rows of each group are reduced together."""
-        after = list(state)
-        for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):
-            rows = pa.array(groups.order[start:stop])
-            after[slot] = self._with(after[slot], [column.take(rows) for column in columns], len(rows))
-        return after
+    def of_rows(self, columns: ArgumentColumns, groups: RowGroups) -> list[Any]:
+        """Return the partial result of each group, whose rows are reduced together."""
+        rows_of_groups = [pa.array(groups.order[start:stop]) for start, stop in zip(groups.starts, groups.stops, strict=True)]
+        return [self._lifted([column.take(rows) for column in columns], len(rows)) for rows in rows_of_groups]
 
     def merged(self, first: list[Any], second: list[Any], slots: np.ndarray) -> list[Any]:
         """Return the partial results of both states, combined group by group."""
         after = list(first)
         for slot, part in zip(slots.tolist(), second, strict=True):
-            if part is not None:
-                after[slot] = part if after[slot] is None else self.parts.combine(after[slot], part, self.types)
+            after[slot] = self._combined(after[slot], part)
         return after
 
-    def _with(self, part: Any, columns: ArgumentColumns, rows: int) -> Any:
-        lifted = self.parts.lift(columns, rows, self.types, self.parameters)
-        return lifted if part is None else self.parts.combine(part, lifted, self.types)
+    def _lifted(self, columns: ArgumentColumns, rows: int) -> Any:
+        return self.parts.lift(columns, rows, self.types, self.parameters)
+
+    def _combined(self, first: Any, second: Any) -> Any:
+        if first is None or second is None:
+            return second if first is None else first
+        return self.parts.combine(first, second, self.types)
 
 
-@attrs.frozen(eq=False)
-class CollectedAggregate:
-    """A running aggregate whose state is all rows so far. It works for any aggregate, in time quadratic in the rows of a group.
+def keeping_all_rows(reduce: ReduceColumns) -> Decomposition:
+    """Return partial results that are all rows. They work for any aggregate, in time quadratic in the rows of a group."""
 
-    Parameters
-    ----------
-    reduce
-        The Arrow implementation of the aggregate.
-    types
-        Types of the argument columns.
-    parameters
-        Parameters of the aggregate.
-    result
-        Type of the result.
-    """
+    def joined_columns(first: ArgumentColumns, second: ArgumentColumns, types: Sequence[ColumnType]) -> tuple[pa.Array, ...]:
+        return tuple(pa.concat_arrays([a, b]) for a, b in zip(first, second, strict=True))
 
-    reduce: ReduceColumns
-    types: tuple[ColumnType, ...]
-    parameters: tuple[Any, ...]
-    result: ColumnType
-
-    def empty(self, groups: int) -> list[tuple[pa.Array, ...]]:
-        """Return the state of groups without rows."""
-        nothing = tuple(pa.array([], column_type.physical) for column_type in self.types)
-        return [nothing] * groups
-
-    def advance(
-        self, state: list[tuple[pa.Array, ...]], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray
-    ) -> tuple[pa.Array, list[tuple[pa.Array, ...]]]:
-        """Return one value per row, by reducing all rows of its group up to the row, and the state after the batch."""
-        after = self.summarized(state, columns, groups, slots)
-        results: list[Any] = [None] * groups.rows
-        for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):
-            before = len(state[slot][0])
-            for place, row in enumerate(groups.order[start:stop].tolist()):
-                seen = [column.slice(0, before + place + 1) for column in after[slot]]
-                results[row] = self.reduce(seen, self.types, self.parameters)
-        return encode_plain(results, self.result), after
-
-    def summarized(
-        self, state: list[tuple[pa.Array, ...]], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray
-    ) -> list[tuple[pa.Array, ...]]:
-        """Return the state with the rows of a batch added to their groups."""
-        after = list(state)
-        for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):
-            rows = pa.array(groups.order[start:stop])
-            after[slot] = joined_columns(state[slot], [column.take(rows) for column in columns])
-        return after
-
-    def merged(self, first: list[tuple[pa.Array, ...]], second: list[tuple[pa.Array, ...]], slots: np.ndarray) -> list[tuple[pa.Array, ...]]:
-        """Return the rows of both states, group by group, those of the first state before those of the second."""
-        after = list(first)
-        for slot, columns in zip(slots.tolist(), second, strict=True):
-            after[slot] = joined_columns(first[slot], columns)
-        return after
-
-    def widened(self, state: list[tuple[pa.Array, ...]], groups: int) -> list[tuple[pa.Array, ...]]:
-        return state + self.empty(groups - len(state))
-
-
-def joined_columns(first: ArgumentColumns, second: ArgumentColumns) -> tuple[pa.Array, ...]:
-    """Return the columns of two ranges of rows, one after the other."""
-    return tuple(pa.concat_arrays([a, b]) for a, b in zip(first, second, strict=True))
-
-
-# Running sums of floats, means and variances. States are exact sums, so results do not depend on batch boundaries.
+    return Decomposition(lambda columns, rows, types, parameters: tuple(columns), joined_columns, reduce)
 
 
 OF_VALUES: dict[str, Callable[[ColumnType], RunningAggregate]] = {
@@ -294,33 +229,25 @@ def running_aggregate(aggregation: Aggregation, schema: Schema) -> RunningAggreg
     UnsupportedOperationError
         If the aggregate does not take its columns' types, or can only be computed by Spark.
     """
+    function, parameters = aggregation.function, aggregation.parameters
     types = tuple(schema[position] for position in aggregation.positions)
     result = aggregation.infer(schema)
-    found = built_in(aggregation, types, result)
-    if found is not None:
-        return found
-    implementation = aggregation.implementation()
-    if implementation.decomposition is not None and implementation.decomposes(types):
-        return PartsAggregate(implementation.decomposition, types, aggregation.parameters, result)
-    reduce = implementation.reduce
-    if reduce is None:
-        raise UnsupportedOperationError(f"the aggregate {aggregation.function!r} has no running form: it is computed on Spark only")
-    return CollectedAggregate(reduce, types, aggregation.parameters, result)
-
-
-def built_in(aggregation: Aggregation, types: tuple[ColumnType, ...], result: ColumnType) -> RunningAggregate | None:
-    """Return the specialised running form of a built-in aggregate; None if there is none."""
-    function = aggregation.function
-    scan = scan_of(function, types)
-    if scan is not None:
+    if (scan := scan_of(function, types)) is not None:
         return ScanAggregate(scan, types)
     if function in ("sum", "mean", "var", "std"):
         return ExactAggregate(function) if types[0].is_numeric else VectorAggregate(function)
     if function in ("concat", "distinct"):
         return ListAggregate(function, types, result)
     if function == "quantile":
-        return QuantileAggregate(aggregation.parameters)
-    return OF_VALUES[function](types[0]) if function in OF_VALUES else None
+        return QuantileAggregate(parameters)
+    if function in OF_VALUES:
+        return OF_VALUES[function](types[0])
+    implementation = aggregation.implementation()
+    if implementation.decomposition is not None and implementation.decomposes(types):
+        return PartsAggregate(implementation.decomposition, types, parameters, result)
+    if implementation.reduce is None:
+        raise UnsupportedOperationError(f"the aggregate {function!r} has no running form: it is computed on Spark only")
+    return PartsAggregate(keeping_all_rows(implementation.reduce), types, parameters, result)
 
 
 @attrs.frozen(eq=False)
@@ -394,70 +321,59 @@ class Running(SequentialOperator):
         aggregations = moved(used_aggregations(self.aggregations, 0, outputs), kept[0])
         return Running(tuple(places[key] for key in self.keys), aggregations), outputs
 
-    def _aggregates(self, schema: Schema) -> list[RunningAggregate]:
-        return [running_aggregate(aggregation, schema) for aggregation in self.aggregations]
-
     def initial_state(self, facts: Sequence[Facts]) -> RunningState:
         schema = facts[0].schema
-        return RunningState(schema, {}, tuple(aggregate.empty(0) for aggregate in self._aggregates(schema)))
+        return RunningState(schema, {}, tuple(running_aggregate(a, schema).empty(0) for a in self.aggregations))
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> RunningState:
-        state, groups, places = self._placed(inputs[0], self.initial_state(facts))
-        parts = [
-            aggregate.summarized(part, self._arguments(aggregation, inputs[0]), groups, places) for aggregation, aggregate, part in self._parts(state)
-        ]
-        return attrs.evolve(state, parts=tuple(parts))
+        if not inputs[0].rows:
+            return self.initial_state(facts)
+        schema = facts[0].schema
+        groups = self._groups(inputs[0], schema)
+        parts = tuple(running_aggregate(a, schema).of_rows(self._arguments(a, inputs[0]), groups) for a in self.aggregations)
+        return RunningState(schema, {token: slot for slot, token in enumerate(groups.tokens)}, parts)
 
     def combine(self, first: RunningState, second: RunningState) -> RunningState:
-        slots, places = placed(first.slots, second.slots)
+        slots, later_slots = placed(first.slots, second.slots)
+        aggregates = [running_aggregate(a, first.schema) for a in self.aggregations]
         parts = [
-            aggregate.merged(aggregate.widened(part, len(slots)), later, places)
-            for (_, aggregate, part), later in zip(self._parts(first), second.parts, strict=True)
+            aggregate.merged(aggregate.widened(part, len(slots)), later, later_slots)
+            for aggregate, part, later in zip(aggregates, first.parts, second.parts, strict=True)
         ]
         return RunningState(first.schema, slots, tuple(parts))
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: RunningState) -> tuple[Chunk, RunningState]:
         if not inputs[0].rows:
             return Chunk.empty(self.infer_type(facts)), state
-        state, groups, places = self._placed(inputs[0], state)
-        done = [
-            aggregate.advance(part, self._arguments(aggregation, inputs[0]), groups, places) for aggregation, aggregate, part in self._parts(state)
-        ]
-        return Chunk(tuple(column for column, _ in done), groups.rows), attrs.evolve(state, parts=tuple(part for _, part in done))
-
-    def _parts(self, state: RunningState) -> list[tuple[Aggregation, RunningAggregate, Any]]:
-        return list(zip(self.aggregations, self._aggregates(state.schema), state.parts, strict=True))
+        groups = self._groups(inputs[0], state.schema)
+        slots, batch_slots = placed(state.slots, groups.tokens)
+        columns, parts = [], []
+        for aggregation, part in zip(self.aggregations, state.parts, strict=True):
+            aggregate = running_aggregate(aggregation, state.schema)
+            column, after = aggregate.advance(aggregate.widened(part, len(slots)), self._arguments(aggregation, inputs[0]), groups, batch_slots)
+            columns.append(column)
+            parts.append(after)
+        return Chunk(tuple(columns), groups.rows), RunningState(state.schema, slots, tuple(parts))
 
     def _arguments(self, aggregation: Aggregation, chunk: Chunk) -> list[pa.Array]:
         return [chunk.columns[position] for position in aggregation.positions]
 
-    def _placed(self, chunk: Chunk, state: RunningState) -> tuple[RunningState, RowGroups, np.ndarray]:
-        """Return the state extended by the groups of a batch, these groups, and their positions in the state."""
-        keys = [chunk.columns[position] for position in self.keys]
-        groups = RowGroups.of(keys, [state.schema[position] for position in self.keys], chunk.rows)
-        slots, places = placed(state.slots, groups.tokens)
-        parts = tuple(aggregate.widened(part, len(slots)) for _, aggregate, part in self._parts(state))
-        return RunningState(state.schema, slots, parts), groups, places
+    def _groups(self, chunk: Chunk, schema: Schema) -> RowGroups:
+        return RowGroups.of([chunk.columns[key] for key in self.keys], [schema[key] for key in self.keys], chunk.rows)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Return a window over all rows up to each row with the same key, reduced for each row.
 
         It takes quadratic time, so it only serves to test the kernel.
         """
-        from pyspark.sql import Window
-
-        relation = inputs[0]
-        window = Window.partitionBy(*[comparable_column(relation.df[f"c{position}"], relation.schema[position]) for position in self.keys])
-        window = window.orderBy(*(relation.order())).rowsBetween(Window.unboundedPreceding, Window.currentRow)
-        schema = relation.schema
-        columns = [window_column(aggregation, relation, window) for aggregation in self.aggregations]
+        relation, schema = inputs[0], inputs[0].schema
+        window = window_so_far(relation, self.keys)
+        columns = [collected_rows(relation, aggregation.positions, window) for aggregation in self.aggregations]
         # Finished in a separate select, because Spark allows no Python function of a window expression.
-        collected = [f"c{i}" for i in range(len(columns))]
-        hidden = relation.hidden
-        df = relation.df.select(*[column.alias(name) for column, name in zip(columns, collected, strict=True)], *hidden)
-        finished = [finished_column(a, df[name], schema) for a, name in zip(self.aggregations, collected, strict=True)]
+        df = relation.df.select(*[column.alias(f"c{i}") for i, column in enumerate(columns)], *relation.hidden)
+        values = [finished_column(a, df[f"c{i}"], schema) for i, a in enumerate(self.aggregations)]
         result = attrs.evolve(relation, df=df, schema=tuple(a.infer(schema) for a in self.aggregations), not_missing=frozenset())
-        return result.with_columns(finished, result.schema)
+        return result.with_columns(values, result.schema)
 
     def describe(self) -> str:
         keys = ", ".join(f"c{position}" for position in self.keys)
@@ -473,13 +389,21 @@ def placed(slots: dict[Hashable, int], tokens: Collection[Hashable]) -> tuple[di
     return slots, np.array(found, dtype=np.int64)
 
 
-def window_column(aggregation: Aggregation, relation: Relation, window: Any) -> Column:
-    """Return the arguments of an aggregate in the rows of a window, as an array column; the number of rows for an aggregate without arguments."""
+def window_so_far(relation: Relation, keys: Sequence[int] = ()) -> WindowSpec:
+    """Return a Spark window of all rows up to each row with the same keys."""
+    from pyspark.sql import Window
+
+    window = Window.partitionBy(*[comparable_column(relation.df[f"c{key}"], relation.schema[key]) for key in keys])
+    return window.orderBy(*relation.order()).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+
+
+def collected_rows(relation: Relation, positions: Sequence[int], window: WindowSpec) -> Column:
+    """Return the values of some columns in the rows of a window, as an array of structs; without columns the number of rows."""
     from pyspark.sql import functions as F
 
-    if not aggregation.positions:
+    if not positions:
         return F.count(F.lit(1)).over(window)
-    row = F.struct(*[relation.df[f"c{position}"].alias(f"v{i}") for i, position in enumerate(aggregation.positions)])
+    row = F.struct(*[relation.df[f"c{position}"].alias(f"v{i}") for i, position in enumerate(positions)])
     return F.collect_list(row).over(window)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -219,8 +220,9 @@ class ListAggregate:
         values = after.columns[: self._value_columns()]
         return lists_of_firsts(values, starts, lengths, self.result), state.with_more(more, slots)
 
-    def summarized(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> GroupValues:
-        return self.merged(state, self._in_order(columns, groups)[0], slots)
+    def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> GroupValues:
+        values = self._in_order(columns, groups)[0]
+        return values.filtered(self._are_new(self.empty(len(groups.starts)), values))
 
     def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
         """Return the values of both states, those of the first state first."""
@@ -329,25 +331,21 @@ class DistinctAggregate:
         """Return the number of distinct values for each row of a batch, and the state after it."""
         firsts, tokens = self._first_of_each(columns[0], groups)
         slot_of_rows = slots[groups.group_of_rows()]
-        added: dict[int, list[Any]] = {}
+        is_new = [token not in state[slot] for slot, token in zip(slot_of_rows[firsts].tolist(), tokens, strict=True)]
         new = np.zeros(groups.rows, dtype=np.int64)
-        for place, slot, token in zip(firsts.tolist(), slot_of_rows[firsts].tolist(), tokens, strict=True):
-            if token not in state[slot]:
-                new[place] = 1
-                added.setdefault(slot, []).append(token)
-        before = np.array([len(seen) for seen in state], dtype=np.int64)[slot_of_rows]
-        counts = before + totals_so_far(new, groups)
-        return pa.array(groups.to_row_order(counts)), with_values(state, added)
+        new[firsts] = is_new
+        counts = np.array([len(seen) for seen in state], dtype=np.int64)[slot_of_rows] + totals_so_far(new, groups)
+        values = values_by_group(groups, firsts[is_new], itertools.compress(tokens, is_new))
+        return pa.array(groups.to_row_order(counts)), self.merged(state, values, slots)
 
-    def summarized(self, state: SeenValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> SeenValues:
-        firsts, tokens = self._first_of_each(columns[0], groups)
-        added: dict[int, list[Any]] = {}
-        for slot, token in zip(slots[groups.group_of_rows()][firsts].tolist(), tokens, strict=True):
-            added.setdefault(slot, []).append(token)
-        return with_values(state, added)
+    def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> SeenValues:
+        return values_by_group(groups, *self._first_of_each(columns[0], groups))
 
     def merged(self, first: SeenValues, second: SeenValues, slots: np.ndarray) -> SeenValues:
-        return with_values(first, {slot: seen for slot, seen in zip(slots.tolist(), second, strict=True) if seen})
+        after = list(first)
+        for slot, seen in zip(slots.tolist(), second, strict=True):
+            after[slot] = first[slot] | seen if seen else first[slot]
+        return after
 
     def _first_of_each(self, column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, list[Any]]:
         """Return the position of the first row with each value in each group, in group order, and the token of the value."""
@@ -359,12 +357,12 @@ class DistinctAggregate:
         return firsts, tokens_of([array.take(places) for array in values])
 
 
-def with_values(state: SeenValues, added: dict[int, Any]) -> SeenValues:
-    """Return a state with more values in some groups."""
-    after = list(state)
-    for slot, values in added.items():
-        after[slot] = state[slot].union(values)
-    return after
+def values_by_group(groups: RowGroups, rows: np.ndarray, tokens: Iterable[Any]) -> SeenValues:
+    """Return the tokens of each group, given a token for each of some rows in group order."""
+    values: list[set[Any]] = [set() for _ in groups.tokens]
+    for group, token in zip(groups.group_of_rows()[rows].tolist(), tokens, strict=True):
+        values[group].add(token)
+    return list(map(frozenset, values))
 
 
 # Running counts of each value. The state is each group's values in order of appearance, with their counts.
@@ -401,8 +399,8 @@ class FrequencyAggregate:
         texts = stored_counts(after, places, starts, groups.to_row_order(lengths), numbers)
         return texts, replaced(state, after, slots)
 
-    def summarized(self, state: GroupValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> GroupValues:
-        return self.merged(state, self._in_order(columns, groups), slots)
+    def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> GroupValues:
+        return added(self.empty(len(groups.starts)), self._in_order(columns, groups))[0]
 
     def merged(self, first: GroupValues, second: GroupValues, slots: np.ndarray) -> GroupValues:
         """Return the values and counts of both states, values of the first state first."""
@@ -519,28 +517,26 @@ class RunCountAggregate:
 
     def advance(self, state: RunCounts, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, RunCounts]:
         """Return the number of runs for each row of a batch, and the state after it."""
-        found, after = self._of_run(state, columns[0], groups, slots)
-        return pa.array(groups.to_row_order(found)), after
+        counts, rows = self._counted(columns[0], groups)
+        after = joined_runs(state.taken(slots), rows)
+        counts += np.repeat(after.counts - rows.counts, groups.stops - groups.starts)
+        return pa.array(groups.to_row_order(counts)), state.replaced(after, slots)
 
-    def summarized(self, state: RunCounts, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> RunCounts:
-        return self._of_run(state, columns[0], groups, slots)[1]
+    def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> RunCounts:
+        return self._counted(columns[0], groups)[1]
 
     def merged(self, first: RunCounts, second: RunCounts, slots: np.ndarray) -> RunCounts:
         """Return the runs of both states. A run may continue from the first state to the second."""
         return first.replaced(joined_runs(first.taken(slots), second), slots)
 
-    def _of_run(self, state: RunCounts, column: pa.Array, groups: RowGroups, slots: np.ndarray) -> tuple[np.ndarray, RunCounts]:
-        """Return running counts in group order, and the state after these rows."""
-        if not groups.rows:
-            return np.zeros(0, dtype=np.int64), state
+    def _counted(self, column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, RunCounts]:
+        """Return running counts within a batch in group order, and its state."""
         values = comparable(column, self.column_type).take(pa.array(groups.order))
         begins = np.concatenate([[True], differs(values)])
         begins[groups.starts] = True
-        counts, before = totals_so_far(begins.astype(np.int64), groups), state.taken(slots)
-        firsts, lasts = values.take(pa.array(groups.starts)), values.take(pa.array(groups.stops - 1))
-        after = joined_runs(before, RunCounts(counts[groups.stops - 1], firsts, lasts))
-        added = after.counts - counts[groups.stops - 1]
-        return counts + np.repeat(added, groups.stops - groups.starts), state.replaced(after, slots)
+        counts = totals_so_far(begins.astype(np.int64), groups)
+        firsts, lasts = (values.take(pa.array(rows)) for rows in (groups.starts, groups.stops - 1))
+        return counts, RunCounts(counts[groups.stops - 1], firsts, lasts)
 
 
 def joined_runs(first: RunCounts, second: RunCounts) -> RunCounts:
@@ -670,9 +666,9 @@ class QuantileAggregate:
         column = pa.ListArray.from_arrays(offsets, pa.array(found.ravel(), from_pandas=False), type=ARRAY.physical)
         return column, state.merged(in_order(counts, numbers), slots)
 
-    def summarized(self, state: OrderedValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> OrderedValues:
+    def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> OrderedValues:
         numbers, there = numbers_there(columns[0], groups)
-        return state.merged(in_order(np.bincount(groups.group_of_rows()[there], minlength=len(slots)), numbers), slots)
+        return in_order(np.bincount(groups.group_of_rows()[there], minlength=len(groups.starts)), numbers)
 
     def merged(self, first: OrderedValues, second: OrderedValues, slots: np.ndarray) -> OrderedValues:
         return first.merged(second, slots)

@@ -81,7 +81,9 @@ class VectorAggregate:
         missing, begins = run.shape_of_result(groups)
         found, parts = new_array(int(begins[-1]), np.float64), list[Sums]()
         begins_in_order = begins[groups.order]
-        laid = run.laid_out(state, slots)
+        widths = state.widths.copy()
+        widths[slots] = run.widths
+        laid = state.with_widths(widths)
         for segments in run.batches():
             numbers, there, rows, places = run.numbers_of(segments)
             before = laid.sums.taken(run.places_of(segments, laid, slots))
@@ -89,16 +91,19 @@ class VectorAggregate:
             found[begins_in_order[rows] + places] = values
             parts.append(after)
         column = pa.ListArray.from_arrays(pa.array(begins, pa.int32()), pa.array(found, from_pandas=False), mask=pa.array(missing))
-        return column, run.state_after(laid, parts, slots, is_whole=True)
+        if parts:
+            laid = VectorSums(widths, laid.sums.replaced(joined_sums(parts), run.places_of(slice(None), laid, slots)))
+        widths = widths.copy()
+        widths[slots[run.is_ragged]] = RAGGED
+        return column, laid.with_widths(widths)
 
-    def summarized(self, state: VectorSums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> VectorSums:
-        run = VectorsOfRun.of(columns[0], groups, state.widths[slots])
-        parts = []
+    def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> VectorSums:
+        run, parts = VectorsOfRun.of(columns[0], groups, np.full(len(groups.starts), UNKNOWN)), [Sums.nothing(0, False)]
         for segments in run.batches():
             numbers, there, _, _ = run.numbers_of(segments)
             sizes = run.sizes[run.groups[segments]]
             parts.append(Sums.of(numbers, there, np.repeat(np.arange(len(sizes)), sizes), len(sizes), False))
-        return run.state_after(run.laid_out(state, slots), parts, slots, is_whole=False)
+        return VectorSums(run.widths, joined_sums(parts)).with_widths(np.where(run.is_ragged, RAGGED, run.widths))
 
     def merged(self, first: VectorSums, second: VectorSums, slots: np.ndarray) -> VectorSums:
         before, widths = first.widths[slots], first.widths.copy()
@@ -207,22 +212,6 @@ class VectorsOfRun:
             raise pa.ArrowCapacityError("vectors are more than an array holds")
         return groups.to_row_order(missing), begins
 
-    def laid_out(self, state: VectorSums, slots: np.ndarray) -> VectorSums:
-        """Return the state with the vector lengths of the batch's groups."""
-        widths = state.widths.copy()
-        widths[slots] = self.widths
-        return state.with_widths(widths)
-
-    def state_after(self, laid: VectorSums, parts: list[Sums], slots: np.ndarray, is_whole: bool) -> VectorSums:
-        """Return the state after the batch, from sums of segments that include (``is_whole``) or exclude earlier rows."""
-        if parts:
-            chosen = self.places_of(slice(None), laid, slots)
-            sums = laid.sums.replaced(joined_sums(parts), chosen) if is_whole else laid.sums.merged(joined_sums(parts), chosen)
-            laid = VectorSums(laid.widths, sums)
-        widths = laid.widths.copy()
-        widths[slots[self.is_ragged]] = RAGGED
-        return laid.with_widths(widths)
-
 
 def firsts_of(which: np.ndarray, groups: np.ndarray, stops: np.ndarray) -> np.ndarray:
     """Return the first position of each group where the mask is true; the end of the group if there is none.
@@ -267,10 +256,8 @@ class ExactAggregate:
         missing = groups.to_row_order(counts == 0) if self.kind == "mean" else None
         return pa.array(groups.to_row_order(found), mask=missing, from_pandas=False), state.replaced(after, slots)
 
-    def summarized(self, state: Sums, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> Sums:
-        floats, there = self._in_order(columns, groups)
-        codes = groups.group_of_rows()
-        return state.merged(Sums.of(floats, there, codes, len(groups.starts), self.has_squares), slots)
+    def of_rows(self, columns: Sequence[pa.Array], groups: RowGroups) -> Sums:
+        return Sums.of(*self._in_order(columns, groups), groups.group_of_rows(), len(groups.starts), self.has_squares)
 
     def merged(self, first: Sums, second: Sums, slots: np.ndarray) -> Sums:
         return first.merged(second, slots)

@@ -10,14 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.key_encoding import comparable_column
 from sframe_spark.compute.key_runs import plain_numbers
 from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.window.running import placed, running
+from sframe_spark.operators.window.running import collected_rows, placed, running, window_so_far
 from sframe_spark.operators.window.segmented_scan import Components, RowGroups, valid
 from sframe_spark.operators.window.smoothing_kernel import SmoothedCells, TimeCells, ValuesInTime, means
 from sframe_spark.planner.chunk import Chunk
@@ -259,17 +258,10 @@ class ExponentialSmoothing(SequentialOperator):
 
         It takes quadratic time, and only serves to test the kernel.
         """
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
-
-        relation = inputs[0]
-        window = Window.partitionBy(*[comparable_column(relation.df[f"c{key}"], relation.schema[key]) for key in self.keys])
-        window = window.orderBy(*relation.order())
-        window = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-        used = [self.value, self.time]
+        relation, used = inputs[0], [self.value, self.time]
         types = [relation.schema[position] for position in used]
-        row = F.struct(*[relation.df[f"c{position}"].alias(f"v{i}") for i, position in enumerate(used)])
-        collected = relation.df.select(F.collect_list(row).over(window).alias("c0"), *relation.hidden)
+        rows = collected_rows(relation, used, window_so_far(relation, self.keys))
+        collected = relation.df.select(rows.alias("c0"), *relation.hidden)
         plain = attrs.evolve(self, value=0, time=1, keys=())
         value = ReduceCollected(lambda types, parameters: FLOAT, plain.last_value)(collected["c0"], types, ())
         return attrs.evolve(relation, df=collected, schema=(FLOAT,), not_missing=frozenset()).with_columns([value], (FLOAT,))

@@ -78,8 +78,7 @@ def test_states_put_together_are_that_of_all_rows(rows: Rows, cuts: list[int], k
     together = aggregate.empty(0)
     for run in runs_of(rows, cuts):
         columns, groups, _ = in_groups(run, {})
-        own = np.arange(len(groups.tokens))
-        part = aggregate.summarized(aggregate.empty(len(own)), columns, groups, own)
+        part = aggregate.of_rows(columns, groups)
         _, _, places = in_groups(run, slots)
         together = aggregate.merged(aggregate.widened(together, len(slots)), part, places)
     _, after, of_whole = advanced(aggregate, [rows])

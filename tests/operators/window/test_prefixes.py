@@ -21,7 +21,7 @@ from sframe_spark.errors import SFrameError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.operators.groupby.aggregation import Aggregation
 from sframe_spark.operators.window import running_collections, running_sums
-from sframe_spark.operators.window.running import Running, built_in
+from sframe_spark.operators.window.running import PartsAggregate, Running, running_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType, dict_of, list_of
@@ -91,7 +91,7 @@ def requests() -> list[tuple[str, tuple[ColumnType, ...]]]:
 def is_built_in(name: str, types: tuple[ColumnType, ...]) -> bool:
     """Whether the aggregate neither lifts nor reduces rows."""
     aggregation = Aggregation(name, tuple(range(len(types))), PARAMETERS.get(name, ()))
-    return built_in(aggregation, types, aggregation.infer(types)) is not None
+    return not isinstance(running_aggregate(aggregation, types), PartsAggregate)
 
 
 def bits(value: Any, name: str) -> Any:
