@@ -72,7 +72,7 @@ FAULTS = (
     Fault("trim-drops-missing", "functions", "compare(items, pa.scalar(bound)).fill_null(True)", "compare(items, pa.scalar(bound)).fill_null(False)"),
     Fault("array-minus-array", "functions", '"subtract": np.subtract,', '"subtract": lambda left, right: np.subtract(right, left),'),
     Fault("nested-lengths", "functions", "alike = valid & (lengths[0] == lengths[1])", "alike = valid & (lengths[0] <= lengths[1])"),
-    Fault("first-of-shared-step", "functions", "if reads[program.width + index] > 1:", "if reads[program.width + index] > 2:", spark=True),
+    Fault("first-of-shared-step", "functions", "if reads[program.width + number - 1] > 1)", "if reads[program.width + number - 1] > 2)", spark=True),
     Fault("dead-register", "functions", "last.pop(operand.index, None)", "pass"),
     # aggregates
     Fault(
@@ -118,14 +118,14 @@ FAULTS = (
     Fault(
         "slice-length",
         "relational",
-        "stop = inputs[0].length.rows if self.stop is None else min(self.stop, inputs[0].length.rows)",
-        "stop = inputs[0].length.rows if self.stop is None else self.stop",
+        "ends = [end for end in (self.stop, inputs[0].length.at_most) if end is not None]",
+        "ends = [end for end in (self.stop or inputs[0].length.at_most,) if end is not None]",
     ),
     Fault(
         "descending-suffix",
         "relational",
-        "for position, up in self.by[self.held :] for part",
-        "for position, up in self.by[self.held - 1 :] for part",
+        "sort_parts_of(table, schema, self.by[self.held :])",
+        "sort_parts_of(table, schema, self.by[self.held - 1 :])",
     ),
     # running values, groups
     Fault("cumulative-null-counts", "running", "np.where(valid, values, neutral(values.dtype, self.kind))", "values"),
