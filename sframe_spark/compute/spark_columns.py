@@ -11,8 +11,22 @@ from sframe_spark.session.sockets import OnArrival
 from sframe_spark.types import ColumnType
 from sframe_spark.values.datetimes import DAY, MINUTE, SECOND
 
+
+class _SparkFunctions:
+    """The module ``pyspark.sql.functions``, which is imported when a function of it is first called."""
+
+    def __getattr__(self, name: str) -> Any:
+        from pyspark.sql import functions
+
+        return getattr(functions, name)
+
+
 if TYPE_CHECKING:
     from pyspark.sql import Column
+    from pyspark.sql import functions as F
+else:
+    # Importing PySpark takes half a second, which programs that run without Spark do not spend.
+    Column, F = Any, _SparkFunctions()
 
 
 def spark_type(column_type: ColumnType) -> str:
@@ -49,31 +63,27 @@ def ddl(physical: pa.DataType) -> str:
 
 def literal_column(value: Any, column_type: ColumnType) -> Column:
     """Return a constant Spark column with the physical type of the column type."""
-    from pyspark.sql import functions as F
-
     from sframe_spark.values.encode import encode
 
     plain = encode([value], column_type)[0]
-    return _plain_literal(plain.as_py(), column_type.physical, F)
+    return _plain_literal(plain.as_py(), column_type.physical)
 
 
-def _plain_literal(value: Any, physical: pa.DataType, F: Any) -> Column:
+def _plain_literal(value: Any, physical: pa.DataType) -> Column:
     if value is None:
         return F.lit(None).cast(ddl(physical))
     if pa.types.is_list(physical):
-        return F.array(*[_plain_literal(item, physical.value_type, F) for item in value]).cast(ddl(physical))
+        return F.array(*[_plain_literal(item, physical.value_type) for item in value]).cast(ddl(physical))
     if pa.types.is_map(physical):
-        pairs = [part for k, v in value for part in (_plain_literal(k, physical.key_type, F), _plain_literal(v, physical.item_type, F))]
+        pairs = [part for k, v in value for part in (_plain_literal(k, physical.key_type), _plain_literal(v, physical.item_type))]
         return F.create_map(*pairs).cast(ddl(physical))
     if pa.types.is_struct(physical):
-        return F.struct(*[_plain_literal(value[f.name], f.type, F).alias(f.name) for f in physical])
+        return F.struct(*[_plain_literal(value[f.name], f.type).alias(f.name) for f in physical])
     return F.lit(value).cast(ddl(physical))
 
 
 def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], result: ColumnType) -> Column:
     """Return a kernel as an Arrow UDF, marked nondeterministic so that Spark evaluates it once per row."""
-    from pyspark.sql import functions as F
-
     from sframe_spark.udf.errors import error_transport
 
     kernel, transport = function.kernel, error_transport()
@@ -89,8 +99,6 @@ def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[Col
 
 def arrow_function(function: Callable[..., pa.Array], result: str) -> Any:
     """Return an Arrow UDF for one of our own functions over Arrow arrays; ``result`` is the DDL string of its result type."""
-    from pyspark.sql import functions as F
-
     arriving = OnArrival(function)
 
     def called(*arrays: pa.Array) -> pa.Array:
@@ -114,8 +122,6 @@ def microseconds_of(datetimes: Column) -> Column:
     They are computed from the date and the time of day: casts and differences would interpret the datetime in the session's time zone, in which
     some local times do not exist.
     """
-    from pyspark.sql import functions as F
-
     day = F.unix_date(datetimes.cast("date")).cast("bigint")
     minutes = (F.hour(datetimes) * 60 + F.minute(datetimes)).cast("bigint")
     # ``date_part`` returns the seconds with six decimals.

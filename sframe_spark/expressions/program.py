@@ -10,12 +10,13 @@ import array
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pyarrow as pa
 
 import sframe_spark.expressions.functions  # noqa: F401 - importing fills the table
+from sframe_spark.compute.spark_columns import Column, kernel_column, literal_column
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.expressions.functions.scalar_function import FUNCTIONS, ReadyToCall, ScalarFunction
 from sframe_spark.expressions.python_function import PythonFunction
@@ -26,9 +27,6 @@ from sframe_spark.planner.parameters import identity_text
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, ColumnType
 from sframe_spark.values.decode import scalar_array
 from sframe_spark.values.encode import encode
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 MAX_PRINTED_ITEMS, MAX_PRINTED_CHARACTERS = 10, 200
 
@@ -311,8 +309,6 @@ def lower_program(program: Program, columns: Sequence[Column], schema: Schema) -
 
     The caller has to split programs that read a register twice (see ``operators.elementwise``), because Spark would compute it twice.
     """
-    from sframe_spark.compute.spark_columns import literal_column
-
     types = program.register_types(schema)
     registers: list[Column] = list(columns[: program.width])
     for step in program.steps:
@@ -324,8 +320,6 @@ def lower_program(program: Program, columns: Sequence[Column], schema: Schema) -
 
 def call_column(step: Step, operands: Sequence[Column], types: Sequence[ColumnType], result: ColumnType) -> Column:
     """Return the Spark column of one step: the Spark expression of its function if it has one, otherwise its kernel as an Arrow UDF."""
-    from sframe_spark.compute.spark_columns import kernel_column
-
     if step.expression is not None:
         return step.expression(operands, types, step.parameters)
     return kernel_column(resolve(step.function), operands, types, step.parameters, result)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pyarrow as pa
 
+from sframe_spark.compute.spark_columns import Column, F, arrow_function, spark_type
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition
 from sframe_spark.expressions.functions.scalar_function import FunctionTable, PackedFunctions
@@ -16,18 +17,15 @@ from sframe_spark.message_text import brief
 from sframe_spark.planner.lowering import SummedFloats
 from sframe_spark.planner.node import is_builtin
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
+from sframe_spark.udf.errors import error_transport
 from sframe_spark.udf.pickling import OnCopies, sent
 from sframe_spark.values.encode import encode_plain
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
 
 # Aggregate functions, which compute one value from many rows, and their table.
 
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
-ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...], "Column"], "Column"]
-Finish = Callable[["Column", Sequence[ColumnType], tuple[Any, ...]], "Column"]
+ColumnBuilder = Callable[[Sequence[Column], Sequence[ColumnType], tuple[Any, ...], Column], Column]
+Finish = Callable[[Column, Sequence[ColumnType], tuple[Any, ...]], Column]
 ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 
@@ -54,8 +52,6 @@ class Way:
 
 def the_only(made: Sequence[str]) -> Column:
     """Return the only column that Spark computed."""
-    from pyspark.sql import functions as F
-
     return F.col(made[0])
 
 
@@ -140,8 +136,6 @@ class AggregateFunction:
         result = None if self.exact is None else self.exact(names, types, parameters, way)
         if result is not None:
             return result
-        from pyspark.sql import functions as F
-
         made, finish = [self.column([F.col(name) for name in names], types, parameters, order)], self.finish
         return SeveralColumns(made) if finish is None else SeveralColumns(made, lambda made: finish(F.col(made[0]), types, parameters))
 
@@ -265,8 +259,6 @@ class CheckedValue:
 
 def collect_rows(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column) -> Column:
     """Return a Spark column with the arguments of each group as an array of structs, in row order."""
-    from pyspark.sql import functions as F
-
     values = [_orderable(column, kind) for column, kind in zip(columns, types, strict=True)]
     fields = [value.alias(f"v{i}") for i, value in enumerate(values)]
     rows = F.sort_array(F.collect_list(F.struct(order.alias("o"), *fields)))
@@ -275,16 +267,12 @@ def collect_rows(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 
 def collect_values(column: Column, order: Column, keep_missing: bool) -> Column:
     """Return a Spark column with the values of one argument of each group as an array, in row order; no Python is involved."""
-    from pyspark.sql import functions as F
-
     row = F.struct(order.alias("o"), column.alias("v"))
     return F.sort_array(F.collect_list(row if keep_missing else F.when(column.isNotNull(), row)))["v"]
 
 
 def _orderable(column: Column, column_type: ColumnType) -> Column:
     """Return a map column as an array of entries, as Spark cannot sort structs with maps; other columns unchanged."""
-    from pyspark.sql import functions as F
-
     return F.map_entries(column) if pa.types.is_map(column_type.physical) else column
 
 
@@ -299,10 +287,6 @@ class ReduceCollected:
         self.reduce = reduce
 
     def __call__(self, column: Column, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
-
-        from sframe_spark.compute.spark_columns import arrow_function, spark_type
-        from sframe_spark.udf.errors import error_transport
-
         result = self.infer(types, parameters)
         reduce, kinds, transport = self.reduce, list(types), error_transport()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +13,11 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.key_encoding import codes_of, comparable_values
 from sframe_spark.compute.key_runs import run_starts
+from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import ReduceCollected, collect_rows, collect_values, define_aggregate, require
 from sframe_spark.types import ARRAY, ENCODED_DICT, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.decode import decode
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
@@ -123,8 +120,6 @@ def _finish_concat(column: Column, types: Types, parameters: Parameters) -> Colu
 
 
 def _distinct_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    from pyspark.sql import functions as F
-
     if types[0] not in PLAIN:
         return collect_rows(columns, types, parameters, order)
     # Spark's distinct distinguishes -0.0 and 0.0; adding zero makes them equal.
@@ -144,8 +139,6 @@ def is_countable(column_type: ColumnType) -> bool:
 
 
 def _count_distinct_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    from pyspark.sql import functions as F
-
     if not is_countable(types[0]):
         return collect_rows(columns, types, parameters, F.lit(0))
     missing = F.count(F.lit(1)) > F.count(columns[0])
@@ -159,14 +152,10 @@ def _finish_count_distinct(column: Column, types: Types, parameters: Parameters)
 
 
 def _quantile_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    from pyspark.sql import functions as F
-
     return F.sort_array(F.collect_list(columns[0].cast("double")))
 
 
 def _finish_quantile(column: Column, types: Types, parameters: Parameters) -> Column:
-    from pyspark.sql import functions as F
-
     count = F.size(column)
     places = [F.least(count - 1, F.floor(F.lit(float(share)) * count).cast("int")) for share in parameters]
     values = [F.when(count == 0, F.lit(0.0)).otherwise(F.get(column, place)) for place in places]

@@ -5,22 +5,20 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.compute.key_runs import POSITIVE_ZERO, unsigned_zero
+from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.expressions.aggregates.aggregate_function import define_aggregate, require
 from sframe_spark.expressions.aggregates.partial_aggregates import Decomposition, of_extremes
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, ColumnType
 from sframe_spark.values.cast import microseconds_of
 from sframe_spark.values.datetimes import to_microseconds
 from sframe_spark.values.decode import decode, decode_scalar
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
@@ -51,8 +49,6 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
     """
 
     def column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-        from pyspark.sql import functions as F
-
         value = columns[0]
         if types[0].kind != FLOAT_KIND:
             return F.max(value) if largest else F.min(value)
@@ -85,8 +81,6 @@ def zoned_rank(value: datetime.datetime) -> tuple[int, bool, int]:
 
 def _descending(column: Column, column_type: ColumnType) -> Column:
     """Return a Spark column that sorts in the opposite order."""
-    from pyspark.sql import functions as F
-
     if column_type.kind == INT_KIND:
         return F.bitwise_not(column)
     if column_type.kind == FLOAT_KIND:
@@ -102,8 +96,6 @@ def _value_at(name: str, largest: bool, last: bool = False) -> None:
     """
 
     def column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-        from pyspark.sql import functions as F
-
         by = comparable(columns[0], types[0])
         ranked = _descending(by, types[0]) if largest else by
         place = F.bitwise_not(columns[1]) if last else order
@@ -159,8 +151,6 @@ def _infer_any(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def _first_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    from pyspark.sql import functions as F
-
     return F.min_by(columns[0], order)
 
 

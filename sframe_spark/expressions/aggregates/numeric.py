@@ -6,7 +6,7 @@ import array
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow as pa
 from sframe_spark.compute.exact_grouped_sum import BLOCK, Digits, digits_of_rows, squared_deviations
 from sframe_spark.compute.exact_sum import VarianceState
 from sframe_spark.compute.key_runs import members, ranges
-from sframe_spark.compute.spark_columns import arrow_function
+from sframe_spark.compute.spark_columns import Column, F, arrow_function
 from sframe_spark.compute.spark_exact_sum import DEFAULT_WINDOW, WIDE_WINDOW, Window, carried, digits_of_totals, leading, nearest, square_of
 from sframe_spark.errors import NumbersLeftOutError, UnsupportedOperationError
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES, AggregateFunction, SeveralColumns, Way, define_aggregate, require
@@ -38,10 +38,6 @@ from sframe_spark.expressions.aggregates.partial_aggregates import (
 from sframe_spark.planner.lowering import SummedFloats
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.udf.errors import error_transport
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
 
 # Exact sums, means and variances of floats in Spark: they are rounded once, and equal to the results of the kernels.
 
@@ -121,8 +117,6 @@ class DigitSums:
 
     def in_python(self, values: Values, made: Sequence[str]) -> Column:
         """Return a Spark column with the result of a Python function for the counts and exact sums of groups, which Spark has computed."""
-        from pyspark.sql import functions as F
-
         function = partial(values_of, values, self.window, self.has_squares, self.way.has_every_number)
 
         def exact_sums(*arrays: pa.Array) -> pa.Array:
@@ -133,16 +127,12 @@ class DigitSums:
 
     def sum_in_spark(self, made: Sequence[str]) -> Column:
         """Return a Spark column with the rounded sum, from the columns that the steps in Spark computed."""
-        from pyspark.sql import functions as F
-
         _, non_finite, unusual, *parts = made
         return F.when(F.col(unusual) != 0, refused()).otherwise(F.expr(f"coalesce({non_finite}, {nearest(*parts)})"))
 
 
 def refused() -> Column:
     """Return a Spark column that raises the error after which the query is built again, for more floats."""
-    from pyspark.sql import functions as F
-
     return F.raise_error(F.lit(error_transport().packed(NumbersLeftOutError(LEFT_OUT)))).cast("double")
 
 
@@ -160,8 +150,6 @@ def exact_mean(names: Sequence[str], types: Types, parameters: Parameters, way: 
     """Return the Spark aggregates for the mean of numbers, which is missing if there are none; None for other types."""
     if not types[0].is_numeric:
         return None
-    from pyspark.sql import functions as F
-
     numbers = DigitSums(names[0], types[0], way)
 
     def finish(made: Sequence[str]) -> Column:
@@ -378,8 +366,6 @@ NO_SPREAD = "a column with no more rows than ddof={} has no spread: choose a sma
 
 
 def _count_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    from pyspark.sql import functions as F
-
     return F.count(F.lit(1))
 
 
@@ -430,8 +416,6 @@ def reduce_mean(arrays: Sequence[pa.Array], types: Types, parameters: Parameters
 
 
 def _sum_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    from pyspark.sql import functions as F
-
     if types[0] == ARRAY:
         return _vectors_column(columns, types, parameters, order)
     # Spark widens the int literal to the type of the sum.
@@ -440,8 +424,6 @@ def _sum_column(columns: Sequence[Column], types: Types, parameters: Parameters,
 
 def _vectors_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
     """Return a Spark column with the list of the vectors of a group, in any order."""
-    from pyspark.sql import functions as F
-
     return F.collect_list(columns[0])
 
 
@@ -456,27 +438,19 @@ def _add_vectors(rows: Column, is_mean: bool = False) -> Column:
 
 def _if_equal_lengths(rows: Column, value: Column, empty: Column, ragged: Column) -> Column:
     """Return a Spark column with ``value``, or ``empty`` for no vectors, or ``ragged`` for vectors of different lengths."""
-    from pyspark.sql import functions as F
-
     differ = F.size(F.array_distinct(F.transform(rows, F.size))) > 1
     return F.when(F.size(rows) == 0, empty).when(differ, ragged).otherwise(value)
 
 
 def _no_vector() -> Column:
-    from pyspark.sql import functions as F
-
     return F.lit(None).cast("array<double>")
 
 
 def _empty_vector() -> Column:
-    from pyspark.sql import functions as F
-
     return F.array().cast("array<double>")
 
 
 def _ragged_error() -> Column:
-    from pyspark.sql import functions as F
-
     return F.raise_error(F.lit(error_transport().packed(UnsupportedOperationError(RAGGED)))).cast("array<double>")
 
 
@@ -529,8 +503,6 @@ def column_deviation_of(part: VarianceParts, types: Types, parameters: Parameter
 
 
 def _exact_column_variance(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
-    from pyspark.sql import functions as F
-
     numbers, freedom = DigitSums(names[0], types[0], way, has_squares=True), parameters[0]
 
     def finish(made: Sequence[str]) -> Column:
@@ -553,8 +525,6 @@ def _root(exact: Callable[..., SeveralColumns]) -> Callable[..., SeveralColumns]
     """Return a function that builds the Spark aggregates for the square root of an aggregate."""
 
     def of_root(names: Sequence[str], types: Types, parameters: Parameters, way: Way) -> SeveralColumns:
-        from pyspark.sql import functions as F
-
         squared = exact(names, types, parameters, way)
         return attrs.evolve(squared, finish=lambda made: F.sqrt(squared.finish(made)))
 
@@ -566,8 +536,6 @@ def _infer_count(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def _count_missing_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
-    from pyspark.sql import functions as F
-
     return F.count(F.lit(1)) - F.count(columns[0])
 
 

@@ -7,12 +7,13 @@ is missing; ``//`` and ``%`` round down as Python's do. Missing operands yield m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions import spark_arithmetic as columns_of
 from sframe_spark.expressions.functions.datetimes import difference, difference_column, shift, shift_column
@@ -38,10 +39,6 @@ from sframe_spark.types import ARRAY, ARRAY_KIND, DATETIME_KIND, FLOAT, INT, INT
 from sframe_spark.values.cast import cast_array
 from sframe_spark.values.from_arrow import list_from_lengths
 from sframe_spark.values.value_model import plain_number
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
 
 # Element-wise arithmetic on array columns, over all rows at once.
 
@@ -389,8 +386,6 @@ def _clip_elements(elements: np.ndarray, lower: int | float | None, upper: int |
 
 
 def _build_clip(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     if types[0].kind == ARRAY_KIND:
         return None
     lower, upper = _bounds(parameters)

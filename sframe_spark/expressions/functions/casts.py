@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.compute.spark_columns import Column, F, literal_column
 from sframe_spark.expressions.functions.datetimes import microseconds_column
 from sframe_spark.expressions.functions.scalar_function import INCREASING, Argument, always_by_arrow, array_of, define_function
 from sframe_spark.expressions.functions.spark_arithmetic import floor_divide_ints
@@ -15,9 +16,6 @@ from sframe_spark.values.cast import cast_array, cast_type
 from sframe_spark.values.datetimes import SECOND
 from sframe_spark.values.encode import encode, recode
 from sframe_spark.values.value_model import SMALLEST_INT
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 
 def _infer_cast(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -44,16 +42,12 @@ def _build_cast(columns: Sequence[Column], types: Sequence[ColumnType], paramete
     if source.kind == DATETIME_KIND and result == FLOAT:
         return microseconds_column(column, source).cast("double") / float(SECOND)
     if source.kind == DATETIME_KIND and result == INT:
-        from pyspark.sql import functions as F
-
         return floor_divide_ints(microseconds_column(column, source), F.lit(SECOND).cast("bigint"))
     return None
 
 
 def _cast_float(column: Column, result: ColumnType) -> Column | None:
     """Return the Spark column of a cast of floats: NaN becomes missing, a float beyond 64 bits the smallest int (Spark would take the nearest)."""
-    from pyspark.sql import functions as F
-
     if result == FLOAT:
         return F.when(~F.isnan(column), column)
     if result != INT:
@@ -93,8 +87,6 @@ def _compute_literal(arguments: Sequence[Argument], types: Sequence[ColumnType],
 
 
 def _build_literal(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from sframe_spark.compute.spark_columns import literal_column
-
     return literal_column(*parameters)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import ExecutionError, SchemaError, SFrameError
 from sframe_spark.expressions.functions.scalar_function import (
     INCREASING,
@@ -26,10 +27,6 @@ from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_DATETI
 from sframe_spark.udf.errors import error_transport
 from sframe_spark.values.cast import microseconds_of, seconds_to_microseconds, wall_microseconds
 from sframe_spark.values.datetimes import DAY, FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
 
 # Beyond this many seconds (286,000 years) microseconds do not fit 64 bits. Such seconds, infinity and NaN are ignored, as recorded from the
 # reference (`tests/data`): ported programs may rely on it.
@@ -66,23 +63,17 @@ def difference(left: Argument, right: Argument, types: tuple[ColumnType, ColumnT
 
 def raised(error: SFrameError, spark_type: str = "bigint") -> Column:
     """Return a Spark column that raises an error."""
-    from pyspark.sql import functions as F
-
     return F.raise_error(F.lit(error_transport().packed(error))).cast(spark_type)
 
 
 def microseconds_column(column: Column, column_type: ColumnType) -> Column:
     """Return a Spark column of microseconds since 1970 in UTC (the session's time zone is UTC)."""
-    from pyspark.sql import functions as F
-
     instant = column["instant"] if column_type.is_zoned else column
     return F.unix_micros(instant.cast("timestamp"))
 
 
 def datetime_column(microseconds: Column, column: Column, column_type: ColumnType) -> Column:
     """Return a Spark column of datetimes from microseconds in UTC, with the offsets of ``column`` if its type has offsets."""
-    from pyspark.sql import functions as F
-
     instant = F.timestamp_micros(microseconds).cast("timestamp_ntz")
     if not column_type.is_zoned:
         return instant
@@ -92,8 +83,6 @@ def datetime_column(microseconds: Column, column: Column, column_type: ColumnTyp
 
 def shift_column(datetimes: Column, seconds: Column, column_type: ColumnType, sign: int) -> Column:
     """Return a Spark column that does the same as :func:`shift`."""
-    from pyspark.sql import functions as F
-
     floats = seconds.cast("double")
     whole = F.floor(floats)
     fraction = ((floats - whole.cast("double")) * float(SECOND)).cast("bigint")
@@ -153,8 +142,6 @@ def _added(numbers: pa.Array, duration: pa.Scalar, message: str) -> pa.Array:
 
 
 def _build_duration(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     key, duration = columns
     if types[0].kind == DATETIME_KIND:
         total = microseconds_column(key, types[0]) + duration
@@ -207,8 +194,6 @@ def _compute_tick(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _build_tick(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
-    from pyspark.sql import functions as F
-
     _, start, every, offset = parameters
     result = _infer_tick(types, parameters)
     if result == FLOAT:
@@ -272,8 +257,6 @@ def _compute_part(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _build_part(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
-    from pyspark.sql import functions as F
-
     column, part = columns[0], parameters[0]
     if part == TIMEZONE:
         return column["offset"].cast("double") / 60.0 if types[0].is_zoned else F.lit(None).cast("double")

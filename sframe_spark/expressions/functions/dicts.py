@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function
 from sframe_spark.message_text import brief
@@ -20,9 +21,6 @@ from sframe_spark.values.encode import encode_plain, recode
 from sframe_spark.values.nested.json_items import any_items, flat_items, stored_by_keys, texts_of_items
 from sframe_spark.values.tagged_json import canonical_value
 from sframe_spark.values.value_model import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 _ITEMS = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
 
@@ -67,8 +65,6 @@ def list_at(values: pa.Array, items: pa.Array, data_type: pa.DataType) -> pa.Arr
 
 def _build_list(side: str) -> Any:
     def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-        from pyspark.sql import functions as F
-
         if types[0].is_encoded:
             return None
         return F.map_keys(columns[0]) if side == "keys" else F.map_values(columns[0])
@@ -198,8 +194,6 @@ def counts_of(values: pa.Array, chosen: pa.Array) -> np.ndarray:
 
 
 def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     if types[0].is_encoded:
         return None
     requested, need_all = parameters
@@ -322,8 +316,6 @@ def _trimmed(values: pa.Array, mask: pa.Array, column_type: ColumnType) -> pa.Ar
 
 
 def _build_trim_keys(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     if types[0].is_encoded:
         return None
     requested, exclude = parameters
@@ -336,8 +328,6 @@ def _build_trim_keys(columns: Sequence[Column], types: Sequence[ColumnType], par
 
 
 def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     if types[0].is_encoded or any(bound is not None and not math.isfinite(bound) for bound in parameters):
         return None
     if types[0].physical.item_type == pa.string():

@@ -6,12 +6,13 @@ Unpacking takes two steps: ``slots`` gathers all requested items of a row in one
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, SchemaError
 from sframe_spark.expressions.functions.dicts import class_of_key, native_keys, require_like_keys
 from sframe_spark.expressions.functions.packing import even_offsets, parameter_value
@@ -27,10 +28,6 @@ from sframe_spark.values.nested.json_items import FlatItems, any_items, item_cou
 from sframe_spark.values.nested.text_reader import column_of
 from sframe_spark.values.tagged_json import canonical_value, decode_value, encode_value
 from sframe_spark.values.value_model import plain_key
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
 
 # Lengths, elements and slices.
 
@@ -52,8 +49,6 @@ def _compute_length(arguments: Sequence[Argument], types: Sequence[ColumnType], 
 
 
 def _build_length(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     if types[0].is_encoded:
         return None
     return F.when(columns[0].isNotNull(), F.size(columns[0]).cast("bigint"))
@@ -308,8 +303,6 @@ def _places_of_keys(values: pa.Array, requested: Sequence[Any]) -> np.ndarray:
 
 
 def _build_slots(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     if types[0].is_encoded:
         return None
     if types[0].kind == DICT_KIND:
@@ -370,8 +363,6 @@ def _as_requested(value: Any, requested: ColumnType) -> Any:
 
 
 def _build_slot(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     place, requested, are_texts, absent = parameters
     if are_texts or absent is not None or requested != item_type(types[0]):
         return None

@@ -6,7 +6,7 @@ import array
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.hashing import NumberSet
 from sframe_spark.compute.key_encoding import one_float
+from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.expressions.functions.dicts import by_keys, counts_of
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, to_ints, unsupported
@@ -24,9 +25,6 @@ from sframe_spark.values.equality import canonical_text
 from sframe_spark.values.nested.json_items import flat_items
 from sframe_spark.values.tagged_json import canonical_value
 from sframe_spark.values.value_model import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain, plain_list, plain_number
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 
 def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -142,8 +140,6 @@ def _find_zoned(values: pa.Array, keys: list[tuple[int, int | None]], as_values:
 
 
 def _build_is_in(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     if types[0].kind != STR_KIND and types[0] != INT:
         return None
     requested, includes_none = _requested_values(types[0], parameters)
@@ -222,8 +218,6 @@ def _items_like(values: pa.Array, column_type: ColumnType, item: Any) -> pa.Arra
 
 
 def _build_contains(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     if types[0].kind != STR_KIND:
         return None
     return F.coalesce(columns[0].contains(F.lit(plain(parameters[0]))).cast("bigint"), F.lit(0).cast("bigint"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import SchemaError, TooLargeError
 from sframe_spark.expressions.functions.scalar_function import Argument, are_numbers, array_of, define_function, float_of, unsupported
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
@@ -22,9 +23,6 @@ from sframe_spark.values.tagged_json import decode_value, encode_value
 from sframe_spark.values.value_errors import require_unicode_values
 from sframe_spark.values.value_model import plain
 from sframe_spark.values.variant import variant_text
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 
 def value_parameter(value: Any) -> Any:
@@ -125,14 +123,10 @@ def even_offsets(rows: int, width: int) -> pa.Array:
 
 
 def _build_list(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     return None if _infer_list(types, parameters).is_encoded else F.array(*_filled(columns, parameters[0]))
 
 
 def _filled(columns: Sequence[Column], filler: Any) -> Sequence[Column]:
-    from pyspark.sql import functions as F
-
     return columns if filler is None else [F.coalesce(column, F.lit(filler)) for column in columns]
 
 
@@ -151,8 +145,6 @@ def _compute_array(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 
 def _build_array(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
-    from pyspark.sql import functions as F
-
     numbers = [F.coalesce(column.cast("double"), F.lit(float("nan"))) for column in columns]
     if parameters[0] is not None:
         numbers = [F.when(F.isnan(number), F.lit(float(parameters[0]))).otherwise(number) for number in numbers]
@@ -187,8 +179,6 @@ def _compute_dict(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 def _build_dict(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     if _infer_dict(types, parameters).is_encoded:
         return None
     pairs = [part for key, column in zip(parameters[1], _filled(columns, parameters[0]), strict=True) for part in (F.lit(key), column)]

@@ -7,12 +7,13 @@ if a side is missing, and NaN is neither below nor above anything. Date-times co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.spark_columns import Column, F, literal_column
 from sframe_spark.errors import FillValueError, SchemaError, SFrameError
 from sframe_spark.expressions.functions.datetimes import microseconds_column
 from sframe_spark.expressions.functions.scalar_function import (
@@ -51,10 +52,6 @@ from sframe_spark.values.equality import canonical_text
 from sframe_spark.values.infer import encoding_for
 from sframe_spark.values.tagged_json import encode_value
 from sframe_spark.values.value_model import plain
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
 
 _SYMBOLS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
 _KERNELS = {"less": pc.less, "less_equal": pc.less_equal, "greater": pc.greater, "greater_equal": pc.greater_equal}
@@ -200,8 +197,6 @@ def _build_equality(is_equal: bool) -> Callable[..., Column | None]:
 
 def _build_ordering(name: str) -> Callable[..., Column | None]:
     def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-        from pyspark.sql import functions as F
-
         first, second = _comparable_columns(columns, types)
         if name.startswith("greater"):
             first, second = second, first
@@ -274,8 +269,6 @@ def map_lengths(values: Argument) -> Argument:
 
 def truth_column(column: Column, column_type: ColumnType) -> Column:
     """Return a Spark column that does the same as :func:`truth_of`."""
-    from pyspark.sql import functions as F
-
     if column_type.is_numeric:
         return column != 0
     if pa.types.is_string(column_type.physical):
@@ -310,8 +303,6 @@ def _known_truth(values: Argument, column_type: ColumnType) -> Argument:
 
 
 def _known_truth_column(column: Column, column_type: ColumnType) -> Column:
-    from pyspark.sql import functions as F
-
     truth = truth_column(column, column_type)
     return F.when(~F.isnan(column), truth) if column_type.kind == FLOAT_KIND else truth
 
@@ -388,8 +379,6 @@ def choose_nested(truth: pa.Array, first: pa.Array, second: pa.Array) -> pa.Arra
 
 
 def _build_if_else(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     if types[1] != types[2]:
         return None
     return F.when(truth_column(columns[0], types[0]), columns[1]).otherwise(columns[2])
@@ -415,8 +404,6 @@ def _is_missing(values: Argument, column_type: ColumnType) -> Argument:
 
 def is_missing_column(column: Column, column_type: ColumnType) -> Column:
     """Return the Spark condition for a missing value: null, or NaN in a float column."""
-    from pyspark.sql import functions as F
-
     return column.isNull() | F.isnan(column) if column_type.kind == FLOAT_KIND else column.isNull()
 
 
@@ -480,10 +467,6 @@ def _pick(values: pa.Array, fill: pa.Array, column_type: ColumnType) -> pa.Array
 
 
 def _build_fill(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
-    from sframe_spark.compute.spark_columns import literal_column
-
     if _infer_fill(types, parameters) != types[0] or pa.types.is_map(types[0].physical):
         return None
     fill = literal_column(_fill_value(types[0], parameters[0]), types[0])
@@ -503,8 +486,6 @@ def _compute_coalesce(arguments: Sequence[Argument], types: Sequence[ColumnType]
 
 
 def _build_coalesce(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from pyspark.sql import functions as F
-
     if types[0] != types[1]:
         return None
     return F.when(is_missing_column(columns[0], types[0]), columns[1]).otherwise(columns[0])

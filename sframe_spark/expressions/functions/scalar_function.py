@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.spark_columns import Column, F, kernel_column
 from sframe_spark.errors import (
     ExecutionError,
     InvalidArgumentError,
@@ -25,10 +26,6 @@ from sframe_spark.planner.registry import load_operators
 from sframe_spark.types import ARRAY, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, STR_KIND, ColumnType
 from sframe_spark.udf.pickling import PackedFunction, SentFunction, load_function, pack_function, sent
 from sframe_spark.values.decode import scalar_array
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
 
 # Tables of named functions. Plans refer to functions by name. Functions of plug-ins are pickled with the table, so that workers have them.
 
@@ -182,10 +179,10 @@ def location_of(code: Callable[..., Any]) -> str:
 Argument = Any
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 Kernel = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], pa.Array]
-ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column"]
+ColumnBuilder = Callable[[Sequence[Column], Sequence[ColumnType], tuple[Any, ...]], Column]
 ReadyToCall = Callable[[Sequence[Argument], int], pa.Array]
 ByArrow = Callable[[Sequence[ColumnType], tuple[Any, ...]], bool]
-ColumnExpression = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column | None"]
+ColumnExpression = Callable[[Sequence[Column], Sequence[ColumnType], tuple[Any, ...]], Column | None]
 
 
 @attrs.frozen(eq=False)
@@ -391,8 +388,6 @@ class WithKernel:
         expression = self.build(columns, types, parameters)
         if expression is not None:
             return self._of_its_type(expression, types, parameters) if isinstance(self.build, SentFunction) else expression
-        from sframe_spark.compute.spark_columns import kernel_column
-
         function = FUNCTIONS.named(self.name)
         return kernel_column(function, columns, types, parameters, function.infer(types, parameters))
 
@@ -401,8 +396,6 @@ class WithKernel:
         column, kind = require_column(self.name, expression), FUNCTIONS.inferred(self.name, types, parameters)
         if kind not in SPARK_TYPES:
             return column
-        from pyspark.sql import functions as F
-
         spark_type = SPARK_TYPES[kind]
         message = f"the Spark expression of the scalar function {self.name!r} is not of Spark's type {spark_type}, though it infers {kind}"
         # Spark evaluates the check when it plans the query: if the type is right, only the column is left.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column
+from sframe_spark.compute.spark_columns import Column, F
 
-BinaryColumn = Callable[["Column", "Column"], "Column"]
+BinaryColumn = Callable[[Column, Column], Column]
 
 # Doubles of this magnitude have no fraction.
 _WHOLE = 2.0**52
@@ -16,8 +14,6 @@ _WHOLE = 2.0**52
 
 def concatenate(left: Column, right: Column) -> Column:
     """Return the concatenation of two strings."""
-    from pyspark.sql import functions as F
-
     return F.concat(left, right)
 
 
@@ -28,30 +24,22 @@ def negate(column: Column) -> Column:
 
 def absolute(column: Column) -> Column:
     """Return the absolute value; the smallest int is unchanged."""
-    from pyspark.sql import functions as F
-
     return F.abs(column)
 
 
 def divide(left: Column, right: Column) -> Column:
     """Return the quotient of doubles. In Spark ``x / 0`` is missing, so ``1 / 0`` is computed by ``pow``, which respects the sign of zero."""
-    from pyspark.sql import functions as F
-
     return F.when(right == 0.0, left * F.pow(right, F.lit(-1.0))).otherwise(left / right)
 
 
 def floor_divide(left: Column, right: Column) -> Column:
     """Return the quotient of doubles rounded down, as a double; Spark's ``floor`` returns an int, so it is used only for quotients that fit."""
-    from pyspark.sql import functions as F
-
     quotient = divide(left, right)
     return F.when((F.abs(quotient) < _WHOLE) & (quotient != 0.0), F.floor(quotient).cast("double")).otherwise(quotient)
 
 
 def floor_divide_ints(left: Column, right: Column) -> Column:
     """Return the quotient of ints rounded down; missing for a divisor of zero."""
-    from pyspark.sql import functions as F
-
     truncated = F.call_function("div", left, right)
     remainder = left % right
     return F.when((remainder != 0) & ((remainder < 0) != (right < 0)), truncated - 1).otherwise(truncated)
@@ -59,16 +47,12 @@ def floor_divide_ints(left: Column, right: Column) -> Column:
 
 def modulo_ints(left: Column, right: Column) -> Column:
     """Return the remainder with the sign of the divisor; missing for a divisor of zero."""
-    from pyspark.sql import functions as F
-
     remainder = left % right
     return F.when((remainder != 0) & ((remainder < 0) != (right < 0)), remainder + right).otherwise(remainder)
 
 
 def power(left: Column, right: Column) -> Column:
     """Return the power of doubles as C computes it; Java's result differs for the base 1, and for -1 with an infinite exponent."""
-    from pyspark.sql import functions as F
-
     is_one = (left == 1.0) | ((left == -1.0) & (F.abs(right) == float("inf")))
     return F.when(is_one & right.isNotNull(), F.lit(1.0)).otherwise(F.pow(left, right))
 

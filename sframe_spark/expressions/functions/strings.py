@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import InvalidArgumentError, SchemaError, TooLargeError
 from sframe_spark.expressions.functions.scalar_function import Argument, array_of, define_function
 from sframe_spark.types import STR, STR_KIND, ColumnType
 from sframe_spark.values.value_errors import require_unicode_values
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 # In Arrow and Spark the number of bytes of a string is a 32-bit int.
 MAX_BYTES = 2**31 - 1
@@ -49,8 +47,6 @@ def _compute_pad(arguments: Sequence[Argument], types: Sequence[ColumnType], par
 
 
 def _build_pad(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
-    from pyspark.sql import functions as F
-
     width, side, fill = max(parameters[0], 0), *parameters[1:]
     text = columns[0]
     # Repetition by a negative number gives an empty string. Spark's own lpad and rpad would cut longer strings.
