@@ -32,9 +32,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.datetimes import warn_of_nanoseconds
 from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode, encode_parts
+from sframe_spark.values.encode import column_type_for, encode, encode_parts, encoding_for, infer_type
 from sframe_spark.values.from_arrow import warn_of_long_decimals
-from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
 from sframe_spark.values.input_values import require_valid_arrow, simplify
 from sframe_spark.values.value_errors import naming_broken_string, require_unicode_values, rounding_warnings
 from sframe_spark.values.value_model import one_value, plain

@@ -26,7 +26,7 @@ from sframe_spark.types import (
     ColumnType,
     of_any_offset,
 )
-from sframe_spark.values.infer import column_type_for
+from sframe_spark.values.encode import column_type_for
 from sframe_spark.values.tagged_json import display_text
 from sframe_spark.values.value_errors import require_unicode_values
 from sframe_spark.values.value_model import families_of, plain_number

@@ -24,8 +24,7 @@ from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, FLOAT,
 from sframe_spark.udf.bound_function import FunctionAsNow
 from sframe_spark.udf.errors import user_error
 from sframe_spark.udf.results import Guess
-from sframe_spark.values.encode import encode
-from sframe_spark.values.infer import column_type_for, infer_type
+from sframe_spark.values.encode import column_type_for, encode, infer_type
 from sframe_spark.values.value_errors import DIGITS_OF_FLOAT, rounding_warnings
 from sframe_spark.values.value_model import MISSING, family_of
 

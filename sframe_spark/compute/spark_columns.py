@@ -127,3 +127,10 @@ def microseconds_of(datetimes: Column) -> Column:
     # ``date_part`` returns the seconds with six decimals.
     seconds = (F.date_part(F.lit("SECOND"), datetimes) * SECOND).cast("bigint")
     return day * DAY + minutes * MINUTE + seconds
+
+
+def floor_divide_ints(left: Column, right: Column) -> Column:
+    """Return the quotient of ints rounded down; missing for a divisor of zero."""
+    truncated = F.call_function("div", left, right)
+    remainder = left % right
+    return F.when((remainder != 0) & ((remainder < 0) != (right < 0)), truncated - 1).otherwise(truncated)

@@ -18,8 +18,7 @@ from sframe_spark.operators.property_inference import monotone_step
 from sframe_spark.operators.sources.in_memory import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.contract import Example, check_lowering, check_operator, demand, kernel_rows, rank, read_all, same_value
-from sframe_spark.values.encode import encode
-from sframe_spark.values.infer import infer_type
+from sframe_spark.values.encode import encode, infer_type
 
 
 def check_function(name: str, *arguments: Any, parameters: tuple[Any, ...] = (), spark: bool = True) -> None:

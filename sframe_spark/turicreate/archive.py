@@ -50,7 +50,7 @@ from sframe_spark.turicreate.number_decoding import OUT_OF_YEARS
 from sframe_spark.turicreate.object_decoding import MISSING
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, ZONED_DATETIME, ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.infer import encoding_for
+from sframe_spark.values.encode import encoding_for
 
 # --- Column names, which the index stores without quoting
 

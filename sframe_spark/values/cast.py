@@ -272,3 +272,20 @@ _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
     (ARRAY_KIND, STR_KIND): _items_to_str,
     (DICT_KIND, STR_KIND): _items_to_str,
 }
+
+
+def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Return a string for each value that is the same for equal values, whatever their encoding, the order of dicts, and int or float.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import ENCODED_LIST, INT, list_of
+    >>> native = canonical_text(pa.array([[1, None]]), list_of(INT))
+    >>> native == canonical_text(pa.array(["[1.0,null]"]), ENCODED_LIST)
+    True
+    """
+    texts = written(values, column_type, CANONICAL) if column_type.kind in (LIST_KIND, ARRAY_KIND, DICT_KIND) else None
+    if texts is not None:
+        return texts
+    cells = decode(values, column_type)
+    return pa.array([None if cell is None else canonical_value(cell) for cell in cells], pa.string())

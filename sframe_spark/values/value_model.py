@@ -10,6 +10,7 @@ import array
 import collections.abc
 import datetime
 import decimal
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -280,3 +281,34 @@ def is_array_like(value: Any, family: str) -> bool:
     if family == ARRAY_KIND:
         return True
     return len(value) > 0 and {family_of(python_class) for python_class in set(map(type, value))} <= NUMBERS
+
+
+# Comparison of results. Spark adds floats in any order, which changes the last digits of a sum; if terms cancel out, only these digits are left.
+TOLERANCE = 1e-9
+
+
+def agree(actual: Any, expected: Any) -> bool:
+    """Return whether two values have the same class and are equal.
+
+    Floats may differ by a small tolerance, NaN equals NaN, and datetimes must have the same offset.
+
+    Examples
+    --------
+    >>> agree(0.1 + 0.2, 0.3), agree(float("nan"), float("nan")), agree(-0.0, 0.0), agree(None, None)
+    (True, True, True, True)
+    >>> agree(1, 1.0), agree(None, float("nan")), agree([1.0, 2.0], [1.0]), agree(2**60, 2**60 + 1)
+    (False, False, False, False)
+    """
+    if type(actual) is not type(expected):
+        return False
+    if isinstance(actual, float):
+        if math.isnan(actual) or math.isnan(expected):
+            return math.isnan(actual) and math.isnan(expected)
+        return math.isclose(actual, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    if isinstance(actual, datetime.datetime):
+        return actual.utcoffset() == expected.utcoffset() and actual == expected
+    if isinstance(actual, (list, tuple, array.array)):
+        return len(actual) == len(expected) and all(map(agree, actual, expected))
+    if isinstance(actual, dict):
+        return actual.keys() == expected.keys() and all(agree(value, expected[key]) for key, value in actual.items())
+    return bool(actual == expected)

@@ -12,8 +12,7 @@ import pytest
 from sframe_spark.types import STANDARD_TYPES, STR, ColumnType
 from sframe_spark.values.cast import cast_array, cast_type
 from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
-from sframe_spark.values.infer import encoding_for, infer_type
+from sframe_spark.values.encode import encode, encoding_for, infer_type
 from tests.facts import from_fact, load_facts, same
 
 FACTS = load_facts("value_facts.json")

@@ -28,10 +28,9 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
+from sframe_spark.values.cast import canonical_text
 from sframe_spark.values.decode import decode, decode_scalar
-from sframe_spark.values.encode import encode, encode_plain, recode
-from sframe_spark.values.equality import canonical_text
-from sframe_spark.values.infer import infer_type
+from sframe_spark.values.encode import encode, encode_plain, infer_type, recode
 from tests.facts import same
 
 ints = st.integers(-(2**63), 2**63 - 1)

@@ -55,7 +55,7 @@ from sframe_spark.operators.row_selection import filter_by_mask, slice_rows
 from sframe_spark.operators.sources.in_memory import constant_source, range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DICT_KIND, common_encoding
-from sframe_spark.values.infer import column_type_for, encoding_for
+from sframe_spark.values.encode import column_type_for, encoding_for
 from sframe_spark.values.value_model import one_value
 
 

@@ -19,7 +19,7 @@ from sframe_spark.operators.window.rolling import rolling
 from sframe_spark.operators.window.running import running
 from sframe_spark.operators.window.shift import shift_rows
 from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType, common_encoding, type_of_class
-from sframe_spark.values.infer import encoding_for
+from sframe_spark.values.encode import encoding_for
 from sframe_spark.values.value_model import one_value
 
 if TYPE_CHECKING:

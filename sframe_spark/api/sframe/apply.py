@@ -22,7 +22,7 @@ from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
 from sframe_spark.udf.errors import user_error
 from sframe_spark.udf.results import Guess
-from sframe_spark.values.infer import column_type_for
+from sframe_spark.values.encode import column_type_for
 from sframe_spark.values.nested.python_objects import named_rows
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from sframe_spark.message_text import brief
 from sframe_spark.operators.columns import all_columns, column_of, columns_alongside, columns_of, replace_column
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sources.in_memory import memory_source
-from sframe_spark.values.infer import column_type_for
+from sframe_spark.values.encode import column_type_for
 from sframe_spark.values.value_model import one_value
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from sframe_spark.operators.explode import explode, natural_types
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnType, type_of_class
 from sframe_spark.values.convert import becomes
-from sframe_spark.values.infer import column_type_for, infer_type
+from sframe_spark.values.encode import column_type_for, infer_type
 from sframe_spark.values.value_model import is_number, one_value
 
 if TYPE_CHECKING:

@@ -37,8 +37,7 @@ from sframe_spark.session.progress import counted_calls, showing_work
 from sframe_spark.types import INT, ColumnType, of_any_offset
 from sframe_spark.udf.results import Guess
 from sframe_spark.values.durations import LONGEST, parse_positive_duration
-from sframe_spark.values.encode import encode
-from sframe_spark.values.infer import column_type_for
+from sframe_spark.values.encode import column_type_for, encode
 from sframe_spark.values.nested.python_objects import named_rows
 
 if TYPE_CHECKING:

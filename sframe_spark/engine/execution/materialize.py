@@ -40,7 +40,7 @@ from sframe_spark.planner.inference import known_rows, learn_lengths
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.deployment import is_spark_requested
 from sframe_spark.values.decode import decode
-from sframe_spark.values.equality import agree
+from sframe_spark.values.value_model import agree
 
 # New columns of a frame whose other columns are stored: only the new ones are computed and stored.
 

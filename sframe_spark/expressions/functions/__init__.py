@@ -5,7 +5,6 @@ from __future__ import annotations
 from sframe_spark.expressions.functions import (
     arithmetic,
     casts,
-    datetime_format,
     datetimes,
     dicts,
     element_access,
@@ -17,18 +16,6 @@ from sframe_spark.expressions.functions import (
     strings,
 )
 
-__all__ = [
-    "arithmetic",
-    "casts",
-    "datetime_format",
-    "datetimes",
-    "dicts",
-    "element_access",
-    "hashing",
-    "membership",
-    "packing",
-    "predicates",
-    "strings",
-]
+__all__ = ["arithmetic", "casts", "datetimes", "dicts", "element_access", "hashing", "membership", "packing", "predicates", "strings"]
 
 scalar_function.FUNCTIONS.close()

@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column, F
+from sframe_spark.compute.spark_columns import Column, F, floor_divide_ints
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.expressions.functions import spark_arithmetic as columns_of
 from sframe_spark.expressions.functions.datetimes import difference, difference_column, shift, shift_column
 from sframe_spark.expressions.functions.scalar_function import (
     INCREASING,
@@ -39,6 +38,69 @@ from sframe_spark.types import ARRAY, ARRAY_KIND, DATETIME_KIND, FLOAT, INT, INT
 from sframe_spark.values.cast import cast_array
 from sframe_spark.values.from_arrow import list_from_lengths
 from sframe_spark.values.value_model import plain_number
+
+# Arithmetic on Spark columns with the results of the kernels, also where Spark's own division, rounding or powers differ.
+
+BinaryColumn = Callable[[Column, Column], Column]
+
+# Doubles of this magnitude have no fraction.
+_WHOLE = 2.0**52
+
+
+def concatenate(left: Column, right: Column) -> Column:
+    """Return the concatenation of two strings."""
+    return F.concat(left, right)
+
+
+def negate(column: Column) -> Column:
+    """Return the number with the sign reversed, also of zero; the smallest int is unchanged."""
+    return -column
+
+
+def absolute(column: Column) -> Column:
+    """Return the absolute value; the smallest int is unchanged."""
+    return F.abs(column)
+
+
+def divide(left: Column, right: Column) -> Column:
+    """Return the quotient of doubles. In Spark ``x / 0`` is missing, so ``1 / 0`` is computed by ``pow``, which respects the sign of zero."""
+    return F.when(right == 0.0, left * F.pow(right, F.lit(-1.0))).otherwise(left / right)
+
+
+def floor_divide(left: Column, right: Column) -> Column:
+    """Return the quotient of doubles rounded down, as a double; Spark's ``floor`` returns an int, so it is used only for quotients that fit."""
+    quotient = divide(left, right)
+    return F.when((F.abs(quotient) < _WHOLE) & (quotient != 0.0), F.floor(quotient).cast("double")).otherwise(quotient)
+
+
+def modulo_ints(left: Column, right: Column) -> Column:
+    """Return the remainder with the sign of the divisor; missing for a divisor of zero."""
+    remainder = left % right
+    return F.when((remainder != 0) & ((remainder < 0) != (right < 0)), remainder + right).otherwise(remainder)
+
+
+def power(left: Column, right: Column) -> Column:
+    """Return the power of doubles as C computes it; Java's result differs for the base 1, and for -1 with an infinite exponent."""
+    is_one = (left == 1.0) | ((left == -1.0) & (F.abs(right) == float("inf")))
+    return F.when(is_one & right.isNotNull(), F.lit(1.0)).otherwise(F.pow(left, right))
+
+
+INT_COLUMNS: dict[str, BinaryColumn] = {
+    "add": lambda left, right: left + right,
+    "subtract": lambda left, right: left - right,
+    "multiply": lambda left, right: left * right,
+    "floor_divide": floor_divide_ints,
+    "modulo": modulo_ints,
+}
+FLOAT_COLUMNS: dict[str, BinaryColumn] = {
+    "add": lambda left, right: left + right,
+    "subtract": lambda left, right: left - right,
+    "multiply": lambda left, right: left * right,
+    "divide": divide,
+    "floor_divide": floor_divide,
+    "power": power,
+}
+
 
 # Element-wise arithmetic on array columns, over all rows at once.
 
@@ -188,14 +250,14 @@ def _build_binary(name: str) -> Callable[..., Column | None]:
         if ARRAY_KIND in kinds:
             return None
         if kinds == (STR_KIND, STR_KIND):
-            return columns_of.concatenate(left, right)
+            return concatenate(left, right)
         if kinds == (DATETIME_KIND, DATETIME_KIND):
             return difference_column(left, right, (types[0], types[1]))
         if DATETIME_KIND in kinds:
             return shift_column(left, right, types[0], sign)
         if kinds == (INT_KIND, INT_KIND) and name in _INT_RESULTS:
-            return columns_of.INT_COLUMNS[name](left, right)
-        return columns_of.FLOAT_COLUMNS[name](left.cast("double"), right.cast("double"))
+            return INT_COLUMNS[name](left, right)
+        return FLOAT_COLUMNS[name](left.cast("double"), right.cast("double"))
 
     return build
 
@@ -269,7 +331,7 @@ def _compute_reverse_floor_divide(arguments: Sequence[Argument], types: Sequence
 
 
 def _build_reverse_floor_divide(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    return columns_of.INT_COLUMNS["floor_divide"](*columns) if tuple(types) == (INT, INT) else None
+    return INT_COLUMNS["floor_divide"](*columns) if tuple(types) == (INT, INT) else None
 
 
 for _name in _SYMBOLS:
@@ -286,8 +348,8 @@ define_function(
     _compute_reverse_floor_divide,
     _build_reverse_floor_divide,
 )
-define_function("negate", _infer_unary("-"), _compute_unary(pc.negate, np.negative), _build_unary(columns_of.negate))
-define_function("absolute", _infer_unary("abs"), _compute_unary(pc.abs, np.abs), _build_unary(columns_of.absolute))
+define_function("negate", _infer_unary("-"), _compute_unary(pc.negate, np.negative), _build_unary(negate))
+define_function("absolute", _infer_unary("abs"), _compute_unary(pc.abs, np.abs), _build_unary(absolute))
 define_function(
     "positive",
     _infer_unary("+"),

@@ -7,10 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.compute.spark_columns import Column, F, literal_column
+from sframe_spark.compute.spark_columns import Column, F, floor_divide_ints, literal_column
 from sframe_spark.expressions.functions.datetimes import microseconds_column
 from sframe_spark.expressions.functions.scalar_function import INCREASING, Argument, always_by_arrow, array_of, define_function
-from sframe_spark.expressions.functions.spark_arithmetic import floor_divide_ints
 from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.cast import cast_array, cast_type
 from sframe_spark.values.datetimes import SECOND

@@ -44,12 +44,10 @@ from sframe_spark.types import (
     ColumnType,
     common_encoding,
 )
-from sframe_spark.values.cast import microseconds_of
+from sframe_spark.values.cast import canonical_text, microseconds_of
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.datetimes import SECOND
-from sframe_spark.values.encode import encode, recode
-from sframe_spark.values.equality import canonical_text
-from sframe_spark.values.infer import encoding_for
+from sframe_spark.values.encode import encode, encoding_for, recode
 from sframe_spark.values.tagged_json import encode_value
 from sframe_spark.values.value_model import plain
 

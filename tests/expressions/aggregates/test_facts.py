@@ -14,8 +14,7 @@ from sframe_spark.api import aggregate
 from sframe_spark.expressions.aggregates.aggregate_function import AGGREGATES
 from sframe_spark.types import INT, STANDARD_TYPES, ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode, encode_plain
-from sframe_spark.values.infer import infer_type
+from sframe_spark.values.encode import encode, encode_plain, infer_type
 from sframe_spark.values.tagged_json import canonical_value
 from tests.facts import from_fact, load_facts, same
 

@@ -23,8 +23,7 @@ from sframe_spark.types import (
     list_of,
 )
 from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
-from sframe_spark.values.infer import infer_type
+from sframe_spark.values.encode import encode, infer_type
 from tests.expressions.functions.test_spark_columns import ELSEWHERE, calls, own_functions
 from tests.facts import same
 
