@@ -1,7 +1,7 @@
-"""Casts of columns to another kind, as ``SArray.astype`` does.
+"""Casts of columns to another kind, as ``SArray.astype`` does, and canonical strings for the comparison of lists and dicts.
 
-Two habits of the reference implementation are kept because programs rely on them: NaN becomes missing in every cast of a float column, and floats
-become strings with six significant digits. One habit is not kept: here strings are parsed to floats with all their digits.
+As in the reference implementation, every cast of a float column makes NaN missing, and floats become strings with six significant digits. Unlike
+there, strings are parsed to floats with all their digits.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from sframe_spark.types import (
     list_of,
 )
 from sframe_spark.values.convert import list_to_array, parse_array, parse_dict, parse_float, parse_int, parse_list
-from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND, format_datetimes
+from sframe_spark.values.datetimes import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND, all_in_years_of_python, floored, format_datetimes
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain, recode
 from sframe_spark.values.nested.json_items import flat_items, items_of
 from sframe_spark.values.nested.scalar_text import display_floats
 from sframe_spark.values.nested.text_reader import read_arrays, read_stored
-from sframe_spark.values.nested.text_writer import DISPLAY, written
-from sframe_spark.values.tagged_json import display_text
+from sframe_spark.values.nested.text_writer import CANONICAL, DISPLAY, written
+from sframe_spark.values.tagged_json import canonical_value, display_text
 from sframe_spark.values.value_model import SMALLEST_INT
 
 # Strings for which Arrow and our own parsers agree: the only sign is a minus, and the number is in range whatever its digits are.
@@ -56,11 +56,6 @@ _RESULTS: dict[tuple[str, str], ColumnType] = {
     (ARRAY_KIND, LIST_KIND): list_of(FLOAT),
     (STR_KIND, LIST_KIND): ENCODED_LIST,
     (STR_KIND, DICT_KIND): ENCODED_DICT,
-}
-
-
-_OTHER_WAYS = {
-    (STR_KIND, DATETIME_KIND): ": str_to_datetime() reads date-times from texts",
 }
 
 
@@ -81,7 +76,7 @@ def cast_type(source: ColumnType, target: ColumnType) -> ColumnType:
         return source
     result = _RESULTS.get((source.kind, target.kind))
     if result is None:
-        instead = _OTHER_WAYS.get((source.kind, target.kind), "")
+        instead = ": str_to_datetime() reads date-times from texts" if (source.kind, target.kind) == (STR_KIND, DATETIME_KIND) else ""
         raise UnsupportedOperationError(f"a column of {source.kind} cannot be cast to {target.kind}{instead}")
     return result
 
@@ -132,13 +127,8 @@ def _float_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
     """Truncate floats to ints; floats that do not fit in 64 bits become the smallest int."""
     numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
     fits = (numbers >= SMALLEST_INT) & (numbers < -float(SMALLEST_INT))
-    integers = np.where(fits, numbers, 0.0).astype(np.int64)
-    return _masked(np.where(fits, integers, SMALLEST_INT), values)
-
-
-def _masked(numbers: np.ndarray, like: pa.Array) -> pa.Array:
-    mask = pc.is_null(like).to_numpy(zero_copy_only=False) if like.null_count else None
-    return pa.array(numbers, mask=mask)
+    integers = np.where(fits, np.where(fits, numbers, 0.0).astype(np.int64), SMALLEST_INT)
+    return pa.array(integers, mask=pc.is_null(values).to_numpy(zero_copy_only=False) if values.null_count else None)
 
 
 def _int_to_datetime(values: pa.Array, source: ColumnType) -> pa.Array:
@@ -182,60 +172,59 @@ def wall_microseconds(microseconds: pa.Array, datetimes: pa.Array, column_type: 
 
 
 def _datetime_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
-    """Format local times all at once; if one is outside the years 1 to 9999, one value at a time, which raises the right error."""
-    wall = wall_microseconds(microseconds_of(values, source), values, source)
-    limits = pc.min_max(wall)
-    if limits["min"].is_valid and (limits["min"].as_py() < FIRST_MICROSECOND or limits["max"].as_py() > LAST_MICROSECOND):
+    """Format local times all at once; if one is outside the years 1 to 9999, one by one, which raises an error that names the row."""
+    wall = wall_microseconds(microseconds_of(values, source), values, source).cast(DATETIME.physical)
+    if not all_in_years_of_python(wall):
         return _per_value(display_text, STR)(values, source)
-    return format_datetimes(wall.cast(DATETIME.physical), pa.nulls(len(wall), pa.int32()), "%Y%m%dT%H%M%S%F")
-
-
-def _datetime_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
-    microseconds = microseconds_of(values, source)
-    numbers = microseconds.fill_null(0).to_numpy(zero_copy_only=False)
-    return _masked(numbers // SECOND, microseconds)
+    return format_datetimes(wall, pa.nulls(len(wall), pa.int32()), "%Y%m%dT%H%M%S%F")
 
 
 def _plain_or_parsed(values: pa.Array, plain: str, target: pa.DataType, parse: Callable[[str], Any]) -> pa.Array:
     """Cast the strings that match the pattern ``plain`` with Arrow, and parse the other strings one by one."""
-    known = pc.match_substring_regex(values, plain)
-    if pc.all(known).as_py() is not False:
+    are_plain = pc.match_substring_regex(values, plain)
+    if pc.all(are_plain).as_py() is not False:
         return values.cast(target)
-    parsed = pc.if_else(known, values, pa.scalar(None, values.type)).cast(target)
-    return _with_rest(values, parsed, known.fill_null(False), lambda rest, _: pa.array(map(parse, rest.to_pylist()), target))
+    parsed = pc.if_else(are_plain, values, pa.scalar(None, values.type)).cast(target)
+    return _with_rest(values, parsed, are_plain.fill_null(False), lambda rest, _: pa.array(map(parse, rest.to_pylist()), target))
 
 
 def _items_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
     texts = written(values, source, DISPLAY)
-    return texts if texts is not None else _per_value(display_text, STR)(values, source)
+    return _per_value(display_text, STR)(values, source) if texts is None else texts
 
 
-def _str_to_stored(parse: Callable[[str], Any], target: ColumnType) -> Callable[[pa.Array, ColumnType], pa.Array]:
-    """Return a cast to lists or dicts that parses strings of the common forms all at once and other strings one by one."""
+def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Return a string for each value that is the same for equal values, whatever their encoding, the order of dicts, and int or float.
 
-    def cast(values: pa.Array, source: ColumnType) -> pa.Array:
-        return _with_rest(values, *read_stored(values, target.kind), _per_value(parse, target))
+    Examples
+    --------
+    >>> native = canonical_text(pa.array([[1, None]]), list_of(INT))
+    >>> native == canonical_text(pa.array(["[1.0,null]"]), ENCODED_LIST)
+    True
+    """
+    texts = written(values, column_type, CANONICAL) if column_type.kind in (LIST_KIND, ARRAY_KIND, DICT_KIND) else None
+    return _per_value(canonical_value, STR)(values, column_type) if texts is None else texts
 
-    return cast
 
-
-def _with_rest(values: pa.Array, converted: pa.Array, known: pa.Array, cast: Callable[[pa.Array, ColumnType], pa.Array]) -> pa.Array:
-    """Return ``converted`` in rows where ``known`` is true, and the result of ``cast`` for the other strings."""
-    unknown = pc.and_not(values.is_valid(), known)
-    if not pc.any(unknown).as_py():
+def _with_rest(values: pa.Array, converted: pa.Array, is_converted: pa.Array, cast: Callable[[pa.Array, ColumnType], pa.Array]) -> pa.Array:
+    """Return ``converted`` in rows where ``is_converted`` is true, and the result of ``cast`` for the other strings."""
+    is_rest = pc.and_not(values.is_valid(), is_converted)
+    if not pc.any(is_rest).as_py():
         return converted
-    rest = cast(values.filter(unknown), STR)
+    rest = cast(values.filter(is_rest), STR)
     if len(rest) == len(values):
         return rest
     indices = np.arange(len(values))
-    indices[unknown.to_numpy(zero_copy_only=False)] = np.arange(len(values), len(values) + len(rest))
+    indices[is_rest.to_numpy(zero_copy_only=False)] = np.arange(len(values), len(values) + len(rest))
     return pa.concat_arrays([converted, rest]).take(pa.array(indices))
 
 
 def _list_to_array(values: pa.Array, source: ColumnType) -> pa.Array:
     """Convert lists of numbers to arrays all at once, and lists of other values one by one."""
-    items = flat_items(values, LIST_KIND) if source.is_encoded else None
-    native = values if not source.is_encoded else None if items is None or (found := items.natively()) is None else found[0]
+    native: pa.Array | None = values
+    if source.is_encoded:
+        items = flat_items(values, LIST_KIND)
+        native, _ = (items and items.natively()) or (None, None)
     flat = None if native is None or pa.types.is_string(native.type.value_type) else items_of(native)
     if flat is None:
         return _per_value(_list_cell_to_array, ARRAY)(values, source)
@@ -247,7 +236,7 @@ def _list_cell_to_array(value: list[Any]) -> Any:
     try:
         return list_to_array(value)
     except SchemaError:
-        return None  # a failed cast is a missing value; the caller compares the numbers of missing values
+        return None  # the caller sees that there are more missing values than before
 
 
 _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
@@ -261,9 +250,9 @@ _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
     # Arrow rounds decimals of any number of digits as Python does.
     (STR_KIND, FLOAT_KIND): lambda values, _: _plain_or_parsed(values, PLAIN_DECIMAL, pa.float64(), parse_float),
     (STR_KIND, ARRAY_KIND): lambda values, _: _with_rest(values, *read_arrays(values), _per_value(parse_array, ARRAY)),
-    (STR_KIND, LIST_KIND): _str_to_stored(parse_list, ENCODED_LIST),
-    (STR_KIND, DICT_KIND): _str_to_stored(parse_dict, ENCODED_DICT),
-    (DATETIME_KIND, INT_KIND): _datetime_to_int,
+    (STR_KIND, LIST_KIND): lambda values, _: _with_rest(values, *read_stored(values, LIST_KIND), _per_value(parse_list, ENCODED_LIST)),
+    (STR_KIND, DICT_KIND): lambda values, _: _with_rest(values, *read_stored(values, DICT_KIND), _per_value(parse_dict, ENCODED_DICT)),
+    (DATETIME_KIND, INT_KIND): lambda values, source: floored(microseconds_of(values, source), SECOND),
     (DATETIME_KIND, FLOAT_KIND): lambda values, source: pc.divide(microseconds_of(values, source).cast(pa.float64(), safe=False), float(SECOND)),
     (DATETIME_KIND, STR_KIND): _datetime_to_str,
     (LIST_KIND, STR_KIND): _items_to_str,
@@ -272,20 +261,3 @@ _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
     (ARRAY_KIND, STR_KIND): _items_to_str,
     (DICT_KIND, STR_KIND): _items_to_str,
 }
-
-
-def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return a string for each value that is the same for equal values, whatever their encoding, the order of dicts, and int or float.
-
-    Examples
-    --------
-    >>> from sframe_spark.types import ENCODED_LIST, INT, list_of
-    >>> native = canonical_text(pa.array([[1, None]]), list_of(INT))
-    >>> native == canonical_text(pa.array(["[1.0,null]"]), ENCODED_LIST)
-    True
-    """
-    texts = written(values, column_type, CANONICAL) if column_type.kind in (LIST_KIND, ARRAY_KIND, DICT_KIND) else None
-    if texts is not None:
-        return texts
-    cells = decode(values, column_type)
-    return pa.array([None if cell is None else canonical_value(cell) for cell in cells], pa.string())
