@@ -54,8 +54,8 @@ FAULTS = (
     Fault(
         "seconds-truncated",
         "values",
-        "return _masked(numbers // SECOND, microseconds)",
-        "return _masked((numbers / SECOND).astype(np.int64), microseconds)",
+        "lambda values, source: floored(microseconds_of(values, source), SECOND)",
+        "lambda values, source: pc.divide(microseconds_of(values, source), SECOND)",
     ),
     Fault(
         "mixed-offsets-plain",
@@ -68,9 +68,9 @@ FAULTS = (
     Fault("floor-truncates", "functions", "pc.floor(pc.divide(left, right))", "pc.trunc(pc.divide(left, right))"),
     Fault("equal-null", "functions", "return to_ints(pc.if_else(pc.is_null(same), both_missing, same))", "return to_ints(same)"),
     Fault("nan-below-nan", "functions", 'if name.endswith("equal") and pa.types.is_float64(first.type):', "if pa.types.is_float64(first.type):"),
-    Fault("int-sum-monotone", "functions", 'if name == "add" and floats and (is_finite', 'if name == "add" and (is_finite'),
+    Fault("int-sum-monotone", "functions", 'FLOAT in types and (is_finite(constant) or (name == "add"', '(is_finite(constant) or (name == "add"'),
     Fault("trim-drops-missing", "functions", "compare(items, pa.scalar(bound)).fill_null(True)", "compare(items, pa.scalar(bound)).fill_null(False)"),
-    Fault("array-minus-array", "functions", '"subtract": np.subtract,', '"subtract": lambda left, right: np.subtract(right, left),'),
+    Fault("array-minus-array", "functions", "pc.subtract, np.subtract,", "pc.subtract, lambda left, right: np.subtract(right, left),"),
     Fault("nested-lengths", "functions", "alike = valid & (lengths[0] == lengths[1])", "alike = valid & (lengths[0] <= lengths[1])"),
     Fault("first-of-shared-step", "functions", "if reads[program.width + number - 1] > 1)", "if reads[program.width + number - 1] > 2)", spark=True),
     Fault("dead-register", "functions", "last.pop(operand.index, None)", "pass"),

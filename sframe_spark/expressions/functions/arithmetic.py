@@ -6,9 +6,11 @@ is missing; ``//`` and ``%`` round down as Python's do. Missing operands yield m
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,125 +41,96 @@ from sframe_spark.values.cast import cast_array
 from sframe_spark.values.from_arrow import list_from_lengths
 from sframe_spark.values.value_model import plain_number
 
-# Arithmetic on Spark columns with the results of the kernels, also where Spark's own division, rounding or powers differ.
-
-BinaryColumn = Callable[[Column, Column], Column]
-
-# Doubles of this magnitude have no fraction.
-_WHOLE = 2.0**52
+# Spark's own division, rounding and powers differ from those of the kernels.
 
 
-def concatenate(left: Column, right: Column) -> Column:
-    """Return the concatenation of two strings."""
-    return F.concat(left, right)
-
-
-def negate(column: Column) -> Column:
-    """Return the number with the sign reversed, also of zero; the smallest int is unchanged."""
-    return -column
-
-
-def absolute(column: Column) -> Column:
-    """Return the absolute value; the smallest int is unchanged."""
-    return F.abs(column)
-
-
-def divide(left: Column, right: Column) -> Column:
+def _divide_column(left: Column, right: Column) -> Column:
     """Return the quotient of doubles. In Spark ``x / 0`` is missing, so ``1 / 0`` is computed by ``pow``, which respects the sign of zero."""
     return F.when(right == 0.0, left * F.pow(right, F.lit(-1.0))).otherwise(left / right)
 
 
-def floor_divide(left: Column, right: Column) -> Column:
+def _floor_divide_column(left: Column, right: Column) -> Column:
     """Return the quotient of doubles rounded down, as a double; Spark's ``floor`` returns an int, so it is used only for quotients that fit."""
-    quotient = divide(left, right)
-    return F.when((F.abs(quotient) < _WHOLE) & (quotient != 0.0), F.floor(quotient).cast("double")).otherwise(quotient)
+    quotient = _divide_column(left, right)
+    has_fraction = (F.abs(quotient) < 2.0**52) & (quotient != 0.0)
+    return F.when(has_fraction, F.floor(quotient).cast("double")).otherwise(quotient)
 
 
-def modulo_ints(left: Column, right: Column) -> Column:
-    """Return the remainder with the sign of the divisor; missing for a divisor of zero."""
+def _modulo_column(left: Column, right: Column) -> Column:
+    """Return the remainder of ints with the sign of the divisor; missing for a divisor of zero."""
     remainder = left % right
     return F.when((remainder != 0) & ((remainder < 0) != (right < 0)), remainder + right).otherwise(remainder)
 
 
-def power(left: Column, right: Column) -> Column:
+def _power_column(left: Column, right: Column) -> Column:
     """Return the power of doubles as C computes it; Java's result differs for the base 1, and for -1 with an infinite exponent."""
     is_one = (left == 1.0) | ((left == -1.0) & (F.abs(right) == float("inf")))
     return F.when(is_one & right.isNotNull(), F.lit(1.0)).otherwise(F.pow(left, right))
 
 
-INT_COLUMNS: dict[str, BinaryColumn] = {
-    "add": lambda left, right: left + right,
-    "subtract": lambda left, right: left - right,
-    "multiply": lambda left, right: left * right,
-    "floor_divide": floor_divide_ints,
-    "modulo": modulo_ints,
+@attrs.frozen
+class _Operator:
+    """A binary operator: its symbol, and how it is computed for Arrow arrays, for elements of arrays (by NumPy), and for Spark columns."""
+
+    symbol: str
+    kernel: Callable[[Argument, Argument], Any] | None
+    elementwise: Callable[[Any, Any], Any] | None
+    column: Callable[[Column, Column], Column]
+
+
+_OPERATORS = {
+    "add": _Operator("+", pc.add, np.add, operator.add),
+    "subtract": _Operator("-", pc.subtract, np.subtract, operator.sub),
+    "multiply": _Operator("*", pc.multiply, np.multiply, operator.mul),
+    "divide": _Operator("/", pc.divide, np.divide, _divide_column),
+    "floor_divide": _Operator(
+        "//", lambda left, right: pc.floor(pc.divide(left, right)), lambda left, right: np.floor(np.divide(left, right)), _floor_divide_column
+    ),
+    "modulo": _Operator("%", None, None, _modulo_column),
+    "power": _Operator("**", pc.power, np.power, _power_column),
 }
-FLOAT_COLUMNS: dict[str, BinaryColumn] = {
-    "add": lambda left, right: left + right,
-    "subtract": lambda left, right: left - right,
-    "multiply": lambda left, right: left * right,
-    "divide": divide,
-    "floor_divide": floor_divide,
-    "power": power,
-}
+_INT_RESULTS = frozenset({"add", "subtract", "multiply", "floor_divide", "modulo"})
+"""Operators that yield ints for ints."""
 
 
 # Element-wise arithmetic on array columns, over all rows at once.
 
-Elementwise = Callable[[Any, Any], Any]
 
-
-def combine_arrays(left: Argument, right: Argument, types: tuple[ColumnType, ColumnType], operation: Elementwise, rows: int) -> pa.Array:
-    """Apply a NumPy operation to the elements of arrays; a number is combined with every element, and arrays of different lengths give missing."""
+def _combine_arrays(name: str, left: Argument, right: Argument, types: Sequence[ColumnType], rows: int) -> pa.Array:
+    """Apply an operator to the elements of arrays; a number is combined with every element, and arrays of different lengths give missing."""
     lengths = _common_lengths(left, right, types, rows)
     first = _elements(array_of(left, rows), lengths, types[0])
     second = _elements(array_of(right, rows), lengths, types[1])
     with np.errstate(all="ignore"):
-        numbers = np.asarray(operation(first, second), dtype=np.float64)
+        numbers = np.asarray(_OPERATORS[name].elementwise(first, second), dtype=np.float64)  # type: ignore[misc]
     return list_from_lengths(lengths, pa.array(numbers), ARRAY.physical)
 
 
-def map_array(values: pa.Array, operation: Callable[[Any], Any]) -> pa.Array:
+def _map_array(values: pa.Array, operation: Callable[[Any], Any]) -> pa.Array:
     """Apply a NumPy operation to every element of arrays."""
     lengths = pc.list_value_length(values)
     numbers = operation(_elements(values, lengths, ARRAY))
     return list_from_lengths(lengths, pa.array(np.asarray(numbers, dtype=np.float64)), ARRAY.physical)
 
 
-def _common_lengths(left: Argument, right: Argument, types: tuple[ColumnType, ColumnType], rows: int) -> pa.Array:
+def _common_lengths(left: Argument, right: Argument, types: Sequence[ColumnType], rows: int) -> pa.Array:
     """Return the length of each resulting array: null where a side is missing or the lengths differ."""
-    lengths = [
-        pc.list_value_length(array_of(argument, rows)) if column_type.kind == ARRAY_KIND else None
-        for argument, column_type in zip((left, right), types, strict=True)
-    ]
-    first, second = (length for length in lengths)
-    nothing = pa.scalar(None, pa.int32())
+    sides = zip((left, right), types, strict=True)
+    first, second = (pc.list_value_length(array_of(side, rows)) if kind.kind == ARRAY_KIND else None for side, kind in sides)
     if first is not None and second is not None:
-        return pc.if_else(pc.equal(first, second), first, nothing)
+        return pc.if_else(pc.equal(first, second), first, pa.scalar(None, pa.int32()))
     array_lengths, number = (first, right) if first is not None else (second, left)
-    return pc.if_else(array_of(number, rows).is_valid(), array_lengths, nothing)
+    return pc.if_else(array_of(number, rows).is_valid(), array_lengths, pa.scalar(None, pa.int32()))
 
 
 def _elements(values: pa.Array, lengths: pa.Array, column_type: ColumnType) -> np.ndarray:
     """Return the concatenated elements of the rows that have a result; a number is repeated to the length of the result."""
     has_result = lengths.is_valid()
     if column_type.kind == ARRAY_KIND:
-        cells = values if not lengths.null_count else values.filter(has_result)
+        cells = values.filter(has_result) if lengths.null_count else values
         return cells.flatten().fill_null(float("nan")).to_numpy(zero_copy_only=False)
     numbers = float_of(values.filter(has_result)).to_numpy(zero_copy_only=False)
     return np.repeat(numbers, lengths.filter(has_result).to_numpy(zero_copy_only=False))
-
-
-_INT_RESULTS = frozenset({"add", "subtract", "multiply", "floor_divide", "modulo"})
-_SYMBOLS = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "floor_divide": "//",
-    "modulo": "%",
-    "power": "**",
-}
 
 
 def _infer_binary(name: str) -> Infer:
@@ -174,75 +147,43 @@ def _infer_binary(name: str) -> Infer:
             return left
         if name == "subtract" and kinds == (DATETIME_KIND, DATETIME_KIND):
             return FLOAT
-        raise unsupported(_SYMBOLS[name], types)
+        raise unsupported(_OPERATORS[name].symbol, types)
 
     return infer
 
 
-def _floor_divide_ints(left: Argument, right: Argument, rows: int) -> pa.Array:
-    return _divide_ints(np.floor_divide, left, right, rows)
-
-
-def _modulo_ints(left: Argument, right: Argument, rows: int) -> pa.Array:
-    return _divide_ints(np.remainder, left, right, rows)
-
-
-def _divide_ints(operation: Callable[[Any, Any], Any], left: Argument, right: Argument, rows: int) -> pa.Array:
+def _divide_ints(name: str, left: Argument, right: Argument, rows: int) -> pa.Array:
     (numbers, missing), (divisors, missing_divisor) = integers(left), integers(right)
-    zero = divisors == 0
+    zero, operation = divisors == 0, np.floor_divide if name == "floor_divide" else np.remainder
     with np.errstate(all="ignore"):
         return masked(operation(numbers, np.where(zero, 1, divisors)), missing | missing_divisor | zero, rows)
 
 
-_INT_KERNELS: dict[str, Callable[[Argument, Argument, int], Any]] = {
-    "add": lambda left, right, rows: pc.add(left, right),
-    "subtract": lambda left, right, rows: pc.subtract(left, right),
-    "multiply": lambda left, right, rows: pc.multiply(left, right),
-    "floor_divide": _floor_divide_ints,
-    "modulo": _modulo_ints,
-}
-_FLOAT_KERNELS: dict[str, Callable[[Argument, Argument], Any]] = {
-    "add": pc.add,
-    "subtract": pc.subtract,
-    "multiply": pc.multiply,
-    "divide": pc.divide,
-    "floor_divide": lambda left, right: pc.floor(pc.divide(left, right)),
-    "power": pc.power,
-}
-_ARRAY_KERNELS: dict[str, Callable[[Any, Any], Any]] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "floor_divide": lambda left, right: np.floor(np.divide(left, right)),
-    "power": np.power,
-}
-
-
 def _compute_binary(name: str) -> Compute:
-    sign = 1 if name == "add" else -1
+    kernel, sign = _OPERATORS[name].kernel, 1 if name == "add" else -1
 
     def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
         left, right = arguments
-        pair = (types[0], types[1])
         kinds = (types[0].kind, types[1].kind)
         if ARRAY_KIND in kinds:
-            return combine_arrays(left, right, pair, _ARRAY_KERNELS[name], rows)
+            return _combine_arrays(name, left, right, types, rows)
         if kinds == (STR_KIND, STR_KIND):
             return pc.binary_join_element_wise(left, right, "")
         if kinds == (DATETIME_KIND, DATETIME_KIND):
-            return difference(left, right, pair)
+            return difference(left, right, types)
         if DATETIME_KIND in kinds:
             return shift(left, right, types[0], sign, rows)
-        if kinds == (INT_KIND, INT_KIND) and name in _INT_RESULTS:
-            return _INT_KERNELS[name](left, right, rows)
-        return _FLOAT_KERNELS[name](float_of(left), float_of(right))
+        if kinds == (INT_KIND, INT_KIND) and name in ("floor_divide", "modulo"):
+            return _divide_ints(name, left, right, rows)
+        if kinds != (INT_KIND, INT_KIND) or name not in _INT_RESULTS:
+            left, right = float_of(left), float_of(right)
+        return kernel(left, right)  # type: ignore[misc]
 
     return compute
 
 
 def _build_binary(name: str) -> Callable[..., Column | None]:
-    sign = 1 if name == "add" else -1
+    column, sign = _OPERATORS[name].column, 1 if name == "add" else -1
 
     def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
         left, right = columns
@@ -250,14 +191,14 @@ def _build_binary(name: str) -> Callable[..., Column | None]:
         if ARRAY_KIND in kinds:
             return None
         if kinds == (STR_KIND, STR_KIND):
-            return concatenate(left, right)
+            return F.concat(left, right)
         if kinds == (DATETIME_KIND, DATETIME_KIND):
-            return difference_column(left, right, (types[0], types[1]))
+            return difference_column(left, right, types)
         if DATETIME_KIND in kinds:
             return shift_column(left, right, types[0], sign)
-        if kinds == (INT_KIND, INT_KIND) and name in _INT_RESULTS:
-            return INT_COLUMNS[name](left, right)
-        return FLOAT_COLUMNS[name](left.cast("double"), right.cast("double"))
+        if kinds != (INT_KIND, INT_KIND) or name not in _INT_RESULTS:
+            return column(left.cast("double"), right.cast("double"))
+        return floor_divide_ints(left, right) if name == "floor_divide" else column(left, right)
 
     return build
 
@@ -278,16 +219,13 @@ def _monotone_binary(name: str) -> MonotonyOf:
             return STRICTLY_INCREASING
         if not are_numbers(types):
             return None
-        floats = FLOAT in types
-        if name == "add" and floats and (is_finite(literals[0]) or is_finite(constant)):
-            return INCREASING
-        if name == "subtract" and floats and is_finite(constant):
-            return INCREASING
-        if name == "multiply" and floats and (is_positive_finite(literals[0]) or is_positive_finite(constant)):
-            return INCREASING
-        if name in ("divide", "floor_divide") and is_positive_finite(constant):
-            return INCREASING
-        return None
+        if name in ("divide", "floor_divide"):
+            keeps_order = is_positive_finite(constant)
+        elif name == "multiply":
+            keeps_order = FLOAT in types and (is_positive_finite(literals[0]) or is_positive_finite(constant))
+        else:
+            keeps_order = FLOAT in types and (is_finite(constant) or (name == "add" and is_finite(literals[0])))
+        return INCREASING if keeps_order else None
 
     return monotone
 
@@ -304,7 +242,7 @@ def _infer_unary(symbol: str) -> Infer:
 def _compute_unary(of_numbers: Callable[[Argument], Any], of_elements: Callable[[Any], Any]) -> Compute:
     def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
         if types[0].kind == ARRAY_KIND:
-            return map_array(array_of(arguments[0], rows), of_elements)
+            return _map_array(array_of(arguments[0], rows), of_elements)
         return of_numbers(arguments[0])
 
     return compute
@@ -325,16 +263,16 @@ def _infer_reverse_floor_divide(types: Sequence[ColumnType], parameters: tuple[A
 
 def _compute_reverse_floor_divide(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
     if tuple(types) == (INT, INT):
-        return _floor_divide_ints(arguments[0], arguments[1], rows)
+        return _divide_ints("floor_divide", *arguments, rows)
     quotients = pc.floor(pc.divide(float_of(arguments[0]), float_of(arguments[1])))
     return cast_array(array_of(quotients, rows), FLOAT, INT)
 
 
 def _build_reverse_floor_divide(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    return INT_COLUMNS["floor_divide"](*columns) if tuple(types) == (INT, INT) else None
+    return floor_divide_ints(*columns) if tuple(types) == (INT, INT) else None
 
 
-for _name in _SYMBOLS:
+for _name in _OPERATORS:
     define_function(
         _name,
         _infer_binary(_name),
@@ -348,8 +286,8 @@ define_function(
     _compute_reverse_floor_divide,
     _build_reverse_floor_divide,
 )
-define_function("negate", _infer_unary("-"), _compute_unary(pc.negate, np.negative), _build_unary(negate))
-define_function("absolute", _infer_unary("abs"), _compute_unary(pc.abs, np.abs), _build_unary(absolute))
+define_function("negate", _infer_unary("-"), _compute_unary(pc.negate, np.negative), _build_unary(operator.neg))
+define_function("absolute", _infer_unary("abs"), _compute_unary(pc.abs, np.abs), _build_unary(lambda column: F.abs(column)))
 define_function(
     "positive",
     _infer_unary("+"),
@@ -424,33 +362,26 @@ def _infer_clip(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
 
 
 def _compute_clip(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    lower, upper = _bounds(parameters)
-    if types[0].kind == ARRAY_KIND:
-        return map_array(array_of(arguments[0], rows), lambda elements: _clip_elements(elements, lower, upper))
-    result = _infer_clip(types, parameters)
-    lower, upper = _int_bounds(parameters) if result == INT else _float_bounds(parameters)
     values = array_of(arguments[0], rows)
-    values = float_of(values) if result == FLOAT else values
+    if types[0].kind == ARRAY_KIND:
+        return _map_array(values, lambda elements: _clipped(pa.array(elements), _float_bounds(parameters)))
+    if _infer_clip(types, parameters) == INT:
+        return _clipped(values, _int_bounds(parameters))
+    return _clipped(float_of(values), _float_bounds(parameters))
+
+
+def _clipped(values: pa.Array, bounds: tuple[int | float | None, int | float | None]) -> pa.Array:
     # Comparisons with NaN are false, so it stays.
-    if lower is not None:
-        limit = pa.scalar(lower, result.physical)
-        values = pc.if_else(pc.less(values, limit), limit, values)
-    if upper is not None:
-        limit = pa.scalar(upper, result.physical)
-        values = pc.if_else(pc.greater(values, limit), limit, values)
+    for bound, is_outside in zip(bounds, (pc.less, pc.greater), strict=True):
+        if bound is not None:
+            limit = pa.scalar(bound, values.type)
+            values = pc.if_else(is_outside(values, limit), limit, values)
     return values
-
-
-def _clip_elements(elements: np.ndarray, lower: int | float | None, upper: int | float | None) -> np.ndarray:
-    if lower is not None:
-        elements = np.where(elements < lower, float(lower), elements)
-    return elements if upper is None else np.where(elements > upper, float(upper), elements)
 
 
 def _build_clip(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
     if types[0].kind == ARRAY_KIND:
         return None
-    lower, upper = _bounds(parameters)
     spark_type = "bigint" if _infer_clip(types, parameters) == INT else "double"
     lower, upper = _int_bounds(parameters) if spark_type == "bigint" else _float_bounds(parameters)
     column = columns[0].cast(spark_type)
@@ -466,8 +397,4 @@ def _build_clip(columns: Sequence[Column], types: Sequence[ColumnType], paramete
     return column
 
 
-def _monotone_clip(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
-    return INCREASING if types[0].is_numeric else None
-
-
-define_function("clip", _infer_clip, _compute_clip, _build_clip, _monotone_clip)
+define_function("clip", _infer_clip, _compute_clip, _build_clip, lambda types, literals: INCREASING if types[0].is_numeric else None)

@@ -62,7 +62,7 @@ def with_offsets_of(datetimes: pa.Array, instants: pa.Array, column_type: Column
     return pa.StructArray.from_arrays([instants, offsets], fields=list(ZONED_PHYSICAL), mask=pc.is_null(instants))
 
 
-def difference(left: Argument, right: Argument, types: tuple[ColumnType, ColumnType]) -> Argument:
+def difference(left: Argument, right: Argument, types: Sequence[ColumnType]) -> Argument:
     """Return the seconds from the right date-times to the left ones."""
     microseconds = pc.subtract(microseconds_of(left, types[0]), microseconds_of(right, types[1]))
     return pc.divide(microseconds.cast(pa.float64(), safe=False), float(SECOND))
@@ -101,7 +101,7 @@ def shift_column(datetimes: Column, seconds: Column, column_type: ColumnType, si
     return datetime_column(F.when(wrapped, raised(ExecutionError(BEYOND_BITS))).otherwise(total), datetimes, column_type)
 
 
-def difference_column(left: Column, right: Column, types: tuple[ColumnType, ColumnType]) -> Column:
+def difference_column(left: Column, right: Column, types: Sequence[ColumnType]) -> Column:
     """Return a Spark column that does the same as :func:`difference`."""
     microseconds = microseconds_column(left, types[0]) - microseconds_column(right, types[1])
     return microseconds.cast("double") / float(SECOND)
