@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from sframe_spark.message_text import brief, visible
@@ -137,15 +137,15 @@ def near_names(name: Any, available: Iterable[Any]) -> list[Any]:
     return [by_text[match] for match in difflib.get_close_matches(text, by_text, n=3, cutoff=0.6)]
 
 
-def listed(names: Sequence[Any]) -> str:
-    """Return names in quotes, separated by commas; of many names only the first.
+def listed(names: Sequence[Any], text_of: Callable[[Any], str] = repr) -> str:
+    """Return names, by default in quotes, separated by commas; of many names only the first.
 
     Examples
     --------
     >>> listed(range(22))
     '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19 and 2 more'
     """
-    first = ", ".join(map(repr, names[:MAX_NAMES_LISTED]))
+    first = ", ".join(map(text_of, names[:MAX_NAMES_LISTED]))
     return first if len(names) <= MAX_NAMES_LISTED else f"{first} and {len(names) - MAX_NAMES_LISTED} more"
 
 

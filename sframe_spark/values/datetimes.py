@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import MAX_NAMES_LISTED, DateTimeRangeError, LostNanosecondsWarning, users_level
+from sframe_spark.errors import DateTimeRangeError, LostNanosecondsWarning, listed, users_level
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -250,11 +250,11 @@ def warn_of_lost_nanoseconds(lost: Mapping[Any, int | None]) -> None:
     >>> str(caught[0].message)
     "date-times are kept to the microsecond: the nanoseconds of 2 of column 'a', some of column 'c' are cut off"
     """
-    found = [(name, count) for name, count in lost.items() if count != 0]
-    if found:
-        parts = [f"{'some' if count is None else count}" + ("" if name is None else f" of column {name!r}") for name, count in found]
-        more = f" and {len(parts) - MAX_NAMES_LISTED} more" if len(parts) > MAX_NAMES_LISTED else ""
-        message = f"date-times are kept to the microsecond: the nanoseconds of {', '.join(parts[:MAX_NAMES_LISTED])}{more} are cut off"
+    counts = [
+        f"{'some' if count is None else count}" + ("" if name is None else f" of column {name!r}") for name, count in lost.items() if count != 0
+    ]
+    if counts:
+        message = f"date-times are kept to the microsecond: the nanoseconds of {listed(counts, str)} are cut off"
         warnings.warn(LostNanosecondsWarning(message), stacklevel=users_level())
 
 

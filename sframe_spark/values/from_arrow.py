@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import MAX_NAMES_LISTED, DateTimeRangeError, InexactDecimalWarning, SchemaError, users_level
+from sframe_spark.errors import DateTimeRangeError, InexactDecimalWarning, SchemaError, listed, users_level
 from sframe_spark.message_text import visible
 from sframe_spark.types import (
     ARRAY,
@@ -88,10 +88,8 @@ def _has_long_values(values: pa.Array | pa.ChunkedArray) -> bool:
 
 def _warn(rounded: list[str]) -> None:
     if rounded:
-        more = f" and {len(rounded) - MAX_NAMES_LISTED} more" if len(rounded) > MAX_NAMES_LISTED else ""
-        names = ", ".join(rounded[:MAX_NAMES_LISTED]) + more
         message = (
-            f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer values of {names} are rounded; "
+            f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer values of {listed(rounded, str)} are rounded; "
             "cast the column to a string first to keep all digits, or to a decimal of 15 digits, or of 18 without a fraction"
         )
         warnings.warn(InexactDecimalWarning(message), stacklevel=users_level())

@@ -263,7 +263,7 @@ def _infer_reverse_floor_divide(types: Sequence[ColumnType], parameters: tuple[A
 
 def _compute_reverse_floor_divide(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
     if tuple(types) == (INT, INT):
-        return _divide_ints("floor_divide", *arguments, rows)
+        return _divide_ints("floor_divide", arguments[0], arguments[1], rows)
     quotients = pc.floor(pc.divide(float_of(arguments[0]), float_of(arguments[1])))
     return cast_array(array_of(quotients, rows), FLOAT, INT)
 

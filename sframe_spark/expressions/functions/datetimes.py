@@ -27,13 +27,24 @@ from sframe_spark.expressions.functions.scalar_function import (
     unsupported,
 )
 from sframe_spark.message_text import brief
-from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ZONED_DATETIME, ZONED_PHYSICAL, ColumnType
+from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, STR, STR_KIND, ZONED_DATETIME, ColumnType
 from sframe_spark.udf.errors import error_transport
 from sframe_spark.values.cast import microseconds_of, seconds_to_microseconds, wall_microseconds
-from sframe_spark.values.datetimes import DAY, FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, MONTHS, SECOND, WEEKDAYS, directives, format_datetimes
+from sframe_spark.values.datetimes import (
+    DAY,
+    FIRST_MICROSECOND,
+    LAST_MICROSECOND,
+    MINUTE,
+    MONTHS,
+    SECOND,
+    WEEKDAYS,
+    all_in_years_of_python,
+    directives,
+    format_datetimes,
+)
 from sframe_spark.values.from_arrow import zoned_array
 
-# Datetime arithmetic, times of a uniform clock, and parts such as the year; arithmetic changes the instant and keeps the offset from UTC.
+# Arithmetic, which changes the instant and keeps the offset from UTC.
 
 # Beyond this many seconds (286,000 years) microseconds do not fit 64 bits. Such seconds, infinity and NaN are ignored, as recorded from the
 # reference (`tests/data`): ported programs may rely on it.
@@ -58,8 +69,7 @@ def with_offsets_of(datetimes: pa.Array, instants: pa.Array, column_type: Column
     """Return datetimes at the given instants, with the offsets from UTC of ``datetimes`` if their type has offsets."""
     if not column_type.is_zoned:
         return instants
-    offsets = pc.struct_field(datetimes, "offset")
-    return pa.StructArray.from_arrays([instants, offsets], fields=list(ZONED_PHYSICAL), mask=pc.is_null(instants))
+    return zoned_array(instants, pc.struct_field(datetimes, "offset"), instants.is_valid())
 
 
 def difference(left: Argument, right: Argument, types: Sequence[ColumnType]) -> Argument:
@@ -135,8 +145,7 @@ def _compute_duration(arguments: Sequence[Argument], types: Sequence[ColumnType]
 def _moved(datetimes: pa.Array, duration: pa.Scalar, column_type: ColumnType) -> pa.Array:
     microseconds = _added(microseconds_of(datetimes, column_type), duration, BEYOND_YEARS)
     # Python limits the wall-clock time, not the instant, which may lie some hours outside.
-    limits = pc.min_max(wall_microseconds(microseconds, datetimes, column_type))
-    if limits["min"].is_valid and (limits["min"].as_py() < FIRST_MICROSECOND or limits["max"].as_py() > LAST_MICROSECOND):
+    if not all_in_years_of_python(wall_microseconds(microseconds, datetimes, column_type)):
         raise ExecutionError(BEYOND_YEARS)
     return with_offsets_of(datetimes, microseconds.cast(DATETIME.physical), column_type)
 
@@ -196,8 +205,7 @@ def _compute_tick(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     instants = times.cast(DATETIME.physical)
     if result == DATETIME:
         return instants
-    offsets = pa.array(np.full(rows, offset, dtype=np.int32))
-    return pa.StructArray.from_arrays([instants, offsets], fields=list(ZONED_PHYSICAL))
+    return zoned_array(instants, pa.array(np.full(rows, offset, dtype=np.int32)), instants.is_valid())
 
 
 def _build_tick(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
@@ -362,13 +370,13 @@ class TimeFormat:
         """
         parts = [part for part in directives(ISO if form == "ISO" else form) if part not in _READ_AS_NOTHING]
         groups: list[str] = []
-        pieces: list[tuple[str, str]] = []
+        patterns: list[tuple[str, str]] = []
         # A number of one or two digits is matched greedily: what follows it is not a digit.
         first = "."
         for part, after in zip_longest(parts, parts[1:], fillvalue=""):
             if part[0] != "%" or part in ("%%", "%n", "%t"):
                 more = 0 if part[0] == "%" else len(part) - 1
-                pieces.append((f"$|{first}(?:.{{0,{more - 1}}}$|.{{{more}}})" if more else f"$|{first}", ""))
+                patterns.append((f"$|{first}(?:.{{0,{more - 1}}}$|.{{{more}}})" if more else f"$|{first}", ""))
                 first = "."
                 continue
             name = part[1:]
@@ -379,27 +387,36 @@ class TimeFormat:
                 reads = reads.replace("{1,2}", "{2}")
             # A number at the end must not be followed by another digit.
             ends = r"(?:\D|$)" if not after and name in _NUMBERS else ""
-            pieces.append(("$|" + r"\s*" * skips, f"(?P<g{len(groups)}>{reads}){ends}"))
+            patterns.append(("$|" + r"\s*" * skips, f"(?P<g{len(groups)}>{reads}){ends}"))
             groups.append(name)
             first = r"\D" if "{1,2}" in reads and not after[:1].isdigit() else "."
         if len(parts) > MAX_PARTS:
             raise TimeFormatError(f"the format has {len(parts)} parts, and {MAX_PARTS} are the most: {form[:60]!r}...")
         if not groups:
             raise TimeFormatError(f"the format {form!r} has no directive such as %Y: nothing would be read")
-        return cls(rf"(?s)^\s*{_nested(pieces)}", tuple(groups))
+        # Each part is followed by the next part or by the end of the string.
+        pattern = ""
+        for before, group in reversed(patterns):
+            pattern = f"(?:{before}{group}{pattern})"
+        return cls(rf"(?s)^\s*{pattern}", tuple(groups))
 
 
-def _nested(pieces: Sequence[tuple[str, str]]) -> str:
-    """Return the nested pattern, in which each part is followed by the next part or by the end of the string."""
-    pattern = ""
-    for before, group in reversed(pieces):
-        pattern = f"(?:{before}{group}{pattern})"
-    return pattern
+# The fields of directives that are numbers.
+_FIELDS = {
+    **dict.fromkeys("Yy", "year"),
+    "m": "month",
+    **dict.fromkeys("de", "day"),
+    "j": "day_of_year",
+    **dict.fromkeys("Hk", "hour"),
+    **dict.fromkeys("Il", "clock_hour"),
+    "M": "minute",
+    "S": "second",
+}
 
 
 @attrs.define
 class _Fields:
-    """The fields parsed from each string, such as the year, with defaults for fields that a string lacks."""
+    """The fields parsed from some strings, such as the year: one value for each string, or a default for fields that the format lacks."""
 
     year: Any = FIRST_YEAR
     month: Any = 1
@@ -418,7 +435,8 @@ class _Fields:
         if name == "ZP":
             self.zone = texts
         elif name in "bhB":
-            self.month = _chosen(_place(texts, 3, [month[:3] for month in MONTHS]) + 1, texts, self.month)
+            indices = pc.index_in(pc.utf8_capitalize(pc.utf8_slice_codeunits(texts, 0, 3)), pa.array([month[:3] for month in MONTHS]))
+            self.month = _chosen(indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64) + 1, texts, self.month)
         elif name in "pP":
             self.is_afternoon = pc.equal(pc.utf8_upper(texts), "PM").to_numpy(zero_copy_only=False)
         elif name == "s":
@@ -430,45 +448,31 @@ class _Fields:
             self._take_number(name, texts)
 
     def _take_number(self, name: str, texts: pa.Array) -> None:
-        numbers = _numbers(texts) + (2000 if name == "y" else 0)
-        field = {
-            "Y": "year",
-            "y": "year",
-            "m": "month",
-            "d": "day",
-            "e": "day",
-            "j": "day_of_year",
-            "H": "hour",
-            "k": "hour",
-            "I": "clock_hour",
-            "l": "clock_hour",
-            "M": "minute",
-            "S": "second",
-        }[name]
-        setattr(self, field, _chosen(numbers, texts, getattr(self, field)))
+        field = _FIELDS[name]
+        setattr(self, field, _chosen(_numbers(texts) + (2000 if name == "y" else 0), texts, getattr(self, field)))
 
     def hours(self) -> Any:
         """Return hours since midnight; if an hour of the 12-hour clock was parsed, from that."""
         of_clock = np.where(self.clock_hour == 12, 0, self.clock_hour) + 12 * np.asarray(self.is_afternoon, dtype=np.int64)
         return np.where(self.clock_hour >= 0, of_clock, self.hour)
 
-    def instants(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    def wall_times(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the local times, and which rows have a valid date and time."""
         year, month, day = (np.broadcast_to(np.asarray(part, dtype=np.int64), (rows,)) for part in (self.year, self.month, self.day))
-        sound = (year >= FIRST_YEAR) & (month >= 1) & (month <= 12) & (np.asarray(self.clock_hour) <= 12) & (np.asarray(self.clock_hour) != 0)
-        months = ((year - 1970) * 12 + np.where(sound, month, 1) - 1).astype("datetime64[M]")
+        is_valid = (year >= FIRST_YEAR) & (month >= 1) & (month <= 12) & (np.asarray(self.clock_hour) <= 12) & (np.asarray(self.clock_hour) != 0)
+        months = ((year - 1970) * 12 + np.where(is_valid, month, 1) - 1).astype("datetime64[M]")
         first = months.astype("datetime64[D]")
         last = (months + np.timedelta64(1, "M")).astype("datetime64[D]") - first
-        sound &= (day >= 1) & (day <= last.astype(np.int64))
+        is_valid &= (day >= 1) & (day <= last.astype(np.int64))
         counted = np.broadcast_to(np.asarray(self.day_of_year, dtype=np.int64), (rows,))
         from_year = (year - 1970).astype("datetime64[Y]").astype("datetime64[D]") + (counted - 1).astype("timedelta64[D]")
-        sound &= (counted != 0) & (counted <= 366)
+        is_valid &= (counted != 0) & (counted <= 366)
         days = np.where(counted > 0, from_year, first + (day - 1).astype("timedelta64[D]")).astype("datetime64[us]")
         # As in the reference implementation, an hour of 24 or more is only valid with zero minutes.
-        sound &= (np.asarray(self.hours()) < 24) | (np.asarray(self.minute) == 0)
+        is_valid &= (np.asarray(self.hours()) < 24) | (np.asarray(self.minute) == 0)
         time = (self.hours() * 60 + self.minute) * MINUTE + self.second * SECOND + self.microsecond
         wall = days + np.broadcast_to(np.asarray(time, dtype=np.int64), (rows,)).astype("timedelta64[us]")
-        return wall, sound & (wall >= _FIRST) & (wall < _AFTER_LAST)
+        return wall, is_valid & (wall >= _FIRST) & (wall < _AFTER_LAST)
 
 
 def _chosen(numbers: np.ndarray, texts: pa.Array, otherwise: Any) -> Any:
@@ -477,11 +481,6 @@ def _chosen(numbers: np.ndarray, texts: pa.Array, otherwise: Any) -> Any:
 
 def _numbers(texts: pa.Array) -> np.ndarray:
     return pc.if_else(pc.equal(texts, ""), "0", texts).cast(pa.int64()).to_numpy(zero_copy_only=False)
-
-
-def _place(texts: pa.Array, letters: int, names: Sequence[str]) -> np.ndarray:
-    short = pc.utf8_capitalize(pc.utf8_slice_codeunits(texts, 0, letters))
-    return pc.index_in(short, pa.array(names)).fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
 def _fractions(texts: pa.Array) -> np.ndarray:
@@ -518,16 +517,15 @@ def _offsets(zones: pa.Array) -> tuple[pa.Array, np.ndarray]:
     """Return minutes east of UTC, missing for an empty string, and which strings are valid; each distinct string is parsed once."""
     coded = zones.dictionary_encode()
     minutes: list[int | None] = []
-    sound = []
+    is_valid = []
     for text in coded.dictionary.to_pylist():
         try:
             minutes.append(zone_minutes(text))
-            sound.append(True)
+            is_valid.append(True)
         except ValueError:
             minutes.append(None)
-            sound.append(False)
-    places = coded.indices
-    return pa.array(minutes, pa.int32()).take(places), pa.array(sound, pa.bool_()).take(places).to_numpy(zero_copy_only=False)
+            is_valid.append(False)
+    return pa.array(minutes, pa.int32()).take(coded.indices), np.array(is_valid, bool)[coded.indices.to_numpy()]
 
 
 # Formats to suggest in errors, unambiguous in every country; the last one is what this package writes to CSV files.
@@ -544,37 +542,36 @@ def _infer_parsed(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> C
 def _compute_parsed(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     texts = array_of(arguments[0], rows)
     has_text = pc.not_equal(texts, "").fill_null(False)
-    numbers = np.flatnonzero(has_text.to_numpy(zero_copy_only=False))
-    read = _read(texts.filter(has_text), parameters[0])
-    places = np.full(rows, -1)
-    places[numbers] = np.arange(len(numbers))
-    return read.take(pa.array(places, mask=places < 0))
+    parsed = _read(texts.filter(has_text), parameters[0])
+    indices = np.full(rows, -1)
+    indices[has_text.to_numpy(zero_copy_only=False)] = np.arange(len(parsed))
+    return parsed.take(pa.array(indices, mask=indices < 0))
 
 
 def _read(texts: pa.Array, form: str, advises: bool = True) -> pa.Array:
     """Parse strings, none of which may be missing or empty; with ``advises`` an error suggests a format that fits the string, if one is known."""
     time_format, rows = TimeFormat.of(form), len(texts)
-    result = pc.extract_regex(texts, time_format.pattern)
-    _require(result.is_valid().to_numpy(zero_copy_only=False), texts, form, advises)
-    groups = [result.field(f"g{place}") for place in range(len(time_format.groups))]
+    matches = pc.extract_regex(texts, time_format.pattern)
+    _require(matches.is_valid().to_numpy(zero_copy_only=False), texts, form, advises)
+    groups = [matches.field(f"g{number}") for number in range(len(time_format.groups))]
     _require(np.any([pc.not_equal(group, "").to_numpy(zero_copy_only=False) for group in groups], axis=0), texts, form, advises)
     fields = _Fields()
     for name, group in zip(time_format.groups, groups, strict=True):
         fields.take(name, group)
-    wall_times, sound = fields.instants(rows)
-    _require(sound, texts, form, advises)
+    wall_times, is_valid = fields.wall_times(rows)
+    _require(is_valid, texts, form, advises)
     wall = pa.array(wall_times.astype(np.int64))
     if fields.zone is None:
         return wall.cast(DATETIME.physical)
-    offsets, known = _offsets(fields.zone)
-    _require(known, texts, form, advises)
+    offsets, is_valid = _offsets(fields.zone)
+    _require(is_valid, texts, form, advises)
     utc = pc.subtract(wall, pc.multiply(offsets.fill_null(0).cast(pa.int64()), MINUTE))
     return zoned_array(utc.cast(DATETIME.physical), offsets, utc.is_valid())
 
 
-def _require(sound: np.ndarray, texts: pa.Array, form: str, advises: bool) -> None:
-    if not sound.all():
-        text = texts[int(np.argmin(sound))].as_py()
+def _require(is_valid: np.ndarray, texts: pa.Array, form: str, advises: bool) -> None:
+    if not is_valid.all():
+        text = texts[int(np.argmin(is_valid))].as_py()
         other = _format_of(text, form) if advises else None
         advice = "give another format, or clean the texts with apply() first" if other is None else f"the format {other!r} reads it"
         raise ExecutionError(f"{brief(text)} is no date-time of the format {form!r}: {advice}")
