@@ -7,7 +7,7 @@ twice is computed once.
 from __future__ import annotations
 
 import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from operator import is_
 from typing import Any
@@ -103,7 +103,7 @@ class Program:
 
     def called(self) -> str:
         """Return the names of the first functions that the program calls, for messages; for user functions also where they are defined."""
-        names = list(dict.fromkeys(step.function if isinstance(step.function, str) else step.function.describe() for step in self.steps))
+        names = list(dict.fromkeys(name_of(step.function) for step in self.steps))
         more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
         return f"{', '.join(names[:MAX_NAMED])}{more}" if names else "columns"
 
@@ -116,12 +116,10 @@ class Program:
         """Return the types of all registers: those of the input columns, then those of the steps."""
         types = list(schema[: self.width])
         for step in self.steps:
-            operands = [operand_type(operand, types) for operand in step.operands]
-            function = step.function
-            if isinstance(function, PythonFunction):
-                types.append(function.result)
+            if isinstance(step.function, PythonFunction):
+                types.append(step.function.result)
             else:
-                types.append(FUNCTIONS.inferred(function, operands, step.parameters))
+                types.append(FUNCTIONS.inferred(step.function, [operand_type(operand, types) for operand in step.operands], step.parameters))
         return types
 
     def run(self, chunk: Chunk, schema: Schema) -> Chunk:
@@ -133,42 +131,33 @@ class Program:
             registers.append(kernels[index](arguments, chunk.rows))
             for register in self._last_uses.get(index, ()):
                 registers[register] = None
-        return Chunk(tuple(self._output(operand, registers, chunk.rows) for operand in self.outputs), chunk.rows)
+        outputs = [constant_array(operand, chunk.rows) if isinstance(operand, Literal) else registers[operand.index] for operand in self.outputs]
+        return Chunk(tuple(outputs), chunk.rows)
 
     def _kernels(self, schema: Schema) -> list[ReadyToCall]:
         """Return the kernel of each step, bound to the types of its operands; cached by schema. Concurrent threads may compute them twice."""
         functions = [resolve(step.function) for step in self.steps]
-        known = self._known_kernels.get(schema)
+        cached = self._cached_kernels.get(schema)
         # The cached kernels are not used if a function has been redefined since, as plug-ins may do.
-        if known is not None and all(map(is_, known[0], functions)):
-            return known[1]
+        if cached is not None and all(map(is_, cached[0], functions)):
+            return cached[1]
         types = self.register_types(schema)
         operands = [[operand_type(operand, types) for operand in step.operands] for step in self.steps]
         kernels = [function.ready(kinds, step.parameters) for function, kinds, step in zip(functions, operands, self.steps, strict=True)]
-        self._known_kernels[schema] = functions, kernels
+        self._cached_kernels[schema] = functions, kernels
         return kernels
 
     @cached_property
-    def _known_kernels(self) -> dict[Schema, tuple[list[ScalarFunction | PythonFunction], list[ReadyToCall]]]:
-        """Functions and their bound kernels by schema, cached for later batches."""
+    def _cached_kernels(self) -> dict[Schema, tuple[list[ScalarFunction | PythonFunction], list[ReadyToCall]]]:
+        """By schema: the function and the bound kernel of each step."""
         return {}
-
-    @staticmethod
-    def _output(operand: Operand, registers: list[pa.Array | None], rows: int) -> pa.Array:
-        if isinstance(operand, Literal):
-            return constant_array(operand, rows)
-        return registers[operand.index]
 
     @cached_property
     def _last_uses(self) -> dict[int, list[int]]:
-        last: dict[int, int] = {}
-        for index, step in enumerate(self.steps):
-            for operand in step.operands:
-                if isinstance(operand, Register):
-                    last[operand.index] = index
-        for operand in self.outputs:
-            if isinstance(operand, Register):
-                last.pop(operand.index, None)
+        """By index of a step: the registers that are read there for the last time, and are no outputs."""
+        last = {register: index for index, step in enumerate(self.steps) for register in registers_of(step.operands)}
+        for register in registers_of(self.outputs):
+            last.pop(register, None)
         result: dict[int, list[int]] = {}
         for register, index in last.items():
             result.setdefault(index, []).append(register)
@@ -176,8 +165,7 @@ class Program:
 
     def used_inputs(self) -> list[int]:
         """Return the positions of the input columns on which outputs depend, ascending."""
-        live = self._live()
-        return [register for register in sorted(live) if register < self.width]
+        return sorted(register for register in self._live() if register < self.width)
 
     def pruned(self, outputs: Sequence[int]) -> Program:
         """Return the program with only the outputs at some positions, without steps that they do not need."""
@@ -204,10 +192,10 @@ class Program:
         return Program(width, steps, tuple(remap(operand, full) for operand in self.outputs))
 
     def _live(self) -> set[int]:
-        live = {operand.index for operand in self.outputs if isinstance(operand, Register)}
+        live = set(registers_of(self.outputs))
         for index in range(len(self.steps) - 1, -1, -1):
             if self.width + index in live:
-                live.update(operand.index for operand in self.steps[index].operands if isinstance(operand, Register))
+                live.update(registers_of(self.steps[index].operands))
         return live
 
     @property
@@ -223,11 +211,11 @@ class Program:
     def computed_by_arrow(self, schema: Schema) -> list[int]:
         """Return the positions of outputs for which no step creates a Python object for each list or dict."""
         types = self.register_types(schema)
-        plain = [True] * self.width
-        for index, step in enumerate(self.steps):
-            read = [plain[operand.index] for operand in step.operands if isinstance(operand, Register)]
-            plain.append(all(read) and is_by_arrow(step, [operand_type(operand, types) for operand in step.operands], types[self.width + index]))
-        return [place for place, output in enumerate(self.outputs) if isinstance(output, Literal) or plain[output.index]]
+        plain = [True] * self.width  # by register
+        for step, result in zip(self.steps, types[self.width :], strict=True):
+            is_read_plain = all(plain[register] for register in registers_of(step.operands))
+            plain.append(is_read_plain and is_by_arrow(step, [operand_type(operand, types) for operand in step.operands], result))
+        return [position for position, output in enumerate(self.outputs) if isinstance(output, Literal) or plain[output.index]]
 
     def describe(self) -> str:
         """Return the program in readable form: at most six steps such as ``v2 := add(v0, v1)``, and the outputs."""
@@ -248,6 +236,11 @@ def is_by_arrow(step: Step, types: Sequence[ColumnType], result: ColumnType) -> 
     return by_arrow is not None and by_arrow(types, step.parameters)
 
 
+def registers_of(operands: Sequence[Operand]) -> Iterator[int]:
+    """Yield the indices of the operands that are registers."""
+    return (operand.index for operand in operands if isinstance(operand, Register))
+
+
 def remap(operand: Operand, mapping: dict[int, int]) -> Operand:
     """Return the operand with its register renumbered by a mapping; a literal is unchanged."""
     return Register(mapping[operand.index]) if isinstance(operand, Register) else operand
@@ -261,6 +254,11 @@ def operand_type(operand: Operand, types: Sequence[ColumnType]) -> ColumnType:
 def resolve(function: Function) -> ScalarFunction | PythonFunction:
     """Return the implementation of a step's function."""
     return function if isinstance(function, PythonFunction) else FUNCTIONS.named(function)
+
+
+def name_of(function: Function) -> str:
+    """Return the name of a function; for a user's function also where it is defined."""
+    return function.describe() if isinstance(function, PythonFunction) else function
 
 
 def constant_array(literal: Literal, rows: int) -> pa.Array:
@@ -294,9 +292,8 @@ def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
 
 def describe_step(register: int, step: Step) -> str:
     """Return a step in readable form; its result is the given register."""
-    name = step.function if isinstance(step.function, str) else step.function.describe()
     arguments = [describe_operand(operand) for operand in step.operands] + [describe_constant(p, str) for p in step.parameters]
-    return f"v{register} := {name}({', '.join(arguments)})"
+    return f"v{register} := {name_of(step.function)}({', '.join(arguments)})"
 
 
 def identity_program(width: int, positions: Sequence[int]) -> Program:
@@ -314,12 +311,8 @@ def lower_program(program: Program, columns: Sequence[Column], schema: Schema) -
     for step in program.steps:
         operands = [literal_column(o.value, o.type) if isinstance(o, Literal) else registers[o.index] for o in step.operands]
         operand_types = [operand_type(operand, types) for operand in step.operands]
-        registers.append(call_column(step, operands, operand_types, types[len(registers)]))
+        if step.expression is not None:
+            registers.append(step.expression(operands, operand_types, step.parameters))
+        else:
+            registers.append(kernel_column(resolve(step.function), operands, operand_types, step.parameters, types[len(registers)]))
     return [literal_column(o.value, o.type) if isinstance(o, Literal) else registers[o.index] for o in program.outputs]
-
-
-def call_column(step: Step, operands: Sequence[Column], types: Sequence[ColumnType], result: ColumnType) -> Column:
-    """Return the Spark column of one step: the Spark expression of its function if it has one, otherwise its kernel as an Arrow UDF."""
-    if step.expression is not None:
-        return step.expression(operands, types, step.parameters)
-    return kernel_column(resolve(step.function), operands, types, step.parameters, result)

@@ -73,7 +73,7 @@ FAULTS = (
     Fault("array-minus-array", "functions", "pc.subtract, np.subtract,", "pc.subtract, lambda left, right: np.subtract(right, left),"),
     Fault("nested-lengths", "functions", "alike = valid & (lengths[0] == lengths[1])", "alike = valid & (lengths[0] <= lengths[1])"),
     Fault("first-of-shared-step", "functions", "if reads[program.width + number - 1] > 1)", "if reads[program.width + number - 1] > 2)", spark=True),
-    Fault("dead-register", "functions", "last.pop(operand.index, None)", "pass"),
+    Fault("dead-register", "functions", "last.pop(register, None)", "pass"),
     # aggregates
     Fault(
         "max-skips-nan",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,11 +20,12 @@ from sframe_spark.message_text import brief
 from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, LOGICAL, STR, ColumnType, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain, recode
-from sframe_spark.values.nested.json_items import any_items, flat_items, stored_by_keys, texts_of_items
+from sframe_spark.values.nested.json_items import any_items, flat_items, joined_items, texts_of_items
 from sframe_spark.values.tagged_json import canonical_value
 from sframe_spark.values.value_model import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to
 
-_ITEMS = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
+ITEM_TYPES = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
+"""The column type of the items of native lists and dicts, by their Arrow type."""
 
 
 def _require_dicts(types: Sequence[ColumnType]) -> None:
@@ -35,7 +38,7 @@ def _infer_list(side: str) -> Callable[[Sequence[ColumnType], tuple[Any, ...]], 
         _require_dicts(types)
         if types[0].is_encoded:
             return ENCODED_LIST
-        return list_of(_ITEMS[types[0].physical.key_type if side == "keys" else types[0].physical.item_type])
+        return list_of(ITEM_TYPES[types[0].physical.key_type if side == "keys" else types[0].physical.item_type])
 
     return infer
 
@@ -50,17 +53,12 @@ def _compute_list(side: str) -> Any:
                 return attrs.evolve(stored, keys=None, items=items).stored()
             cells = decode(values, types[0])
             return encode_plain([None if cell is None else list(getattr(cell, side)()) for cell in cells], ENCODED_LIST)
-        result = _infer_list(side)(types, parameters)
-        return list_at(values, values.keys if side == "keys" else values.items, result.physical)
+        # Arrow does not accept a sliced offsets array together with a mask.
+        offsets = pa.array(values.offsets.to_numpy(zero_copy_only=False), pa.int32())
+        items, data_type = values.keys if side == "keys" else values.items, _infer_list(side)(types, parameters).physical
+        return pa.ListArray.from_arrays(offsets, items, type=data_type, mask=pc.is_null(values) if values.null_count else None)
 
     return compute
-
-
-def list_at(values: pa.Array, items: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Return lists of the given items, with the offsets and the missing rows of ``values``."""
-    # Arrow does not accept a sliced offsets array together with a mask.
-    offsets = pa.array(values.offsets.to_numpy(zero_copy_only=False), pa.int32())
-    return pa.ListArray.from_arrays(offsets, items, type=data_type, mask=pc.is_null(values) if values.null_count else None)
 
 
 def _build_list(side: str) -> Any:
@@ -84,13 +82,13 @@ def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], par
     if not need_all:
         _require_comparable(values, column_type, requested)
     if column_type.is_encoded:
-        cells, texts = _cells_and_texts(values, types[0], requested)
-        result = [None if cell is None else {canonical_value(key) for key in cell} & texts for cell in cells]
-        return pa.array([None if cell is None else int(len(cell) == len(texts) if need_all else bool(cell)) for cell in result], pa.int64())
+        texts = {canonical_value(key) for key in requested}
+        common = [None if cell is None else texts.intersection(map(canonical_value, cell)) for cell in decode(values, types[0])]
+        return pa.array([None if keys is None else int(len(keys) == len(texts) if need_all else bool(keys)) for keys in common], pa.int64())
     keys, impossible = key_set(column_type, requested)
     counts = counts_of(values, pc.is_in(values.keys, keys))
-    enough = (counts == len(keys)) & (not impossible) if need_all else counts > 0
-    return pa.array(np.asarray(enough, dtype=np.int64), mask=values.is_null().to_numpy(zero_copy_only=False))
+    has = (counts == len(keys)) & (not impossible) if need_all else counts > 0
+    return pa.array(has.astype(np.int64), mask=values.is_null().to_numpy(zero_copy_only=False))
 
 
 def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, ColumnType]:
@@ -100,16 +98,11 @@ def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, Column
     return (values, column_type) if result is None or result.keys is None or not len(result.keys) else result.by_keys()
 
 
-def _cells_and_texts(values: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> tuple[list[Any], set[str]]:
-    """Return dicts as Python objects, and the canonical strings of the requested keys, which are the same for equal keys."""
-    return decode(values, column_type), {canonical_value(key) for key in requested}
-
-
 def _require_comparable(values: pa.Array, column_type: ColumnType, requested: Sequence[Any]) -> None:
-    """Raise if a requested key has another class than all keys of some row.
+    """Raise if there is a row no key of which has the class of a requested key; empty dicts do not count.
 
-    The reference implementation compares each key of a row with the requested ones, which fails for a string and a number; empty dicts compare
-    nothing, and a test for *all* keys looks them up without such a comparison.
+    The reference implementation compares each key of a row with the requested keys, which fails for a string and a number. Its test for *all* keys
+    looks keys up without a comparison, so it does not fail.
     """
     if column_type.is_encoded:
         require_like_keys(decode(values, column_type), requested)
@@ -118,17 +111,17 @@ def _require_comparable(values: pa.Array, column_type: ColumnType, requested: Se
 
 
 def require_like_keys(cells: Sequence[dict[Any, Any] | None], requested: Sequence[Any]) -> None:
-    """Raise if no key of some nonempty dict has the class of a requested key, for instance if this is a string and all keys are numbers."""
+    """Raise if a dict is not empty, and none of its keys has the class of a requested key: a string, say, where all keys are numbers."""
     for cell in cells:
         if cell:
-            own = set(map(class_of_key, cell))
+            own_classes = set(map(class_of_key, cell))
             for key in requested:
-                if class_of_key(key) not in own:
+                if class_of_key(key) not in own_classes:
                     raise _unlike(next(iter(cell)), key)
 
 
 def class_of_key(key: Any) -> str:
-    """Return the class of a key as a string; all numbers have the same class.
+    """Return the family of a key, where ints and floats are of one family, "number".
 
     Examples
     --------
@@ -160,29 +153,25 @@ def native_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
     """
     for key in _unlike_keys(column_type, requested):
         raise _unlike(1 if column_type.physical.key_type == pa.int64() else "a", key)
-    return _possible_keys(column_type, requested)
+    return possible_keys(column_type, requested)
 
 
 def _unlike_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
-    """Return the requested keys that have another class than the keys of a column of native dicts."""
-    has_ints = column_type.physical.key_type == pa.int64()
-    return [key for key in requested if not _is_like_keys(has_ints, key)]
+    """Return the requested keys whose class differs from that of the keys of a column of native dicts."""
+    classes = (int, float) if column_type.physical.key_type == pa.int64() else str
+    return [key for key in requested if not isinstance(key, classes)]
 
 
-def _is_like_keys(has_ints: bool, key: Any) -> bool:
-    """Return whether a key has the class of the keys of a column of native dicts."""
-    return isinstance(key, (int, float) if has_ints else str)
-
-
-def _possible_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
-    """Return requested keys in the key type of a column of native dicts; None for keys that it cannot hold, or of another class."""
-    has_ints = column_type.physical.key_type == pa.int64()
-    return [None if not _is_like_keys(has_ints, key) else int_equal_to(key) if has_ints else key for key in requested]
+def possible_keys(column_type: ColumnType, requested: Sequence[Any]) -> list[Any]:
+    """Return requested keys in the key type of a column of native dicts; None for keys that it cannot hold, or of a different class."""
+    if column_type.physical.key_type == pa.int64():
+        return [int_equal_to(key) if isinstance(key, (int, float)) else None for key in requested]
+    return [key if isinstance(key, str) else None for key in requested]
 
 
 def key_set(column_type: ColumnType, requested: Sequence[Any]) -> tuple[pa.Array, bool]:
     """Return the distinct requested keys that a column can hold, and whether it cannot hold some of them."""
-    keys = _possible_keys(column_type, requested)
+    keys = possible_keys(column_type, requested)
     return pa.array(dict.fromkeys(key for key in keys if key is not None), column_type.physical.key_type), None in keys
 
 
@@ -200,11 +189,9 @@ def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameter
     if not need_all and _unlike_keys(types[0], requested):
         return None
     keys, impossible = key_set(types[0], requested)
-    there = [F.map_contains_key(columns[0], F.lit(key)) for key in keys.to_pylist()]
-    known = F.lit(not impossible) if need_all else F.lit(False)
-    for result in there:
-        known = (known & result) if need_all else (known | result)
-    return F.when(columns[0].isNotNull(), known.cast("bigint"))
+    contained = [F.map_contains_key(columns[0], F.lit(key)) for key in keys.to_pylist()]
+    has = functools.reduce(operator.and_ if need_all else operator.or_, contained, F.lit(need_all and not impossible))
+    return F.when(columns[0].isNotNull(), has.cast("bigint"))
 
 
 def _infer_trimmed(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -217,21 +204,16 @@ def _infer_trimmed(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> 
     return types[0]
 
 
-def _trims_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
-    """Return whether dicts are native, so that all values have one type; other values are compared one by one."""
-    return not types[0].is_encoded
-
-
 def _compute_trim_keys(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     requested, exclude = parameters
     values, column_type = by_keys(array_of(arguments[0], rows), types[0])
     _require_comparable(values, column_type, requested)
     if column_type.is_encoded:
-        cells, texts = _cells_and_texts(values, types[0], requested)
-        return _trimmed_cells(cells, types[0], lambda key, value: (canonical_value(key) in texts) != exclude)
+        texts = {canonical_value(key) for key in requested}
+        return _trimmed_cells(decode(values, types[0]), types[0], lambda key, value: (canonical_value(key) in texts) != exclude)
     chosen = pc.is_in(values.keys, key_set(column_type, requested)[0])
     trimmed = _trimmed(values, pc.invert(chosen) if exclude else chosen, column_type)
-    return stored_by_keys(trimmed) if types[0].is_encoded else trimmed
+    return joined_items(trimmed) if types[0].is_encoded else trimmed
 
 
 def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
@@ -351,4 +333,7 @@ define_function("dict_values", _infer_list("values"), _compute_list("values"), _
 # May fail: it raises if a key has another class than the keys of a row.
 define_function("dict_has_keys", _infer_has, _compute_has, _build_has, may_fail=True, by_arrow=always_by_arrow)
 define_function("dict_trim_keys", _infer_trimmed, _compute_trim_keys, _build_trim_keys, may_fail=True, by_arrow=always_by_arrow)
-define_function("dict_trim_values", _infer_trimmed, _compute_trim_values, _build_trim_values, by_arrow=_trims_by_arrow)
+# The values of native dicts have one type; other values are compared one by one.
+define_function(
+    "dict_trim_values", _infer_trimmed, _compute_trim_values, _build_trim_values, by_arrow=lambda types, parameters: not types[0].is_encoded
+)

@@ -6,6 +6,7 @@ Unpacking takes two steps: ``slots`` gathers all requested items of a row in one
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.compute.spark_columns import Column, F
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, SchemaError
-from sframe_spark.expressions.functions.dicts import class_of_key, native_keys, require_like_keys
+from sframe_spark.expressions.functions.dicts import ITEM_TYPES, class_of_key, native_keys, possible_keys, require_like_keys
 from sframe_spark.expressions.functions.packing import even_offsets, parameter_value
 from sframe_spark.expressions.functions.predicates import map_lengths
 from sframe_spark.expressions.functions.scalar_function import Argument, always_by_arrow, array_of, define_function, unsupported
@@ -24,7 +25,7 @@ from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.from_arrow import list_from_lengths
-from sframe_spark.values.nested.json_items import FlatItems, any_items, item_counts, items_of
+from sframe_spark.values.nested.json_items import FlatItems, any_items, item_counts, joined_items
 from sframe_spark.values.nested.text_reader import column_of
 from sframe_spark.values.tagged_json import canonical_value, decode_value, encode_value
 from sframe_spark.values.value_model import plain_key
@@ -44,14 +45,12 @@ def _compute_length(arguments: Sequence[Argument], types: Sequence[ColumnType], 
         return pc.list_value_length(values)
     if pa.types.is_map(values.type):
         return map_lengths(values)
-    result = item_counts(values, types[0].kind)
-    return result if result is not None else pa.array([None if cell is None else len(cell) for cell in decode(values, types[0])], pa.int64())
+    counts = item_counts(values, types[0].kind)
+    return pa.array([None if cell is None else len(cell) for cell in decode(values, types[0])], pa.int64()) if counts is None else counts
 
 
 def _build_length(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    if types[0].is_encoded:
-        return None
-    return F.when(columns[0].isNotNull(), F.size(columns[0]).cast("bigint"))
+    return None if types[0].is_encoded else F.when(columns[0].isNotNull(), F.size(columns[0]).cast("bigint"))
 
 
 def _infer_element(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -67,10 +66,10 @@ def _compute_element(arguments: Sequence[Argument], types: Sequence[ColumnType],
     cells = decode(array_of(arguments[0], rows), types[0])
     key = plain_key(key)
     if types[0].kind == DICT_KIND:
-        result = [None if cell is None else cell.get(key) for cell in cells]
+        elements = [None if cell is None else cell.get(key) for cell in cells]
     else:
-        result = [cell[key] if cell is not None and 0 <= key < len(cell) else None for cell in cells]
-    return encode_plain([_as_kind(value, requested.kind) for value in result], requested)
+        elements = [cell[key] if cell is not None and 0 <= key < len(cell) else None for cell in cells]
+    return encode_plain([_as_kind(element, requested.kind) for element in elements], requested)
 
 
 def _as_kind(value: Any, kind: str) -> Any:
@@ -100,31 +99,26 @@ def _compute_vector_slice(arguments: Sequence[Argument], types: Sequence[ColumnT
     if types[0].is_encoded:
         items = items_as_texts(values)
         if items is not None:
-            return stored_texts(_slice_native(items, list_of(STR), start, end))
-        cells = decode(values, types[0])
-        return encode_plain([_cut(cell, start, end) for cell in cells], types[0])
+            return joined_items(_slice_native(items, list_of(STR), start, end))
+        slices = [cell[start:end] if cell is not None and start < end <= len(cell) else None for cell in decode(values, types[0])]
+        return encode_plain(slices, types[0])
     return _slice_native(values, types[0], start, end)
-
-
-def _cut(cell: list[Any] | None, start: int, end: int) -> list[Any] | None:
-    return cell[start:end] if cell is not None and start < len(cell) and end <= len(cell) and start < end else None
 
 
 def _slice_native(values: pa.Array, column_type: ColumnType, start: int, end: int) -> pa.Array:
     """Return the slice of each list or array; missing for rows that are too short for the whole slice."""
     lengths = pc.list_value_length(values)
-    fits = pc.and_(pc.greater_equal(lengths, max(end, start + 1)), start < end).fill_null(False)
-    if not fits.true_count:
-        return pa.nulls(len(values), pa.float64() if end == start + 1 and column_type.kind == ARRAY_KIND else values.type)
-    firsts = values.offsets.to_numpy(zero_copy_only=False)[:-1][fits.to_numpy(zero_copy_only=False)] + start
-    width = max(end - start, 0)
-    places = (firsts[:, None] + np.arange(width)).ravel()
-    elements = values.values.take(pa.array(places, pa.int64()))
-    if width == 1 and column_type.kind == ARRAY_KIND:
+    fits = pc.and_(pc.greater_equal(lengths, max(end, start + 1)), start < end).fill_null(False).to_numpy(zero_copy_only=False)
+    width, is_number = end - start, end == start + 1 and column_type.kind == ARRAY_KIND
+    if not fits.any():
+        return pa.nulls(len(values), pa.float64() if is_number else values.type)
+    firsts = values.offsets.to_numpy(zero_copy_only=False)[:-1][fits] + start
+    elements = values.values.take(pa.array((firsts[:, None] + np.arange(width)).ravel(), pa.int64()))
+    if is_number:
         numbers = np.zeros(len(values))
-        numbers[fits.to_numpy(zero_copy_only=False)] = elements.to_numpy(zero_copy_only=False)
-        return pa.array(numbers, mask=~fits.to_numpy(zero_copy_only=False))
-    return list_from_lengths(pc.if_else(fits, pa.scalar(width, pa.int32()), pa.scalar(None, pa.int32())), elements, values.type)
+        numbers[fits] = elements.to_numpy(zero_copy_only=False)
+        return pa.array(numbers, mask=~fits)
+    return list_from_lengths(pa.array(np.full(len(values), width, np.int32), mask=~fits), elements, values.type)
 
 
 def _infer_element_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -137,7 +131,7 @@ def _infer_element_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...
 
 
 def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    """Return the slice of each string (by characters), list or array, as Python does."""
+    """Return the slice of each string (in characters), list or array, as Python's slices do."""
     values, window = array_of(arguments[0], rows), slice(*parameters)
     if types[0].kind == STR_KIND and (window.step is None or window.step > 0):
         return pc.utf8_slice_codeunits(values, window.start or 0, window.stop, window.step or 1)
@@ -145,22 +139,15 @@ def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[Column
         return _sliced_lists(values, window)
     items = items_as_texts(values) if types[0].is_encoded else None
     if items is not None:
-        return stored_texts(_sliced_lists(items, window))
+        return joined_items(_sliced_lists(items, window))
     cells: list[Any] = decode(values, types[0])
     return encode_plain([None if cell is None else cell[window] for cell in cells], types[0])
 
 
 def items_as_texts(values: pa.Array) -> pa.Array | None:
     """Convert encoded lists to native lists of items as JSON; return None if the items are nested too deep."""
-    result = any_items(values, LIST_KIND)
-    return None if result is None else pa.ListArray.from_arrays(result.offsets, result.items)
-
-
-def stored_texts(lists: pa.Array) -> pa.Array:
-    """Convert native lists of items as JSON to encoded lists."""
-    result = items_of(lists)
-    assert result is not None
-    return result.stored()
+    flat = any_items(values, LIST_KIND)
+    return None if flat is None else pa.ListArray.from_arrays(flat.offsets, flat.items)
 
 
 def _sliced_lists(values: pa.Array, window: slice) -> pa.Array:
@@ -189,15 +176,13 @@ define_function("element_slice", _infer_element_slice, _compute_element_slice, b
 
 # Items for unpack.
 
-_ITEMS = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
-
 
 def item_type(column_type: ColumnType) -> ColumnType | None:
     """Return the type of the items of a list or array, or of the values of a dict; None if these are encoded, each with its own type."""
     if column_type.is_encoded:
         return None
     physical = column_type.physical
-    return _ITEMS[physical.item_type if column_type.kind == DICT_KIND else physical.value_type]
+    return ITEM_TYPES[physical.item_type if column_type.kind == DICT_KIND else physical.value_type]
 
 
 def _infer_slots(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -221,29 +206,35 @@ def _compute_slots(arguments: Sequence[Argument], types: Sequence[ColumnType], p
     values = array_of(arguments[0], rows)
     result = _infer_slots(types, parameters).physical
     flat = any_items(values, types[0].kind) if types[0].is_encoded else None
-    if types[0].is_encoded and flat is None:
+    if flat is not None:
+        items = _flat_texts(flat, requested)
+    elif types[0].is_encoded:
         cells = decode(values, types[0])
         if types[0].kind == DICT_KIND and are_alike(requested):
             require_like_keys(cells, requested)
-        items = [encode for cell in cells for encode in _texts_at(cell, requested)]
-        stored_items = pa.array(items, pa.string())
-    elif flat is not None:
-        stored_items = _flat_texts(flat, requested)
+        items = pa.array(chain.from_iterable(_texts_at(cell, requested) for cell in cells), pa.string())
+    elif types[0].kind == DICT_KIND:
+        items = _taken(values.items, _indices_of_keys(values, native_keys(types[0], requested)))
     else:
-        places = _places_of_keys(values, native_keys(types[0], requested)) if types[0].kind == DICT_KIND else _places_in_lists(values, requested)
-        source = values.items if types[0].kind == DICT_KIND else values.values
-        stored_items = source.take(pa.array(places, mask=places < 0))
-    return pa.ListArray.from_arrays(even_offsets(rows, len(requested)), stored_items, type=result)
+        items = _taken(values.values, _indices_in_lists(values, requested))
+    return pa.ListArray.from_arrays(even_offsets(rows, len(requested)), items, type=result)
+
+
+def _taken(items: pa.Array, indices: np.ndarray) -> pa.Array:
+    """Return the items at some indices; missing for an index of -1."""
+    return items.take(pa.array(indices, mask=indices < 0))
 
 
 def _flat_texts(flat: FlatItems, requested: Sequence[Any]) -> pa.Array:
     """Return the requested items of encoded values, each as JSON."""
     if flat.keys is None:
-        places = _places_in_lists(pa.ListArray.from_arrays(flat.offsets, flat.items), requested)
+        indices = _indices_in_lists(pa.ListArray.from_arrays(flat.offsets, flat.items), requested)
     else:
-        places = _places_of_keys(*of_known_keys(flat, requested))
-    result = flat.items.take(pa.array(places, mask=places < 0))
-    return pc.if_else(pc.equal(result, "null"), pa.scalar(None, pa.string()), result)
+        values, column_type = flat.by_keys()
+        keys_of = native_keys if len(values.keys) and are_alike(requested) else possible_keys
+        indices = _indices_of_keys(values, keys_of(column_type, requested))
+    items = _taken(flat.items, indices)
+    return pc.if_else(pc.equal(items, "null"), pa.scalar(None, pa.string()), items)
 
 
 def are_alike(keys: Sequence[Any]) -> bool:
@@ -257,39 +248,25 @@ def are_alike(keys: Sequence[Any]) -> bool:
     return len(set(map(class_of_key, keys))) == 1
 
 
-def of_known_keys(flat: FlatItems, requested: Sequence[Any]) -> tuple[pa.Array, list[Any]]:
-    """Return dicts as maps, and the requested keys in the key type of the maps.
-
-    If the requested keys have several classes, those that the maps cannot hold become None.
-    """
-    values, column_type = flat.by_keys()
-    if len(values.keys) and are_alike(requested):
-        return values, native_keys(column_type, requested)
-    has_ints = column_type.physical.key_type == pa.int64()
-    alike = [key if isinstance(key, (int, float) if has_ints else str) else None for key in requested]
-    known = iter(native_keys(column_type, [key for key in alike if key is not None]))
-    return values, [None if key is None else next(known) for key in alike]
-
-
 def _texts_at(cell: Any, requested: Sequence[Any]) -> list[str | None]:
     """Return the requested items of a decoded list or dict, each as tagged JSON; None for an item that is absent or missing."""
     if cell is None:
         return [None] * len(requested)
     is_dict = isinstance(cell, dict)
-    result = [cell.get(key) if is_dict else cell[key] if key < len(cell) else None for key in requested]
-    return [None if item is None else encode_value(item) for item in result]
+    items = [cell.get(key) if is_dict else cell[key] if key < len(cell) else None for key in requested]
+    return [None if item is None else encode_value(item) for item in items]
 
 
-def _places_in_lists(values: pa.Array, requested: Sequence[int]) -> np.ndarray:
+def _indices_in_lists(values: pa.Array, requested: Sequence[int]) -> np.ndarray:
     """Return, for each row and requested position, the index of the item in the flattened array; -1 if there is no such item."""
     offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     starts, ends = offsets[:-1, None], offsets[1:, None]
-    places = starts + np.asarray([min(place, 2**40) for place in requested], dtype=np.int64)[None, :]
-    there = (places < ends) & values.is_valid().to_numpy(zero_copy_only=False)[:, None]
-    return np.where(there, places, -1).ravel()
+    indices = starts + np.asarray([min(position, 2**40) for position in requested], dtype=np.int64)[None, :]
+    exists = (indices < ends) & values.is_valid().to_numpy(zero_copy_only=False)[:, None]
+    return np.where(exists, indices, -1).ravel()
 
 
-def _places_of_keys(values: pa.Array, requested: Sequence[Any]) -> np.ndarray:
+def _indices_of_keys(values: pa.Array, requested: Sequence[Any]) -> np.ndarray:
     """Return, for each row and requested key, the index of the item in the flattened map; -1 if there is no such item."""
     offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
     column = pc.index_in(values.keys, pa.array(requested, values.type.key_type)).fill_null(-1).to_numpy(zero_copy_only=False)

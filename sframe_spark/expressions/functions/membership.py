@@ -30,8 +30,8 @@ from sframe_spark.values.value_model import LARGEST_INT, NUMBERS, SMALLEST_INT, 
 def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Return the type of the result.
 
-    Parameters: the values as a tuple, and True if they match *as keys* do, for which NaN equals NaN. If all values are numbers, but the column has no
-    numbers, this is refused as a mistake.
+    Parameters: the values as a tuple, and True if they match as keys do, where NaN equals NaN. If all values are numbers, but the column has no
+    numbers, an error is raised, as the test is a mistake.
     """
     values = parameters[0]
     classes = set(map(type, values))
@@ -48,7 +48,7 @@ def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
 def _requested_values(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[Any], bool]:
     """Return the requested values that can equal cells of the column, as plain values, and whether None is requested.
 
-    If all values are numbers, they are compared as in NumPy, so that NaN does not equal NaN. If there are other values, NaN equals NaN.
+    If all values are numbers, they are compared as in NumPy, so that NaN does not equal NaN; otherwise NaN equals NaN.
     """
     if column_type.kind == STR_KIND and set(map(type, parameters[0])) == {str}:
         return list(parameters[0]), False
@@ -67,7 +67,7 @@ def _requested_values(column_type: ColumnType, parameters: tuple[Any, ...]) -> t
 
 
 def _are_numbers_of_64_bits(values: tuple[Any, ...]) -> bool:
-    """Return True if all values are 64-bit ints, or all are floats. A quick test for large sets: it may be False for other sets of numbers."""
+    """Return whether all values are 64-bit ints of Python, or all are floats of Python; a quick test for large sets."""
     classes = set(map(type, values))
     if classes == {int}:
         return min(values) >= SMALLEST_INT and max(values) <= LARGEST_INT
@@ -154,17 +154,11 @@ def _infer_contains(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
 
     Parameter: the item, which is a string for strings, a number for arrays, and any value for lists and for the keys of dicts.
     """
-    kind = types[0].kind
-    item = plain(parameters[0])
-    takes: dict[str, Callable[[Any], bool]] = {
-        STR_KIND: lambda value: isinstance(value, str),
-        ARRAY_KIND: lambda value: isinstance(value, (int, float)),
-        LIST_KIND: lambda value: True,
-        DICT_KIND: lambda value: True,
-    }
-    if kind not in takes:
+    kind, item = types[0].kind, plain(parameters[0])
+    item_classes = {STR_KIND: str, ARRAY_KIND: (int, float), LIST_KIND: object, DICT_KIND: object}
+    if kind not in item_classes:
         raise unsupported("contains", types)
-    if not takes[kind](item):
+    if not isinstance(item, item_classes[kind]):
         raise UnsupportedOperationError(f"a column of {kind} cannot contain {item!r:.60}")
     return LOGICAL
 
@@ -179,11 +173,11 @@ def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType]
         native, native_type = by_keys(values, types[0])
         native = None if native_type.is_encoded else native
     elif types[0].is_encoded:
-        result = flat_items(values, types[0].kind)
-        native, native_type = (result and result.natively()) or (None, types[0])
-    inside = None if native is None else _items_like(native, native_type, item)
-    if inside is not None:
-        return pa.array((counts_of(native, inside) > 0).astype(np.int64))
+        flat = flat_items(values, types[0].kind)
+        native, native_type = (flat and flat.natively()) or (None, types[0])
+    matches = None if native is None else _items_like(native, native_type, item)
+    if matches is not None:
+        return pa.array((counts_of(native, matches) > 0).astype(np.int64))
     cells = decode(values, types[0])
     if types[0].kind == ARRAY_KIND:
         return pa.array([int(cell is not None and item in cell) for cell in cells], pa.int64())
@@ -202,13 +196,13 @@ def _contains_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...])
 
 
 def _is_like_items(item: Any, items: pa.DataType) -> bool:
-    """Return whether a value has the class of the items, and may equal an item."""
+    """Return whether a value has the class of the items, and can equal an item: not so for NaN, and for ints beyond 64 bits."""
     classes = {pa.int64(): int, pa.float64(): float, pa.string(): str}
-    return type(item) is classes[items] and item == item and not (isinstance(item, int) and not -(2**63) <= item < 2**63)
+    return type(item) is classes[items] and item == item and not (isinstance(item, int) and not SMALLEST_INT <= item <= LARGEST_INT)
 
 
 def _items_like(values: pa.Array, column_type: ColumnType, item: Any) -> pa.Array | None:
-    """Return which items of lists and arrays, or keys of dicts, equal a value; None if the value has another class."""
+    """Return which items of lists and arrays, or keys of dicts, equal a value; None if the value does not have their class."""
     items = values.keys if column_type.kind == DICT_KIND else values.values
     if column_type.kind == ARRAY_KIND and isinstance(item, int) and abs(item) <= 2**53:
         item = float(item)

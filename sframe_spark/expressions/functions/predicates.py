@@ -1,7 +1,7 @@
-"""Predicates: comparison, truth and ``& |``, choices by a condition, and tests for missing values; truth is the ints 0 and 1.
+"""Predicates, whose results are the ints 0 and 1: comparison, truth, ``&`` and ``|``, and tests for missing values; and choices by a condition.
 
-In ``==`` and ``!=`` missing equals missing and nothing else, and NaN equals NaN. ``< <= > >=`` yield missing
-if a side is missing, and NaN is neither below nor above anything. Date-times compare with numbers as seconds from 1970.
+In ``==`` and ``!=`` a missing value equals missing values only, and NaN equals NaN. ``< <= > >=`` yield missing if a side is missing, and NaN is
+neither below nor above any number. Date-times are compared with numbers as seconds since 1970.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _KERNELS = {"less": pc.less, "less_equal": pc.less_equal, "greater": pc.greater,
 
 
 def _are_on_one_scale(types: Sequence[ColumnType]) -> bool:
-    """Return whether the kinds can be compared: all strings, or all numbers or date-times."""
+    """Return whether values of the types have a common order: all are strings, or all are numbers or date-times."""
     if all(column_type.kind == STR_KIND for column_type in types):
         return True
     return all(column_type.is_numeric or column_type.kind == DATETIME_KIND for column_type in types)
@@ -118,25 +118,25 @@ def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], ro
 def _equal_items(left: pa.Array, right: pa.Array, is_array: bool) -> pa.Array:
     """Return whether two columns of lists or dicts have equal items in the same order; missing where a row is missing."""
     offsets = [column.offsets.to_numpy(zero_copy_only=False).astype(np.int64) for column in (left, right)]
-    lengths = [np.diff(places) for places in offsets]
+    lengths = [np.diff(bounds) for bounds in offsets]
     valid = pc.and_(left.is_valid(), right.is_valid()).to_numpy(zero_copy_only=False)
     alike = valid & (lengths[0] == lengths[1])
     counts = np.where(alike, lengths[0], 0)
     ends = np.cumsum(counts)
     within = np.arange(counts.sum()) - np.repeat(ends - counts, counts)
-    places = [pa.array(np.repeat(starts[:-1], counts) + within) for starts in offsets]
+    indices = [pa.array(np.repeat(bounds[:-1], counts) + within) for bounds in offsets]
     is_map = pa.types.is_map(left.type)
     sides = [(left.keys, right.keys), (left.items, right.items)] if is_map else [(left.values, right.values)]
-    other = np.zeros(len(within), dtype=bool)
+    differ = np.zeros(len(within), dtype=bool)
     for first, second in sides:
-        first, second = first.take(places[0]), second.take(places[1])
+        first, second = first.take(indices[0]), second.take(indices[1])
         same = pc.equal(first, second).fill_null(False)
         if not is_array:
             same = pc.or_(same, pc.and_(pc.is_null(first), pc.is_null(second)))
             if pa.types.is_float64(first.type):
                 same = pc.or_(same, pc.and_(pc.is_nan(first), pc.is_nan(second)).fill_null(False))
-        other |= ~same.to_numpy(zero_copy_only=False)
-    before = np.concatenate([[0], np.cumsum(other)])
+        differ |= ~same.to_numpy(zero_copy_only=False)
+    before = np.concatenate([[0], np.cumsum(differ)])
     return pa.array(alike & (before[ends] == before[ends - counts]), mask=~valid)
 
 
@@ -201,10 +201,10 @@ def _build_ordering(name: str) -> Callable[..., Column | None]:
         result = first <= second if name.endswith("equal") else first < second
         if any(t.kind == FLOAT_KIND for t in types):
             # In Spark NaN is larger than every number; here it is neither larger nor smaller.
-            strange = F.isnan(second.cast("double"))
+            is_above_nothing = F.isnan(second.cast("double"))
             if name.endswith("equal"):
-                strange = strange & ~F.isnan(first.cast("double"))
-            result = F.when(first.isNotNull() & second.isNotNull(), result & ~strange)
+                is_above_nothing = is_above_nothing & ~F.isnan(first.cast("double"))
+            result = F.when(first.isNotNull() & second.isNotNull(), result & ~is_above_nothing)
         return result.cast("bigint")
 
     return build
@@ -217,14 +217,13 @@ def _monotone_ordering(name: str) -> MonotonyOf:
     """
 
     def monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
-        place = 1 if name.startswith("greater") else 0
-        constant = literals[place]
+        side = 1 if name.startswith("greater") else 0
+        constant = literals[side]
         kinds = {column_type.kind for column_type in types}
-        if kinds == {STR_KIND} and constant is not None:
-            return INCREASING
-        if types[1 - place].kind == INT_KIND and kinds <= {INT_KIND, FLOAT_KIND} and is_finite(constant):
-            return INCREASING
-        return None
+        if kinds == {STR_KIND}:
+            return None if constant is None else INCREASING
+        compares_ints = types[1 - side].kind == INT_KIND and kinds <= {INT_KIND, FLOAT_KIND} and is_finite(constant)
+        return INCREASING if compares_ints else None
 
     return monotone
 
@@ -292,15 +291,13 @@ def _build_truth(columns: Sequence[Column], types: Sequence[ColumnType], paramet
     return truth_column(columns[0], types[0]).cast("bigint")
 
 
-def _known_truth(values: Argument, column_type: ColumnType) -> Argument:
+def _truth_without_nan(values: Argument, column_type: ColumnType) -> Argument:
     """Return the truth of values for ``&`` and ``|``, which count NaN as missing."""
     truth = truth_of(values, column_type)
-    if column_type.kind != FLOAT_KIND:
-        return truth
-    return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.bool_()), truth)
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.bool_()), truth) if column_type.kind == FLOAT_KIND else truth
 
 
-def _known_truth_column(column: Column, column_type: ColumnType) -> Column:
+def _truth_column_without_nan(column: Column, column_type: ColumnType) -> Column:
     truth = truth_column(column, column_type)
     return F.when(~F.isnan(column), truth) if column_type.kind == FLOAT_KIND else truth
 
@@ -316,7 +313,7 @@ def _infer_connective(symbol: str) -> Infer:
 
 def _compute_connective(combine: Callable[[Any, Any], Any]) -> Compute:
     def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-        left, right = (_known_truth(a, t) for a, t in zip(arguments, types, strict=True))
+        left, right = (_truth_without_nan(a, t) for a, t in zip(arguments, types, strict=True))
         return to_ints(combine(left, right))
 
     return compute
@@ -324,7 +321,7 @@ def _compute_connective(combine: Callable[[Any, Any], Any]) -> Compute:
 
 def _build_connective(combine: Callable[[Column, Column], Column]) -> Callable[..., Column | None]:
     def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-        left, right = (_known_truth_column(c, t) for c, t in zip(columns, types, strict=True))
+        left, right = (_truth_column_without_nan(c, t) for c, t in zip(columns, types, strict=True))
         return combine(left, right).cast("bigint")
 
     return build
@@ -371,9 +368,9 @@ def choose_nested(truth: pa.Array, first: pa.Array, second: pa.Array) -> pa.Arra
     """
     if not pc.any(pc.invert(truth)).as_py():
         return first
-    places = np.arange(len(first))
-    from_second = len(first) + (places if len(second) == len(first) else 0)
-    return pa.concat_arrays([first, second]).take(pa.array(np.where(truth.to_numpy(zero_copy_only=False), places, from_second)))
+    rows = np.arange(len(first))
+    from_second = len(first) + (rows if len(second) == len(first) else 0)
+    return pa.concat_arrays([first, second]).take(pa.array(np.where(truth.to_numpy(zero_copy_only=False), rows, from_second)))
 
 
 def _build_if_else(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
@@ -437,10 +434,9 @@ def _fill_value(column_type: ColumnType, value: Any) -> Any:
 
 def _fill_type(column_type: ColumnType, value: Any) -> ColumnType:
     """Return the type of the fill value; for None, and for an empty value in a list or array column, the column's own type."""
-    standard = encoding_for([value], column_type)
     if value is None or (column_type.kind in (LIST_KIND, ARRAY_KIND) and not value):
         return column_type
-    return standard
+    return encoding_for([value], column_type)
 
 
 def _infer_fill(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

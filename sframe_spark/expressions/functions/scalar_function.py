@@ -1,17 +1,17 @@
-"""What a scalar function must provide, the table of all scalar functions, and helpers that all modules of functions use."""
+"""What a scalar function must provide, tables of functions by name, and helpers for the modules that define scalar functions."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.compute.spark_columns import Column, F, kernel_column
+from sframe_spark.compute.spark_columns import Column, F, kernel_column, spark_type
 from sframe_spark.errors import (
     ExecutionError,
     InvalidArgumentError,
@@ -30,27 +30,17 @@ from sframe_spark.values.decode import scalar_array
 # Tables of named functions. Plans refer to functions by name. Functions of plug-ins are pickled with the table, so that workers have them.
 
 
-class Named(Protocol):
-    """An entry of a function table; two entries defined at the same place in the source, judged by ``infer``, are versions of the same one."""
-
-    @property
-    def name(self) -> str:
-        """The name by which plans refer to the entry."""
-
-    @property
-    def infer(self) -> Callable[..., Any]:
-        """The function that infers the type of a result."""
-
-
-Entry = TypeVar("Entry", bound=Named)
-PackedFunctions = Mapping[str, "PackedFunction | str"]
+# An entry has a ``name``, and a function ``infer``. Two entries whose ``infer`` has the same module and name are versions of one function.
+Entry = TypeVar("Entry", bound=Any)
+# The pickled function, or the reason why it cannot be pickled, by name.
+PackedFunctions = Mapping[str, PackedFunction | str]
 
 
 class FunctionTable(dict[str, Entry]):
     """Functions of one kind by name.
 
-    Pickling a table sends only what plug-ins have added, each function separately; the receiving process loads a function when a plan first uses
-    it. So a function that cannot be pickled breaks only the plans that use it.
+    A pickled table holds only the functions that plug-ins have added, each pickled separately; the receiving process loads a function when a plan
+    first uses it. So a function that cannot be pickled breaks only the plans that use it.
 
     Parameters
     ----------
@@ -107,7 +97,11 @@ class FunctionTable(dict[str, Entry]):
         if result is not None:
             return result
         if name in self._unloaded:
-            return self._load(name)
+            packed = self._unloaded[name]
+            if isinstance(packed, str):
+                raise ExecutionError(f"the {self.kind} {name!r} did not reach other Python processes: {packed}")
+            self[name] = load_function(*packed)
+            return self[name]
         load_operators()
         if name in self:
             return self[name]
@@ -133,14 +127,6 @@ class FunctionTable(dict[str, Entry]):
         if not isinstance(result, ColumnType):
             raise SchemaError(f"the {self.kind} {name!r} infers {result!r:.80}: it gives a column type, such as INT or types[0]")
         return result
-
-    def _load(self, name: str) -> Entry:
-        packed = self._unloaded[name]
-        if isinstance(packed, str):
-            raise ExecutionError(f"the {self.kind} {name!r} did not reach other Python processes: {packed}")
-        entry: Any = load_function(*packed)
-        self[name] = entry
-        return self[name]
 
     def received(self, packed_functions: PackedFunctions) -> FunctionTable[Entry]:
         """Add functions that another process has sent, and return the table; entries defined in this process are kept."""
@@ -212,7 +198,7 @@ class ScalarFunction:
     expression
         Like ``column``, but None for types of which only the kernel computes it.
     by_arrow
-        Returns whether the kernel creates no Python object for each value; only called if an argument or the result has lists or dicts.
+        Returns whether the kernel works without a Python object for each value; only called if an argument or the result has lists or dicts.
     """
 
     name: str
@@ -226,8 +212,8 @@ class ScalarFunction:
 
     def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyToCall:
         """Return the kernel bound to types and parameters: a function of arguments and a number of rows, which is reused for many batches."""
-        made = getattr(self.kernel, "ready", None)
-        return made(types, parameters) if made else lambda arguments, rows: self.kernel(arguments, types, parameters, rows)
+        bind = getattr(self.kernel, "ready", None)
+        return bind(types, parameters) if bind else lambda arguments, rows: self.kernel(arguments, types, parameters, rows)
 
 
 def _receive(packed_functions: PackedFunctions) -> FunctionTable[ScalarFunction]:
@@ -262,7 +248,6 @@ Compute = Callable[[Sequence[Argument], Sequence[ColumnType], Any, int], Any]
 Prepare = Callable[[Sequence[ColumnType], tuple[Any, ...]], Any]
 MonotonyOf = Callable[[Sequence[ColumnType], Sequence[Any]], str | None]
 
-SPARK_TYPES = {INT: "bigint", FLOAT: "double", STR: "string", ARRAY: "array<double>"}
 NUMERIC_KINDS = frozenset({INT_KIND, FLOAT_KIND})
 INCREASING = "increasing"
 STRICTLY_INCREASING = "strictly increasing"
@@ -337,29 +322,20 @@ class FinishedKernel:
     def __call__(self, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
         return self.ready(types, parameters)(arguments, rows)
 
-    def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyKernel:
-        """Bind the kernel to types and parameters."""
+    def ready(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ReadyToCall:
+        """Bind the kernel to types and parameters, which are then processed only once for many batches."""
+        name, compute, column_type = self.name, self.compute, self.infer(types, parameters)
         prepared = parameters if self.prepare is None else self.prepare(types, parameters)
-        return ReadyKernel(self.name, self.compute, types, prepared, self.infer(types, parameters))
 
+        def call(arguments: Sequence[Argument], rows: int) -> pa.Array:
+            result = compute(arguments, types, prepared, rows)
+            if isinstance(result, pa.Scalar):
+                result = scalar_array(result, rows)
+            if isinstance(result, pa.ChunkedArray):
+                result = result.combine_chunks()
+            return _as_inferred(name, result, column_type, rows)
 
-@attrs.frozen(eq=False)
-class ReadyKernel:
-    """A kernel bound to types and parameters, which are then processed only once for many batches."""
-
-    name: str
-    compute: Compute
-    types: Sequence[ColumnType]
-    prepared: Any
-    result: ColumnType
-
-    def __call__(self, arguments: Sequence[Argument], rows: int) -> pa.Array:
-        result = self.compute(arguments, self.types, self.prepared, rows)
-        if isinstance(result, pa.Scalar):
-            result = scalar_array(result, rows)
-        if isinstance(result, pa.ChunkedArray):
-            result = result.combine_chunks()
-        return _as_inferred(self.name, result, self.result, rows)
+        return call
 
 
 def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> pa.Array:
@@ -393,26 +369,16 @@ class WithKernel:
 
     def _of_its_type(self, expression: Any, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
         """Return a plug-in's column with a check that makes the query fail if the column does not have the inferred type."""
-        column, kind = require_column(self.name, expression), FUNCTIONS.inferred(self.name, types, parameters)
-        if kind not in SPARK_TYPES:
-            return column
-        spark_type = SPARK_TYPES[kind]
-        message = f"the Spark expression of the scalar function {self.name!r} is not of Spark's type {spark_type}, though it infers {kind}"
+        what = f"the Spark expression of the scalar function {self.name!r} is"
+        if type(expression).__name__ != "Column":
+            raise SchemaError(f"{what} a {type(expression).__name__}: it is a column, or None")
+        column_type = FUNCTIONS.inferred(self.name, types, parameters)
+        if column_type not in (INT, FLOAT, STR, ARRAY):
+            return expression
+        expected = spark_type(column_type)
         # Spark evaluates the check when it plans the query: if the type is right, only the column is left.
-        return F.when(F.typeof(column) == spark_type, column).otherwise(F.raise_error(message))
-
-
-def require_column(name: str, expression: Any) -> Column:
-    """Return the result of a function's builder of Spark columns unchanged.
-
-    Raises
-    ------
-    SchemaError
-        If the result is not a Spark column.
-    """
-    if type(expression).__name__ != "Column":
-        raise SchemaError(f"the Spark expression of the scalar function {name!r} is a {type(expression).__name__}: it is a column, or None")
-    return expression
+        message = f"{what} not of Spark's type {expected}, though it infers {column_type}"
+        return F.when(F.typeof(expression) == expected, expression).otherwise(F.raise_error(message))
 
 
 def always_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> bool:
@@ -423,16 +389,13 @@ def always_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
 def unsupported(operation: str, types: Sequence[ColumnType]) -> UnsupportedOperationError:
     """Return the error for an operation that is not defined for the kinds of its operands."""
     kinds = [column_type.kind for column_type in types]
-    return UnsupportedOperationError(f"{operation} is not defined for {' and '.join(kinds)}; {_instead(frozenset(kinds))}")
-
-
-def _instead(kinds: frozenset[str]) -> str:
-    """Return the advice for operands of some kinds that an operation does not support."""
-    if kinds <= {INT_KIND, FLOAT_KIND, STR_KIND}:
-        return "convert with astype first"
-    if kinds == {DATETIME_KIND, STR_KIND}:
-        return "a text becomes a date-time by str_to_datetime(), and a date-time is written as datetime.datetime(2024, 1, 31)"
-    return "apply() calls a function of yours for each value, or for each row of a frame"
+    if {INT_KIND, FLOAT_KIND, STR_KIND}.issuperset(kinds):
+        advice = "convert with astype first"
+    elif set(kinds) == {DATETIME_KIND, STR_KIND}:
+        advice = "a text becomes a date-time by str_to_datetime(), and a date-time is written as datetime.datetime(2024, 1, 31)"
+    else:
+        advice = "apply() calls a function of yours for each value, or for each row of a frame"
+    return UnsupportedOperationError(f"{operation} is not defined for {' and '.join(kinds)}; {advice}")
 
 
 def array_of(argument: Argument, rows: int) -> pa.Array:

@@ -218,11 +218,11 @@ def _offsets(counts: np.ndarray, missing: np.ndarray | None) -> pa.Array:
     return pa.array(ends) if missing is None or not missing.any() else pa.array(ends, mask=np.append(missing, False))
 
 
-def stored_by_keys(values: pa.Array) -> pa.Array:
-    """Return dicts as tagged JSON, given as maps from their keys to their values as JSON."""
-    found = items_of(values)
-    assert found is not None
-    return found.stored()
+def joined_items(values: pa.Array) -> pa.Array:
+    """Return lists of JSON items, or maps from keys to JSON values, as tagged JSON; missing rows must have no items."""
+    flat = items_of(values)
+    assert flat is not None
+    return flat.stored()
 
 
 def flat_items(texts: pa.Array, kind: str) -> FlatItems | None:
