@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.message_text import in_words
-from sframe_spark.session.progress import ProgressBar, default_canvas, shows_progress
+from sframe_spark.session.progress import CountedTasks, ProgressBar
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.filesystem.file_kind import ARCHIVE_FILE, MANIFEST_FILE, is_archive
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
@@ -82,18 +81,6 @@ class ConvertedArchive:
         assert self.size is not None
         measures = f"{self.rows:,} rows, {self.columns:,} columns, {in_words(self.size)}, {self.seconds:.1f} s"
         return f"{archive}: converted to {target}: {measures}"
-
-
-@attrs.define
-class RowCount:
-    """The number of rows that several threads have written, out of ``total`` rows, for a progress bar."""
-
-    total: int
-    done: int = 0
-
-    def counts(self) -> tuple[int, int]:
-        """Return the number of written rows, and of all rows."""
-        return self.done, self.total
 
 
 def run_convert(old: str, new: str, options: ConvertOptions, report: str | None, show: Callable[[str], None]) -> int:
@@ -188,8 +175,8 @@ def converted(location: str, target: str, options: ConvertOptions) -> ConvertedA
 
 
 def _with_progress(archive: Archive, target: str) -> Manifest:
-    rows, lock = RowCount(archive.rows), threading.Lock()
-    bar = ProgressBar(rows if shows_progress(sys.stderr) else None, os.path.basename(archive.location), default_canvas(), "rows")
+    rows, lock = CountedTasks(archive.rows), threading.Lock()
+    bar = ProgressBar(os.path.basename(archive.location), rows.counts, unit="rows")
 
     def on_rows(count: int) -> None:
         with lock:

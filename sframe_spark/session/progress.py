@@ -8,9 +8,9 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import Context, ContextVar, copy_context
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import attrs
 
@@ -37,11 +37,6 @@ def notebook_shell() -> Any:
     return shell if hasattr(shell, "kernel") else None
 
 
-def show_in_place(shell: Any, display_id: str, forms: Mapping[str, str], is_there: bool) -> None:
-    """Display something below the running cell, given in forms by media type; it replaces what was displayed under the same identifier."""
-    shell.display_pub.publish(data=dict(forms), metadata={}, transient={"display_id": display_id}, update=is_there)
-
-
 Result = TypeVar("Result")
 Value = TypeVar("Value")
 
@@ -54,11 +49,8 @@ SECONDS_BETWEEN_DRAWS, SECONDS_IDLE = 0.2, 3.0
 SECONDS_BETWEEN_MESSAGES = 0.5
 
 
-class TaskSource(Protocol):
-    """A source of the numbers of finished and of known tasks."""
-
-    def counts(self) -> tuple[int, int]:
-        """Return the number of finished and the number of known tasks."""
+# A function that returns the number of finished and the number of known tasks.
+TaskCounts = Callable[[], tuple[int, int]]
 
 
 class ClassicTasks:
@@ -89,10 +81,7 @@ class RemoteTasks:
 
     def __call__(self, stages: Any, **_: Any) -> None:
         stages = list(stages or ())
-        self._counts = (
-            sum(stage.num_completed_tasks for stage in stages),
-            sum(stage.num_tasks for stage in stages),
-        )
+        self._counts = sum(stage.num_completed_tasks for stage in stages), sum(stage.num_tasks for stage in stages)
 
     def counts(self) -> tuple[int, int]:
         """Return the number of finished and the number of known tasks, as last reported."""
@@ -117,8 +106,8 @@ class CountedTasks:
         return self.done, self.known
 
 
-class Canvas(Protocol):
-    """The output on which a progress bar is drawn."""
+class Canvas:
+    """The output on which progress is drawn. This one draws nothing; its subclasses do."""
 
     def draw(self, line: str, share: float | None) -> None:
         """Draw a line and the completed share of the work, from 0 to 1 (None if unknown), in place of what was drawn before."""
@@ -127,16 +116,8 @@ class Canvas(Protocol):
         """Remove what was drawn."""
 
 
-class NoCanvas:
-    """A canvas that draws nothing."""
-
-    def draw(self, line: str, share: float | None) -> None: ...
-
-    def clear(self) -> None: ...
-
-
 @attrs.define
-class TerminalLine:
+class TerminalLine(Canvas):
     """A canvas that is one line of a text stream.
 
     Parameters
@@ -150,20 +131,17 @@ class TerminalLine:
 
     def draw(self, line: str, share: float | None) -> None:
         """Write the line, with a bar before it."""
-        self._write(with_bar(line, share))
+        shown = with_bar(line, share)
+        if shown != self._line:
+            # Blanks overwrite the rest of a longer line.
+            self._send("\r" + shown.ljust(len(self._line)))
+            self._line = shown
 
     def clear(self) -> None:
         """Overwrite the line with blanks."""
         if self._line:
-            self._write("")
+            self.draw("", None)
             self._send("\r")
-
-    def _write(self, line: str) -> None:
-        if line == self._line:
-            return
-        # Blanks overwrite the rest of a longer line.
-        self._send("\r" + line.ljust(len(self._line)))
-        self._line = line
 
     def _send(self, text: str) -> None:
         # The stream may be closed, disconnected, or unable to encode the line, which must not make the query fail.
@@ -173,7 +151,7 @@ class TerminalLine:
 
 
 @attrs.define
-class NotebookBar:
+class NotebookBar(Canvas):
     """A canvas below the running cell of a notebook, drawn as HTML without scripts.
 
     Parameters
@@ -206,55 +184,8 @@ class NotebookBar:
     def _show(self, as_html: str, as_text: str) -> None:
         # A bar that cannot be displayed must not make the query fail.
         with contextlib.suppress(Exception):
-            show_in_place(self.shell, self._name, {"text/html": as_html, "text/plain": as_text}, bool(self._displayed))
-
-
-@attrs.define
-class ProgressBar:
-    """Draws the progress of a query; without a source of task counts it draws nothing.
-
-    Parameters
-    ----------
-    tasks
-        The source of the counts; None for no bar.
-    description
-        The operation that runs.
-    canvas
-        The canvas to draw on.
-    unit
-        What is counted, as a plural noun.
-    """
-
-    tasks: TaskSource | None = None
-    description: str = ""
-    canvas: Canvas = attrs.field(factory=lambda: TerminalLine(sys.stderr))
-    unit: str = "tasks"
-    _started: float = attrs.field(factory=time.monotonic, init=False)
-
-    def update(self) -> None:
-        """Redraw the bar, if the query has been running for a while."""
-        elapsed = time.monotonic() - self._started
-        if self.tasks is None or elapsed < DELAY_SECONDS:
-            return
-        done, total = self.tasks.counts()
-        if total:
-            self.canvas.draw(format_line(done, total, elapsed, self.description, self.unit), done / total)
-
-    def close(self) -> None:
-        """Remove the bar."""
-        self.canvas.clear()
-
-
-def bar_of(share: float) -> str:
-    """Return a bar made of characters, for a share from 0 to 1.
-
-    Examples
-    --------
-    >>> bar_of(0.5)
-    '[###############---------------]'
-    """
-    filled = int(BAR_WIDTH * share)
-    return f"[{'#' * filled}{'-' * (BAR_WIDTH - filled)}]"
+            forms = {"text/html": as_html, "text/plain": as_text}
+            self.shell.display_pub.publish(data=forms, metadata={}, transient={"display_id": self._name}, update=bool(self._displayed))
 
 
 def with_bar(line: str, share: float | None) -> str:
@@ -265,7 +196,10 @@ def with_bar(line: str, share: float | None) -> str:
     >>> with_bar("3 s, sum", 0.5), with_bar("Spark is starting", None)
     ('[###############---------------] 3 s, sum', 'Spark is starting')
     """
-    return line if share is None else f"{bar_of(share)} {line}"
+    if share is None:
+        return line
+    filled = int(BAR_WIDTH * share)
+    return f"[{'#' * filled}{'-' * (BAR_WIDTH - filled)}] {line}"
 
 
 def format_line(done: int, total: int, elapsed: float, description: str, unit: str = "tasks") -> str:
@@ -303,38 +237,50 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def default_canvas() -> Canvas:
-    """Return a canvas below the cell of a notebook, or else a line on stderr."""
+    """Return a canvas below the cell of a notebook, or else a line on stderr; one that draws nothing if progress is disabled."""
+    if not shows_progress(sys.stderr):
+        return Canvas()
     shell = notebook_shell()
     return TerminalLine(sys.stderr) if shell is None else NotebookBar(shell)
 
 
 @attrs.define
-class WaitingLine:
-    """Shows what is being waited for, once the wait takes a while; shows nothing if progress is disabled.
+class ProgressBar:
+    """Shows an operation that takes a while: the share of its tasks that have ended, or only how long it has been running.
 
     Parameters
     ----------
-    words
-        The text before the seconds.
+    description
+        The operation that runs.
+    counts
+        Returns the numbers of tasks; None if tasks are not counted.
+    canvas
+        The canvas to draw on.
+    unit
+        What is counted, as a plural noun.
     """
 
-    words: str
-    _canvas: Canvas | None = attrs.field(init=False)
+    description: str
+    counts: TaskCounts | None = None
+    canvas: Canvas = attrs.field(factory=default_canvas)
+    unit: str = "tasks"
     _started: float = attrs.field(factory=time.monotonic, init=False)
 
-    def __attrs_post_init__(self) -> None:
-        self._canvas = default_canvas() if shows_progress(sys.stderr) else None
-
     def update(self) -> None:
-        """Redraw the line, if the wait has taken a while."""
+        """Redraw the bar, if the operation has been running for a while. Nothing is drawn as long as the number of counted tasks is unknown."""
         elapsed = time.monotonic() - self._started
-        if self._canvas is not None and elapsed >= DELAY_SECONDS:
-            self._canvas.draw(f"{self.words}, {elapsed:.0f} s", None)
+        if elapsed < DELAY_SECONDS:
+            return
+        if self.counts is None:
+            self.canvas.draw(f"{self.description}, {elapsed:.0f} s", None)
+            return
+        done, total = self.counts()
+        if total:
+            self.canvas.draw(format_line(done, total, elapsed, self.description, self.unit), done / total)
 
     def close(self) -> None:
-        """Remove the line."""
-        if self._canvas is not None:
-            self._canvas.clear()
+        """Remove the bar."""
+        self.canvas.clear()
 
 
 class RunningWork:
@@ -415,7 +361,7 @@ class RunningWork:
     def leave(self) -> None:
         """Draw nothing any more in a forked process: the line is the parent's, and a thread of the parent may have held the lock."""
         self._lock = threading.Lock()
-        self._canvas = NoCanvas()
+        self._canvas = Canvas()
 
 
 class Ticker:
@@ -514,10 +460,10 @@ def covering_progress() -> contextlib.AbstractContextManager[None]:
 def open_progress(session: SparkSession, description: str) -> Iterator[ProgressBar]:
     """Yield a progress bar for the block; it draws nothing if progress is disabled."""
     if not shows_progress(sys.stderr):
-        yield ProgressBar()
+        yield ProgressBar(description, canvas=Canvas())
         return
-    with covering_progress(), _task_source(session) as tasks:
-        bar = ProgressBar(tasks, description, default_canvas())
+    with covering_progress(), _task_counts(session) as counts:
+        bar = ProgressBar(description, counts)
         try:
             yield bar
         finally:
@@ -537,14 +483,14 @@ def open_counted(tasks: int, description: str) -> Iterator[Callable[[Result], Re
 
 
 @contextlib.contextmanager
-def _task_source(session: SparkSession) -> Iterator[TaskSource]:
-    """Yield a source of task counts, which is detached after the block."""
+def _task_counts(session: SparkSession) -> Iterator[TaskCounts]:
+    """Yield a function that counts the tasks of a session, which is detached after the block."""
     if not is_remote(session):
-        yield ClassicTasks(session)
+        yield ClassicTasks(session).counts
         return
     tasks = RemoteTasks()
     session.registerProgressHandler(tasks)
     try:
-        yield tasks
+        yield tasks.counts
     finally:
         session.removeProgressHandler(tasks)

@@ -31,7 +31,7 @@ from sframe_spark.session.launch import (
     partitions_set,
     start_spark,
 )
-from sframe_spark.session.progress import WaitingLine, covering_progress
+from sframe_spark.session.progress import ProgressBar, covering_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -106,7 +106,7 @@ class SparkStart:
 
     def wait(self) -> SparkSession:
         """Wait for the session and return it, or raise the error of the start; a longer wait is shown."""
-        line = WaitingLine("Spark is starting, once in a session")
+        line = ProgressBar("Spark is starting, once in a session")
         with covering_progress():
             try:
                 while not self._done.wait(POLL_SECONDS):

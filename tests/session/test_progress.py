@@ -13,19 +13,19 @@ import pytest
 from sframe_spark.config import config
 from sframe_spark.session import progress, session
 from sframe_spark.session.progress import (
+    Canvas,
     ClassicTasks,
     NotebookBar,
     ProgressBar,
     RemoteTasks,
     TerminalLine,
-    WaitingLine,
-    bar_of,
     default_canvas,
     format_line,
     notebook_shell,
     open_counted,
     open_progress,
     shows_progress,
+    with_bar,
 )
 from tests.interpreters import run_program
 
@@ -116,7 +116,7 @@ def test_an_output_that_takes_no_bar_is_no_reason_to_fail(monkeypatch: pytest.Mo
     with config.using(progress=option):
         with open_counted(2, "größe") as done:
             assert [done(result) for result in (1, 2)] == [1, 2]
-        line = WaitingLine("Größe")
+        line = ProgressBar("Größe")
         line.update()
         line.close()
 
@@ -133,7 +133,7 @@ def test_nothing_is_drawn_or_asked_when_not_wanted(monkeypatch: pytest.MonkeyPat
 
 def test_short_queries_draw_nothing() -> None:
     stream = io.StringIO()
-    ProgressBar(Tasks(1, 2), "sum", TerminalLine(stream)).update()
+    ProgressBar("sum", Tasks(1, 2).counts, TerminalLine(stream)).update()
     assert stream.getvalue() == ""
 
 
@@ -141,7 +141,7 @@ def test_line_is_drawn_then_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
     stream = io.StringIO()
     tasks = Tasks(0, 0)
-    bar = ProgressBar(tasks, "sum", TerminalLine(stream))
+    bar = ProgressBar("sum", tasks.counts, TerminalLine(stream))
     bar.update()
     assert stream.getvalue() == ""
     tasks.now = (1, 2)
@@ -153,7 +153,7 @@ def test_line_is_drawn_then_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_line_of_no_known_tasks() -> None:
-    assert (format_line(0, 0, 1.0, ""), bar_of(0.0), bar_of(1.0)) == ("0/0 tasks, 1 s", f"[{'-' * 30}]", f"[{'#' * 30}]")
+    assert (format_line(0, 0, 1.0, ""), with_bar("", 0.0), with_bar("", 1.0)) == ("0/0 tasks, 1 s", f"[{'-' * 30}] ", f"[{'#' * 30}] ")
 
 
 class Tracker:
@@ -190,6 +190,8 @@ def test_remote_counts_are_the_sum_of_stages() -> None:
 
 
 def test_a_notebook_gets_a_bar_and_others_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert type(default_canvas()) is Canvas, "nothing is drawn where nobody looks"
+    monkeypatch.setattr(progress, "shows_progress", lambda _: True)
     assert isinstance(default_canvas(), TerminalLine)
     in_ipython(monkeypatch, object())
     assert isinstance(default_canvas(), TerminalLine)
@@ -208,14 +210,14 @@ def test_a_bar_in_a_notebook_is_drawn_in_one_place_and_taken_away(monkeypatch: p
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
     monkeypatch.setattr(progress, "SECONDS_BETWEEN_MESSAGES", 0.0)
     shell, tasks = Shell(), Tasks(1, 4)
-    bar = ProgressBar(tasks, "sum of <b>\x1b[2J", NotebookBar(shell))
+    bar = ProgressBar("sum of <b>\x1b[2J", tasks.counts, NotebookBar(shell))
     bar.update()
     tasks.now = (4, 4)
     bar.update()
     bar.close()
     (first, text, is_update), (second, _, _), last = shell.messages
     assert first == '<div><progress value="0.2500" max="1"></progress> 1/4 tasks, 0 s, sum of &lt;b&gt;\\x1b[2J</div>'
-    assert text == f"{bar_of(0.25)} 1/4 tasks, 0 s, sum of <b>\\x1b[2J" and not is_update
+    assert text == with_bar("1/4 tasks, 0 s, sum of <b>\\x1b[2J", 0.25) and not is_update
     assert 'value="1.0000"' in second and last == ("", "", True)
     assert len(shell.names) == 1 and [update for _, _, update in shell.messages] == [False, True, True]
     assert "<script" not in first
@@ -225,7 +227,7 @@ def test_what_is_waited_for_is_told_after_a_while_and_taken_away(monkeypatch: py
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     with config.using(progress="auto"):
-        line = WaitingLine("Spark is starting")
+        line = ProgressBar("Spark is starting")
         line.update()
         assert stream.getvalue() == "", "a short wait is not worth a word"
         monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
@@ -234,7 +236,7 @@ def test_what_is_waited_for_is_told_after_a_while_and_taken_away(monkeypatch: py
         line.close()
     assert stream.getvalue().endswith("\r" + " " * len("Spark is starting, 0 s") + "\r")
     with config.using(progress="off"):
-        WaitingLine("Spark is starting").update()
+        ProgressBar("Spark is starting").update()
     assert stream.getvalue().count("Spark") == 1
 
 
@@ -242,7 +244,7 @@ def test_a_notebook_shows_that_something_goes_on(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
     shell = Shell()
     in_ipython(monkeypatch, shell)
-    line = WaitingLine("Spark is starting")
+    line = ProgressBar("Spark is starting")
     line.update()
     line.close()
     assert [text for _, text, _ in shell.messages] == ["Spark is starting, 0 s", ""]
@@ -252,14 +254,14 @@ def test_a_notebook_shows_that_something_goes_on(monkeypatch: pytest.MonkeyPatch
 def test_a_start_of_spark_is_told_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
     stream, ready = Terminal(), threading.Event()
 
-    class Line(WaitingLine):
+    class Line(ProgressBar):
         def update(self) -> None:
             super().update()
             ready.set()
 
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
-    monkeypatch.setattr(session, "WaitingLine", Line)
+    monkeypatch.setattr(session, "ProgressBar", Line)
     monkeypatch.setattr(session, "start_spark", lambda: ready.wait(60) and ("the session", True))
     with config.using(progress="auto"):
         assert session.SparkStart().wait() == "the session"
@@ -282,7 +284,7 @@ def test_messages_to_a_notebook_are_few(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_nothing_is_shown_of_short_queries_in_a_notebook() -> None:
     shell = Shell()
-    bar = ProgressBar(Tasks(1, 2), "sum", NotebookBar(shell))
+    bar = ProgressBar("sum", Tasks(1, 2).counts, NotebookBar(shell))
     bar.update()
     bar.close()
     assert shell.messages == []
