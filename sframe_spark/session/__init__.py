@@ -1,10 +1,7 @@
 """Spark sessions: finding Java, finding or starting Spark, and running actions that can be cancelled. Importing this package imports no Spark."""
 
-from sframe_spark.process.threads import raise_if_cancelled
-from sframe_spark.session.job_control import run_cancellable
 from sframe_spark.session.session import (
     QuerySize,
-    SessionHolder,
     default_parallelism,
     follow_user,
     get_frames,
@@ -21,7 +18,6 @@ from sframe_spark.session.session import (
 
 __all__ = [
     "QuerySize",
-    "SessionHolder",
     "default_parallelism",
     "follow_user",
     "get_frames",
@@ -30,9 +26,7 @@ __all__ = [
     "get_sources",
     "is_remote",
     "is_started",
-    "raise_if_cancelled",
     "require_frame_open",
-    "run_cancellable",
     "shuffle_partitions",
     "start_ahead",
     "stop",

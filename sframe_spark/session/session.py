@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -53,27 +52,24 @@ class SourceCache:
     (1, 1)
     """
 
-    def __init__(self, max_sources: int = MAX_SOURCES) -> None:
-        self._max_sources = max_sources
-        self._sources: OrderedDict[Hashable, Any] = OrderedDict()
+    def __init__(self) -> None:
+        self._sources: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, build: Callable[[], Value]) -> Value:
         """Return the value that was built for a key, building it if needed (two threads may both do so)."""
         with self._lock:
             if key in self._sources:
-                self._sources.move_to_end(key)
-                source: Value = self._sources[key]
+                # It goes to the end, as the most recently used one.
+                source: Value = self._sources.pop(key)
+                self._sources[key] = source
                 return source
         value = build()
         with self._lock:
             self._sources[key] = value
-            while len(self._sources) > self._max_sources:
-                self._sources.popitem(last=False)
+            if len(self._sources) > MAX_SOURCES:
+                del self._sources[next(iter(self._sources))]
         return value
-
-    def __len__(self) -> int:
-        return len(self._sources)
 
 
 class SparkStart:
@@ -152,13 +148,21 @@ class SessionHolder:
     """
 
     def __init__(self) -> None:
-        self._forget()
+        self._forget_all()
         # Whether this process was forked from one that uses a Spark which it did not start itself.
         self._refused = is_forked_from_spark()
 
-    def _forget(self) -> None:
+    def _forget_all(self) -> None:
         """Reset all fields to those of a process without a session."""
         self._lock = threading.RLock()
+        self._forget_session()
+        # Python worker processes, for work that does not need Spark, but a process for each core.
+        self.processes: WorkerProcesses | None = None
+        # The shared node of each user's DataFrame that is in use; it keeps neither the DataFrame nor its rows alive.
+        self.frames: weakref.WeakKeyDictionary[DataFrame, Any] = weakref.WeakKeyDictionary()
+
+    def _forget_session(self) -> None:
+        """Reset the fields of the session."""
         self._base: SparkSession | None = None
         self._settings: UserSettings | None = None
         self._session: SparkSession | None = None
@@ -170,10 +174,6 @@ class SessionHolder:
         # Directories that Spark's processes are known to share with this one, each with what was checked: "read", "written", "seen" or "not seen".
         self.reached: set[tuple[str, str]] = set()
         self.packages = Packages()
-        # Python worker processes, for work that does not need Spark, but a process for each core.
-        self.processes: WorkerProcesses | None = None
-        # The shared node of each user's DataFrame that is in use; it keeps neither the DataFrame nor its rows alive.
-        self.frames: weakref.WeakKeyDictionary[DataFrame, Any] = weakref.WeakKeyDictionary()
 
     def start_over(self) -> None:
         """Start without a session in a forked process, and leave the session to the parent.
@@ -185,7 +185,7 @@ class SessionHolder:
             self.processes.leave()
         is_own = self._owned and self._base is not None and not is_remote(self._base) and EXTERNAL_GATEWAY not in os.environ
         self._refused = self._refused or (is_forked_from_spark() and not is_own)
-        self._forget()
+        self._forget_all()
 
     def get(self, size: QuerySize = QuerySize.DEFAULT) -> SparkSession:
         """Return the session for queries of a size, finding or starting Spark first if need be.
@@ -266,8 +266,15 @@ class SessionHolder:
         with interrupts_deferred():
             return self._open(base, owned)
 
+    def worker_processes(self) -> WorkerProcesses:
+        """Return the pool of Python worker processes of this process, which is created if needed."""
+        with self._lock:
+            if self.processes is None:
+                self.processes = WorkerProcesses()
+            return self.processes
+
     def shuffle_partitions(self) -> int:
-        """Return the number of shuffle partitions in the session that :meth:`get` returns by default."""
+        """Return the number of shuffle partitions of a query of default size, finding or starting Spark first if need be."""
         with self._lock:
             session = self.get()
             if self._partitions is None:
@@ -308,7 +315,7 @@ class SessionHolder:
         return session, is_own
 
     def start_ahead(self) -> None:
-        """Start Spark in the background if there is no session; an error is raised when the start is waited for."""
+        """Start Spark in the background, if there is no session yet; an error is raised when the start is waited for."""
         with self._lock:
             if self._refused or self._session is not None or self._start is not None:
                 return
@@ -320,11 +327,10 @@ class SessionHolder:
     def _open(self, base: SparkSession, owned: bool) -> SparkSession:
         """Open the default session of this package, derived from a base session; ``owned`` says whether this package started that."""
         self._disconnect()
+        self._forget_session()
         self._base, self._owned = base, owned
         self._settings = UserSettings(base)
-        self._of_size, self._sources, self.reached, self.packages = {}, {}, set(), Packages()
         self._session = self._opened(base)
-        self._partitions = None
         return self._session
 
     def _disconnect(self) -> None:
@@ -334,7 +340,7 @@ class SessionHolder:
                 session.client.close()
 
     def is_started(self) -> bool:
-        """Return whether a session is open; none is opened."""
+        """Return whether a Spark session is open; none is opened."""
         with self._lock:
             if self._session is None or self._base is None:
                 return False
@@ -351,8 +357,7 @@ class SessionHolder:
                 # A start that nobody has waited for yet.
                 with contextlib.suppress(Exception):
                     base, owned = self._start.wait(), self._start.is_own
-            self._base, self._session, self._settings, self._owned, self._start = None, None, None, False, None
-            self._of_size, self._sources, self.reached, self.packages = {}, {}, set(), Packages()
+            self._forget_session()
             self._refused = False
             if base is not None and owned:
                 base.stop()
@@ -420,30 +425,18 @@ def default_parallelism(session: SparkSession) -> int:
 _HOLDER = SessionHolder()
 do_in_child(_HOLDER.start_over)
 
-
-def get_session(size: QuerySize = QuerySize.DEFAULT) -> SparkSession:
-    """Return the Spark session in which queries of a size run, finding or starting Spark on first use."""
-    return _HOLDER.get(size)
-
-
-def get_base() -> SparkSession:
-    """Return the session from which this package's are derived: the user's, or one that this package started as there was none."""
-    return _HOLDER.base()
-
-
-def own_sessions() -> list[SparkSession]:
-    """Return the sessions in which this package's queries run."""
-    return _HOLDER.own()
-
-
-def get_sources(size: QuerySize) -> SourceCache:
-    """Return the cache of sources that were lowered in the session for queries of a size."""
-    return _HOLDER.sources(size)
-
-
-def follow_user() -> None:
-    """Apply settings that the user has changed since the last query to the sessions of this package."""
-    _HOLDER.follow_user()
+# The functions of this module are methods of the one holder.
+get_session = _HOLDER.get
+get_base = _HOLDER.base
+own_sessions = _HOLDER.own
+get_sources = _HOLDER.sources
+follow_user = _HOLDER.follow_user
+ship = _HOLDER.ship
+get_processes = _HOLDER.worker_processes
+shuffle_partitions = _HOLDER.shuffle_partitions
+is_started = _HOLDER.is_started
+start_ahead = _HOLDER.start_ahead
+stop = _HOLDER.stop
 
 
 def get_reached() -> set[tuple[str, str]]:
@@ -456,39 +449,6 @@ def get_packages() -> Packages:
     return _HOLDER.packages
 
 
-def ship(archive: str) -> None:
-    """Let Spark's executors import modules from an archive."""
-    _HOLDER.ship(archive)
-
-
-def get_processes() -> WorkerProcesses:
-    """Return the pool of Python worker processes of this process, which is created if needed."""
-    with _HOLDER._lock:
-        if _HOLDER.processes is None:
-            _HOLDER.processes = WorkerProcesses()
-        return _HOLDER.processes
-
-
 def get_frames() -> weakref.WeakKeyDictionary[DataFrame, Any]:
     """Return the shared node of each user's DataFrame that is in use, by DataFrame."""
     return _HOLDER.frames
-
-
-def shuffle_partitions() -> int:
-    """Return the number of shuffle partitions of a query of default size, finding or starting Spark on first use."""
-    return _HOLDER.shuffle_partitions()
-
-
-def is_started() -> bool:
-    """Return whether a Spark session is open; none is opened."""
-    return _HOLDER.is_started()
-
-
-def start_ahead() -> None:
-    """Start Spark in the background, if there is no session yet."""
-    _HOLDER.start_ahead()
-
-
-def stop() -> None:
-    """Stop Spark if this package started it; otherwise only forget the user's session."""
-    _HOLDER.stop()

@@ -17,7 +17,7 @@ from sframe_spark.planner.chunk import Chunk, concatenate, to_stream
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Operator, SequentialOperator
 from sframe_spark.planner.row_sizes import row_bytes
-from sframe_spark.session import raise_if_cancelled
+from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 
 # Summaries: the state of a sequential operator over one range. If the ends of the range decide it, the rows in between are not read.
