@@ -114,14 +114,14 @@ class FakeCluster:
                 f"{engine}.runtime.scheduler.require_readable": lambda node: None,
                 f"{engine}.runtime.scheduler.require_writable": lambda directory: None,
                 f"{engine}.spark.file_checks.run_tasks": self.run_tasks,
-                f"{engine}.runtime.dataset_writer.query.write_parquet": self.query,
+                f"{engine}.runtime.results.query.write_parquet": self.query,
                 # Which reads some rows.
                 f"{engine}.execution.executor.has_few_groups": lambda node, keys: not self.many_groups,
                 f"{engine}.physical.placement.is_spark_local": lambda: False,
                 f"{engine}.physical.placement.is_started": lambda: True,
                 # The rows stand for so many that Spark exchanges them.
                 f"{engine}.physical.local_strategies.MAX_EXCHANGE_RUNS": 0,
-                f"{engine}.runtime.dataset_writer.require_writable": lambda directory: None,
+                f"{engine}.runtime.results.require_writable": lambda directory: None,
                 # Nothing is known of the files from other simulations.
                 "sframe_spark.storage.parquet.checksums.VERIFIED_COLUMNS": VerifiedColumns(),
                 "sframe_spark.storage.segments.pruning.segment_footer": self.footer,

@@ -15,7 +15,7 @@ from sframe_spark.engine.execution.direct_execution import few_rows
 from sframe_spark.engine.execution.materialize import compute, count_rows, iterate, materialize, stored_batches, stored_chunks
 from sframe_spark.engine.execution.preview import preview_of
 from sframe_spark.engine.execution.source_validation import require_unchanged_files
-from sframe_spark.engine.runtime.dataset_writer import write_runs
+from sframe_spark.engine.runtime.results import write_runs
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, LengthMismatchError
 from sframe_spark.expressions.program import Literal
 from sframe_spark.operators.append import append

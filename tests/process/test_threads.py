@@ -14,7 +14,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime.dataset_writer import write_in_memory
+from sframe_spark.engine.runtime.results import write_in_memory
 from sframe_spark.errors import CancelledError, StorageError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.process import threads

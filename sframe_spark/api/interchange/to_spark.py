@@ -14,7 +14,7 @@ from sframe_spark.engine.execution.preview import open_plan
 from sframe_spark.engine.execution.recovery import restore_lost_rows
 from sframe_spark.engine.graph_lock import GRAPH_LOCK
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime.dataset_writer import source_for_users
+from sframe_spark.engine.runtime.results import source_for_users
 from sframe_spark.engine.spark.query import lower
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.columns import Project, project, zip_columns

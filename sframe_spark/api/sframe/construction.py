@@ -170,7 +170,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 def frame_from_parquet(path: Any) -> Frame:
     """Return the rows of Parquet files in order of file names. They are read in place, except files of web servers, which are downloaded."""
-    from sframe_spark.engine.runtime.dataset_writer import write_runs
+    from sframe_spark.engine.runtime.results import write_runs
     from sframe_spark.locations import is_remote_location
     from sframe_spark.operators.sources.source import segment_source
     from sframe_spark.storage.external.parquet import manifest_of_files, natural
@@ -198,7 +198,7 @@ def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
 
 def frame_from_orc(path: Any) -> Frame:
     """Return the rows of ORC files in order of file names; they are converted to this package's own format."""
-    from sframe_spark.engine.runtime.orc_scan import orc_rows
+    from sframe_spark.engine.runtime.parallel_scan import orc_rows
     from sframe_spark.storage.external.orc import orc_table
     from sframe_spark.storage.external.parquet import natural
     from sframe_spark.storage.filesystem.path_resolution import resolve

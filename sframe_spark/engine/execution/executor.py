@@ -36,16 +36,20 @@ from sframe_spark.engine.physical.physical_planner import SectionOrigin, Section
 from sframe_spark.engine.physical.placement import BUDGETS_AT_HAND, Placement, is_small, placement_of, streams_faster_locally
 from sframe_spark.engine.physical.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.physical.udf_planning import needs_one_batch
-from sframe_spark.engine.runtime.dataset_writer import new_dataset, with_stored_tables, write_chunks, write_in_memory, write_query
 from sframe_spark.engine.runtime.exchange import TaskOutput, ranges_of_outputs, write_exchange_rows, write_ranges
 from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads, require_inferred
-from sframe_spark.engine.runtime.result_buffer import (
+from sframe_spark.engine.runtime.results import (
     PartialRows,
     in_one_chunk,
     may_stay,
+    new_dataset,
     partial_rows_of_task,
     reservation_for_results,
     rows_as_produced,
+    with_stored_tables,
+    write_chunks,
+    write_in_memory,
+    write_query,
 )
 from sframe_spark.engine.runtime.scheduler import (
     InProcessRunner,

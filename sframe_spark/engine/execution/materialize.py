@@ -23,7 +23,7 @@ from sframe_spark.engine.physical.adaptive import are_few_to_make, base_of_rows,
 from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.physical.user_dataframes import keep_frames, remember_rows
-from sframe_spark.engine.runtime.result_buffer import has_room
+from sframe_spark.engine.runtime.results import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.laws import optimize
 from sframe_spark.locations import is_remote_location

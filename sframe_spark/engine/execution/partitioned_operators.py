@@ -26,7 +26,7 @@ from sframe_spark.engine.physical.local_strategies import (
 from sframe_spark.engine.physical.placement import placement_of
 from sframe_spark.engine.runtime.exchange import Exchange
 from sframe_spark.engine.runtime.pipeline import PipelineRunner, local_threads, require_inferred
-from sframe_spark.engine.runtime.result_buffer import PartialRows, partial_rows
+from sframe_spark.engine.runtime.results import PartialRows, partial_rows
 from sframe_spark.engine.runtime.scheduler import TaskRunner, ThreadRunner, range_tasks
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.errors import MemoryReservationError

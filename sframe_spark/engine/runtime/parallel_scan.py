@@ -1,23 +1,26 @@
-"""Parallel scans of external files: byte ranges are read by threads on one machine, and by Spark tasks on a cluster."""
+"""Parallel scans of external files (CSV, JSON, ORC): threads on one machine, or Spark tasks on a cluster, read parts of the files."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import TypeVar
 
 import attrs
 import pyarrow as pa
 
+from sframe_spark.config import config
+from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
-from sframe_spark.engine.runtime.dataset_writer import NewDataset
-from sframe_spark.engine.runtime.result_buffer import PartialRows, partial_rows, reservation_for_results, rows_as_produced
+from sframe_spark.engine.runtime.results import NewDataset, PartialRows, new_dataset, partial_rows, reservation_for_results, rows_as_produced
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.spark.file_checks import require_writable, why_not_in_tasks
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
-from sframe_spark.operators.sources.in_memory import MemorySource, memory_source
+from sframe_spark.operators.sources.memory import MemorySource, memory_source, memory_source_of_parts
 from sframe_spark.operators.sources.source import segment_source, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -27,6 +30,7 @@ from sframe_spark.process.threads import in_threads
 from sframe_spark.redaction import redacted, without_secrets
 from sframe_spark.session.deployment import is_spark_local, is_spark_requested
 from sframe_spark.session.progress import open_counted
+from sframe_spark.storage.external.orc import OrcTable, StripesSeen
 from sframe_spark.storage.filesystem.byte_streams import FileRange, divided
 from sframe_spark.storage.filesystem.compression import packing_of
 from sframe_spark.storage.filesystem.local_files import FileState
@@ -35,6 +39,9 @@ from sframe_spark.storage.filesystem.remote_files import AT_A_TIME
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ColumnType
+from sframe_spark.values.datetimes import warn_of_lost_nanoseconds
+
+# Parallel scans of external files: byte ranges are read by threads on one machine, and by Spark tasks on a cluster.
 
 Result = TypeVar("Result")
 LOG = logging.getLogger("sframe_spark")
@@ -225,3 +232,43 @@ def source_of_parts(parts: Sequence[RowsOfPart | None], dataset: NewDataset) -> 
 
     entries = in_threads(written, range(len(parts)), available_cores())
     return segment_source(dataset.publish([entry for entry in entries if entry is not None]), dataset.handle)
+
+
+# Reading ORC files as a source: few rows are kept in memory, more are written as segments.
+
+# A compressed file may take many times its size in memory.
+WIDENING = 16
+BYTES_OF_TASK = 64 << 20
+
+
+def orc_rows(table: OrcTable) -> PlannerNode:
+    """Return a source of all rows of ORC files."""
+    stripes = [(number, stripe) for number, file in enumerate(table.files) for stripe in range(file.stripes)]
+    seen = StripesSeen()
+    if table.rows <= IN_MEMORY_ROWS and table.size * WIDENING <= config.memory_budget:
+        runs = list(table.arrays(stripes, seen))
+        table.require_rows(seen)
+        warn_of_lost_nanoseconds(seen.lost)
+        columns = [[run[place] for run in runs] or [pa.array([], kind.physical)] for place, kind in enumerate(table.types)]
+        return memory_source_of_parts(columns, list(table.types), table.rows)
+    count = max(1, min(len(stripes), max(available_cores(), table.size // BYTES_OF_TASK)))
+    parts = [stripes[first:last] for first, last in pairwise(len(stripes) * part // count for part in range(count + 1))]
+    with new_dataset(table.types, MaterializeOptions()) as dataset:
+        callables = [partial(write_stripes, table, part, dataset.directory, number) for number, part in enumerate(parts)]
+        if table.size <= config.memory_budget:
+            written = in_threads(lambda work: work(), callables, available_cores())
+        else:
+            require_writable(dataset.directory)
+            written = SparkTaskRunner().run(callables, "reading ORC files")
+        for _, part_seen in written:
+            seen.add(part_seen)
+        table.require_rows(seen)
+        manifest = dataset.publish([entry for entry, _ in written])
+    warn_of_lost_nanoseconds(seen.lost)
+    return segment_source(manifest, dataset.handle)
+
+
+def write_stripes(table: OrcTable, stripes: Sequence[tuple[int, int]], directory: str, number: int) -> tuple[SegmentEntry, StripesSeen]:
+    """Write the rows of some stripes as one segment; return its entry, and what was found while reading the stripes."""
+    seen = StripesSeen()
+    return write_segment(directory, number, table.types, table.arrays(stripes, seen)), seen

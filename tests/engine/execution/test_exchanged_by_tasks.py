@@ -19,7 +19,7 @@ from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.physical import local_strategies, placement
 from sframe_spark.engine.physical.sections import Mode
-from sframe_spark.engine.runtime import dataset_writer, exchange
+from sframe_spark.engine.runtime import exchange, results
 from sframe_spark.engine.runtime.scheduler import SparkTaskRunner, ThreadRunner
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
@@ -130,10 +130,10 @@ def test_others_are_not_exchanged_by_tasks(frame: SFrame, why: str, monkeypatch:
 
 
 def test_tasks_are_not_sent_the_rows_of_a_large_table_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dataset_writer, "ROWS_PER_GROUP", 100)
+    monkeypatch.setattr(results, "ROWS_PER_GROUP", 100)
     # Spark would run on this machine.
-    monkeypatch.setattr(dataset_writer, "get_session", lambda: None)
-    monkeypatch.setattr(dataset_writer, "reads_our_files", lambda session: True)
+    monkeypatch.setattr(results, "get_session", lambda: None)
+    monkeypatch.setattr(results, "reads_our_files", lambda session: True)
     sent, run = list[bytes](), SentToThreads.run
 
     def recorded(self: SentToThreads, works: Sequence[Callable[[], Any]], *others: Any) -> list[Any]:

@@ -16,8 +16,8 @@ from sframe_spark.engine.execution import executor
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
-from sframe_spark.engine.runtime import result_buffer
-from sframe_spark.engine.runtime.result_buffer import in_one_chunk, may_stay, reservation_for_results
+from sframe_spark.engine.runtime import results
+from sframe_spark.engine.runtime.results import in_one_chunk, may_stay, reservation_for_results
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.operators.sources.source import SegmentSource
@@ -84,8 +84,8 @@ def test_rows_stay_in_memory(frame: SFrame) -> None:
 @pytest.mark.parametrize("share", [0, 1, 5, 40, 80, 99])
 def test_rows_that_find_no_room_are_written_with_those_that_did(frame: SFrame, monkeypatch: pytest.MonkeyPatch, share: int) -> None:
     expected, made, calls = expected_of(frame), derived(frame), []
-    take = result_buffer.chunks_of
-    monkeypatch.setattr(result_buffer, "chunks_of", lambda task: (calls.append(chunk.rows) or chunk for chunk in take(task)))
+    take = results.chunks_of
+    monkeypatch.setattr(results, "chunks_of", lambda task: (calls.append(chunk.rows) or chunk for chunk in take(task)))
     size = sum(column.nbytes for column in derived(frame).to_arrow().columns)
     give_room(monkeypatch, size * share // 100)
     materialize(made._node, NONE_IN_MEMORY)
@@ -110,7 +110,7 @@ def test_a_disk_that_is_full_loses_nothing(frame: SFrame, monkeypatch: pytest.Mo
         raise StorageError("no space")
 
     with monkeypatch.context() as patch:
-        patch.setattr(result_buffer, "write_segment", fails)
+        patch.setattr(results, "write_segment", fails)
         with pytest.raises(StorageError, match="no space"):
             materialize(made._node, NONE_IN_MEMORY)
     assert datasets() == [] and threading.active_count() < 50

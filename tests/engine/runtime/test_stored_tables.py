@@ -13,8 +13,8 @@ import pytest
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine.execution.materialize import materialize
 from sframe_spark.engine.materialize_options import MaterializeOptions
-from sframe_spark.engine.runtime import dataset_writer
-from sframe_spark.engine.runtime.dataset_writer import with_stored_tables
+from sframe_spark.engine.runtime import results
+from sframe_spark.engine.runtime.results import with_stored_tables
 from sframe_spark.explain.executed_plans import recorded_plans
 from sframe_spark.operators.sources import in_memory
 from sframe_spark.operators.sources.in_memory import MemorySource
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(autouse=True)
 def many(monkeypatch: pytest.MonkeyPatch, spark: Any) -> Iterator[None]:
     """A hundred rows are many, and all work is Spark's."""
-    monkeypatch.setattr(dataset_writer, "ROWS_PER_GROUP", 100)
+    monkeypatch.setattr(results, "ROWS_PER_GROUP", 100)
     with config.using(small_rows=0, single_task_rows=0, default_segments=3):
         yield
 
@@ -63,8 +63,8 @@ def columns(frame: SFrame) -> tuple[int, ...]:
 
 def test_queries_and_tasks_read_segments_that_were_written_once(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
-    original = dataset_writer.write_in_memory
-    monkeypatch.setattr(dataset_writer, "write_in_memory", lambda *arguments: written.append(arguments) or original(*arguments))
+    original = results.write_in_memory
+    monkeypatch.setattr(results, "write_in_memory", lambda *arguments: written.append(arguments) or original(*arguments))
     assert stored(frame) is None
     with recorded_plans() as plans:
         groups = frame.groupby("a", {"all": aggregate.CONCAT("b")})

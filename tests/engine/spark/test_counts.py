@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
-from sframe_spark.engine.runtime import dataset_writer as datasets
+from sframe_spark.engine.runtime import results as datasets
 from sframe_spark.engine.spark import file_checks
 from sframe_spark.engine.spark.file_checks import require_all_rows, require_known_rows
 from sframe_spark.errors import StorageError

@@ -22,7 +22,6 @@ from sframe_spark.api.node_values import drained, joined_source
 from sframe_spark.config import config
 from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeOptions
 from sframe_spark.engine.memory_budget import MemoryReservation
-from sframe_spark.engine.runtime.dataset_writer import keep_runs, new_dataset
 from sframe_spark.engine.runtime.parallel_scan import (
     RowsOfPart,
     brought,
@@ -35,6 +34,7 @@ from sframe_spark.engine.runtime.parallel_scan import (
     threads_that_read,
     whole_files,
 )
+from sframe_spark.engine.runtime.results import keep_runs, new_dataset
 from sframe_spark.engine.task_pickling import SharedValue
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError
 from sframe_spark.locations import is_remote_location
