@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar, copy_context
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from queue import SimpleQueue
 from typing import Any, NoReturn, TypeVar
 
@@ -51,6 +51,17 @@ def raise_if_cancelled() -> None:
     cancelled = _CANCELLED.get(None)
     if cancelled is not None and cancelled():
         raise CancelledError("the query was cancelled")
+
+
+def even_ranges(count: int, parts: int) -> list[tuple[int, int]]:
+    """Divide ``count`` items into consecutive ranges of about equal length.
+
+    Examples
+    --------
+    >>> even_ranges(10, 3)
+    [(0, 3), (3, 6), (6, 10)]
+    """
+    return list(pairwise(count * part // parts for part in range(parts + 1)))
 
 
 class _Ending:

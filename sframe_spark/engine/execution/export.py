@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
@@ -22,7 +21,7 @@ from sframe_spark.operators.sources.in_memory import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.resource_limits import available_cores
-from sframe_spark.process.threads import in_threads
+from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.session import get_session
 from sframe_spark.storage.export_directories import Staging
@@ -49,9 +48,9 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], staging: Staging, desc
         What is being done, for Spark's list of jobs.
     """
 
-    def run(found: ActionPlan) -> list[Result]:
-        executor = Executor(MaterializeOptions(), owned=found.owned, run_log=found.run_log)
-        return executor.with_full_sorts_if_needed(lambda plan: _run(executor, plan, work, staging, description), found.plan)
+    def run(chosen: ActionPlan) -> list[Result]:
+        executor = Executor(MaterializeOptions(), owned=chosen.owned, run_log=chosen.run_log)
+        return executor.with_full_sorts_if_needed(lambda plan: _run(executor, plan, work, staging, description), chosen.plan)
 
     return run_action(node, run, materialize)
 
@@ -62,7 +61,7 @@ def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging
     section = ready.root if by_ranges else executor.run(ready)
     placement = placement_of(section)
     if isinstance(section.operator, MemorySource) or is_small(section) or streams_faster_locally(section):
-        return _run_here(section, placement, work, staging.local)
+        return _run_in_this_process(section, placement, work, staging.local)
     workers = task_runner_for(over_ranges(section))
     tasks = executor.runs().tasks_of(section, placement, workers)
     directory = staging.local if workers.is_on_this_machine else staging.for_tasks(is_one_process(get_session()))
@@ -70,11 +69,11 @@ def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging
     return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description, tasks)
 
 
-def _run_here(section: PlannerNode, placement: Placement, work: RangeWork[Result], directory: str) -> list[Result]:
+def _run_in_this_process(section: PlannerNode, placement: Placement, work: RangeWork[Result], directory: str) -> list[Result]:
     """Run the function in this process: in one thread for each core if the rows are stored, else in one, as operators may compute running values."""
     plan, rows = Pipeline.of(section), placement.rows_to_run
     count = max(1, min(available_cores(), rows // ROWS_PER_GROUP)) if section.operator.is_source else 1
-    ranges = list(enumerate(pairwise(rows * part // count for part in range(count + 1))))
+    ranges = list(enumerate(even_ranges(rows, count)))
     return in_threads(lambda item: work(RangeTask(plan, *item[1], config.batch_rows), item[0], directory), ranges, count)
 
 

@@ -15,7 +15,7 @@ from sframe_spark.engine.physical.adaptive import MAX_FIRST_ROWS
 from sframe_spark.engine.physical.user_dataframes import frames_in, is_row_by_row
 from sframe_spark.engine.spark.actions import run_spark
 from sframe_spark.engine.spark.executor_environment import check_python_again
-from sframe_spark.engine.spark.query import counted, from_spark_table, lower
+from sframe_spark.engine.spark.query import from_spark_table, lower, with_some_column
 from sframe_spark.errors import ExecutionError
 from sframe_spark.laws import optimize
 from sframe_spark.operators.sources.spark_frame import SparkSource
@@ -41,7 +41,7 @@ def preview_of(node: PlannerNode, count: int) -> Chunk | None:
     plan = open_plan(node, parts=True)
     if plan is None:
         return None
-    df = counted(lower(plan, root_observed=False).visible().limit(count), node.schema)
+    df = with_some_column(lower(plan, root_observed=False).visible().limit(count), node.schema)
     try:
         return run_spark(lambda: _first_rows(df, node.schema), "looking at the first rows of a DataFrame")
     except ExecutionError as error:
@@ -51,9 +51,9 @@ def preview_of(node: PlannerNode, count: int) -> Chunk | None:
 
 
 def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
-    """Return the plan of rows that are derived row by row from one DataFrame, in any order; None for other rows.
+    """Return the plan of a node, if its rows are derived row by row from one DataFrame, in any order; None if they are not.
 
-    Rows that depend on users' functions are excluded: without fixed rows, these could be called more than once for a row. If ``parts`` is true, a
+    The plan calls no users' functions: as the rows are not fixed, a function could be called more than once for a row. If ``parts`` is true, a
     limit to few first rows is allowed, too.
     """
     with GRAPH_LOCK:
@@ -69,14 +69,15 @@ def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
 
 
 def _is_limit(node: PlannerNode) -> bool:
-    taken = node.operator.row_range
-    return taken is not None and taken.step == 1 and taken.takes_at_most(MAX_FIRST_ROWS)
+    row_range = node.operator.row_range
+    return row_range is not None and row_range.step == 1 and row_range.takes_at_most(MAX_FIRST_ROWS)
 
 
 def _first_rows(df: DataFrame, schema: Schema) -> Chunk:
     """Run a query with a limit in as few Spark tasks as possible.
 
-    For Arrow data, Spark starts a task for each partition; for rows as Python values, which suffice for a few rows, it does not.
+    If rows are sent as Arrow data, Spark starts a task for each partition. If they are sent as Python values, which suffices for few rows, it starts
+    only as many tasks as the limit needs.
     """
     from pyspark.sql import functions as F
 
@@ -84,7 +85,7 @@ def _first_rows(df: DataFrame, schema: Schema) -> Chunk:
         return from_spark_table(df.toArrow(), schema)
     sent = [_as_python(F.col(name), kind.physical).alias(name) for name, kind in zip(column_names(len(schema)), schema, strict=True)]
     rows = df.select(*sent).collect() if schema else df.collect()
-    columns = [_from_python([row[place] for row in rows], kind.physical) for place, kind in enumerate(schema)]
+    columns = [_from_python([row[position] for row in rows], kind.physical) for position, kind in enumerate(schema)]
     return Chunk(tuple(columns), len(rows))
 
 
@@ -103,13 +104,13 @@ def _as_python(column: Column, physical: pa.DataType) -> Column:
 
 
 def _from_python(values: list[Any], physical: pa.DataType) -> pa.Array:
-    """Return an array of the physical type, made of values that :func:`_as_python` selects."""
+    """Return an array of a physical type, given Python values of a column that :func:`_as_python` has converted."""
     if pa.types.is_timestamp(physical):
         return pa.array(values, pa.int64()).cast(physical)
     if pa.types.is_map(physical):
         return pa.array([None if value is None else list(map(tuple, value)) for value in values], physical)
     if pa.types.is_struct(physical):
-        parts = [[None if value is None else value[place] for value in values] for place in range(physical.num_fields)]
+        parts = [[None if value is None else value[position] for value in values] for position in range(physical.num_fields)]
         missing = pa.array([value is None for value in values], pa.bool_())
         columns = [_from_python(part, field.type) for part, field in zip(parts, physical, strict=True)]
         return pa.StructArray.from_arrays(columns, fields=list(physical), mask=missing)

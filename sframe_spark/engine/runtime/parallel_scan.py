@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import TypeVar
 
 import attrs
@@ -26,7 +25,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.memory import memory_for_batches, work_memory
 from sframe_spark.process.resource_limits import available_cores
-from sframe_spark.process.threads import in_threads
+from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.redaction import redacted, without_secrets
 from sframe_spark.session.deployment import is_spark_local, is_spark_requested
 from sframe_spark.session.progress import open_counted
@@ -40,8 +39,6 @@ from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ColumnType
 from sframe_spark.values.datetimes import warn_of_lost_nanoseconds
-
-# Parallel scans of external files: byte ranges are read by threads on one machine, and by Spark tasks on a cluster.
 
 Result = TypeVar("Result")
 LOG = logging.getLogger("sframe_spark")
@@ -93,22 +90,23 @@ def read_in_parts(
     """
     if any(file.state is not None for file in files):
         return None if len(files) <= FEW_FILES and _are_few_bytes(whole_files(files)) else files
-    is_here = is_spark_local()
-    if is_here and ThreadRunner().parallelism() < 2:
+    is_local = is_spark_local()
+    if is_local and ThreadRunner().parallelism() < 2:
         return None
-    found = [attrs.evolve(file, state=seen(file.path)) for file in files]
-    whole = whole_files(found)
-    # A compressed file, or an array, is one part: a task would take as long as this process.
+    with_states = [attrs.evolve(file, state=seen(file.path)) for file in files]
+    whole = whole_files(with_states)
     size = _bytes_in(whole)
-    if (are_few(size) if is_here else size <= FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
+    # A compressed file, or a JSON array, is one part: a task would take as long as this process.
+    if (are_few(size) if is_local else size <= FEW_BYTES_SHARED) or len(parts_of(whole, has_lines)) < 2:
         return None
-    if is_here:
-        return found if not _are_short(whole) and by_threads(max(found, key=lambda file: -1 if file.state is None else file.state.size)) else None
-    reason = why_not_in_tasks({_directory_of(file): file.path for file in found})
+    if is_local:
+        largest = max(with_states, key=lambda file: -1 if file.state is None else file.state.size)
+        return with_states if not _are_short(whole) and by_threads(largest) else None
+    reason = why_not_in_tasks({_directory_of(file): file.path for file in with_states})
     if reason:
         shown = visible(without_secrets(files[0].origin))
-        LOG.warning("%s: %d bytes are read by this process alone: %s", shown, _bytes_in(whole), visible(redacted(reason)))
-    return None if reason else found
+        LOG.warning("%s: %d bytes are read by this process alone: %s", shown, size, visible(redacted(reason)))
+    return None if reason else with_states
 
 
 def _directory_of(file: DataFile) -> str:
@@ -158,19 +156,19 @@ def run_parts(callables: Sequence[Callable[[], Result]], files: Sequence[FileRan
 
 
 def reservation_for_rows(files: Sequence[FileRange]) -> MemoryReservation | None:
-    """Return a memory reservation for the rows of local files, if threads of this process read them and Spark is not in use.
+    """Return a memory reservation for the rows of local files that threads of this process read; None if the rows are to be written.
 
-    The result is None if the rows are to be written.
+    The rows of remote files are written, and all rows while Spark is in use.
     """
-    return reservation_for_results() if _are_here(files) and is_spark_local() and not is_spark_requested() else None
+    return reservation_for_results() if _are_local(files) and is_spark_local() and not is_spark_requested() else None
 
 
-def _are_here(files: Sequence[FileRange]) -> bool:
+def _are_local(files: Sequence[FileRange]) -> bool:
     return not any(is_remote_location(file.path) for file in files)
 
 
-def brought(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
-    """Return a source of rows that were read in parts; few rows are loaded into memory, so that Spark need not see the directory."""
+def in_memory_if_few(node: PlannerNode, files: Sequence[FileRange]) -> PlannerNode:
+    """Return a source of the rows that were read from files; few rows are loaded into memory, so that Spark need not see their directory."""
     rows = source_of(node).row_count
     if rows > FEW_ROWS or not _are_few_bytes(files):
         return node
@@ -182,7 +180,7 @@ def _threads(files: Sequence[FileRange]) -> int:
 
     For remote files there are more than cores, as a thread waits for the store about as long as it computes.
     """
-    if _are_here(files):
+    if _are_local(files):
         return threads_that_read()
     return AT_A_TIME if _are_short(files) else min(AT_A_TIME, THREADS_OF_CORE * ThreadRunner().parallelism(), _threads_in_memory())
 
@@ -234,7 +232,7 @@ def source_of_parts(parts: Sequence[RowsOfPart | None], dataset: NewDataset) -> 
     return segment_source(dataset.publish([entry for entry in entries if entry is not None]), dataset.handle)
 
 
-# Reading ORC files as a source: few rows are kept in memory, more are written as segments.
+# ORC files: few rows are kept in memory, more are written as segments, by threads of this process or by Spark tasks.
 
 # A compressed file may take many times its size in memory.
 WIDENING = 16
@@ -249,21 +247,21 @@ def orc_rows(table: OrcTable) -> PlannerNode:
         runs = list(table.arrays(stripes, seen))
         table.require_rows(seen)
         warn_of_lost_nanoseconds(seen.lost)
-        columns = [[run[place] for run in runs] or [pa.array([], kind.physical)] for place, kind in enumerate(table.types)]
+        columns = [[run[position] for run in runs] or [pa.array([], kind.physical)] for position, kind in enumerate(table.types)]
         return memory_source_of_parts(columns, list(table.types), table.rows)
     count = max(1, min(len(stripes), max(available_cores(), table.size // BYTES_OF_TASK)))
-    parts = [stripes[first:last] for first, last in pairwise(len(stripes) * part // count for part in range(count + 1))]
+    parts = [stripes[first:last] for first, last in even_ranges(len(stripes), count)]
     with new_dataset(table.types, MaterializeOptions()) as dataset:
         callables = [partial(write_stripes, table, part, dataset.directory, number) for number, part in enumerate(parts)]
         if table.size <= config.memory_budget:
-            written = in_threads(lambda work: work(), callables, available_cores())
+            outcomes = in_threads(lambda work: work(), callables, available_cores())
         else:
             require_writable(dataset.directory)
-            written = SparkTaskRunner().run(callables, "reading ORC files")
-        for _, part_seen in written:
-            seen.add(part_seen)
+            outcomes = SparkTaskRunner().run(callables, "reading ORC files")
+        for _, seen_in_part in outcomes:
+            seen.add(seen_in_part)
         table.require_rows(seen)
-        manifest = dataset.publish([entry for entry, _ in written])
+        manifest = dataset.publish([entry for entry, _ in outcomes])
     warn_of_lost_nanoseconds(seen.lost)
     return segment_source(manifest, dataset.handle)
 

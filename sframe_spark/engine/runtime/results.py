@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import attrs
@@ -17,7 +17,6 @@ from sframe_spark.engine.memory_budget import SENT_BYTES, MemoryReservation, byt
 from sframe_spark.engine.runtime.tasks import RangeTask, chunks_of
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.file_checks import require_all_rows, require_known_rows, require_writable
-from sframe_spark.engine.spark.query import upload_rows
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.operators.sources.generated import RangeSource
@@ -31,7 +30,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.memory import result_memory_left
 from sframe_spark.process.resource_limits import available_cores
-from sframe_spark.process.threads import in_threads
+from sframe_spark.process.threads import even_ranges, in_threads
 from sframe_spark.session import get_session
 from sframe_spark.session.deployment import is_spark_requested, reads_our_files
 from sframe_spark.storage.datasets.commit import adopt, in_row_order, publish
@@ -42,7 +41,7 @@ from sframe_spark.storage.manifest.statistics import NO_RECORDED_ORDER, Recorded
 from sframe_spark.storage.segments.writer import ROWS_PER_GROUP, write_segment
 from sframe_spark.types import ColumnType
 
-# Buffers for results in memory, which fill until a memory reservation is exhausted.
+# Buffers in memory, which fill until a memory reservation is exhausted.
 
 
 def reservation_for_results() -> MemoryReservation:
@@ -51,7 +50,7 @@ def reservation_for_results() -> MemoryReservation:
 
 
 def has_room(node: PlannerNode) -> bool:
-    """Return whether the rows of a node would fit in memory; False if their number is unknown."""
+    """Return whether the rows of a node would fit in the memory that is left for results; False if their number is unknown."""
     rows = node.length.rows
     return rows is not None and bytes_of_rows(node, rows) <= result_memory_left()
 
@@ -67,18 +66,18 @@ class PartialRows:
 
     Parameters
     ----------
-    found
+    buffered
         The first rows, in chunks.
     rest
         The other rows, which are not computed yet; None if all rows are buffered.
     """
 
-    found: list[Chunk]
+    buffered: list[Chunk]
     rest: Iterator[Chunk] | None = None
 
     def runs(self) -> Iterator[Sequence[pa.Array]]:
         """Yield the columns of all rows, chunk by chunk; buffered chunks are released one after the other."""
-        return (chunk.columns for chunk in chain(drained(self.found), self.rest or ()) if chunk.rows)
+        return (chunk.columns for chunk in chain(drained(self.buffered), self.rest or ()) if chunk.rows)
 
     def write(self, types: Sequence[ColumnType], directory: str, number: int) -> SegmentEntry:
         """Write all rows as the segment of the given number."""
@@ -90,19 +89,19 @@ def partial_rows_of_task(task: RangeTask, room: MemoryReservation) -> PartialRow
     return partial_rows(chunks_of(task), room)
 
 
-def partial_rows(made: Iterator[Chunk], room: MemoryReservation) -> PartialRows:
+def partial_rows(chunks: Iterator[Chunk], room: MemoryReservation) -> PartialRows:
     """Buffer rows as long as memory can be reserved for them; the others are left to be computed later."""
-    found = list[Chunk]()
+    buffered = list[Chunk]()
     while not room.is_full:
-        chunk = next(made, None)
+        chunk = next(chunks, None)
         if chunk is None:
-            return PartialRows(found)
-        found.append(chunk)
+            return PartialRows(buffered)
+        buffered.append(chunk)
         try:
             room.take(chunk)
         except MemoryReservationError:
             break
-    return PartialRows(found, made)
+    return PartialRows(buffered, chunks)
 
 
 def rows_as_produced(parts: Sequence[PartialRows], schema: Sequence[ColumnType]) -> Chunk | ChunkedRows:
@@ -116,7 +115,7 @@ def in_one_chunk(parts: Sequence[PartialRows], schema: Sequence[ColumnType]) -> 
 
 
 def _taken_from(parts: Sequence[PartialRows]) -> Iterator[Chunk]:
-    return (chunk for part in parts for chunk in drained(part.found))
+    return (chunk for part in parts for chunk in drained(part.buffered))
 
 
 # Writing rows as a dataset: a temporary one, which becomes readable as a whole, or the segments of one that is being saved.
@@ -179,7 +178,7 @@ def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
     with new_dataset(node.schema, options, recorded_order(node)) as dataset:
         if is_remote_location(dataset.directory):
             # Spark's own writer has other names and settings for remote file systems, so tasks upload the files.
-            entries = upload_rows(node, dataset.directory)
+            entries = query.upload_rows(node, dataset.directory)
             require_known_rows(sum(entry.rows for entry in entries), node.length.rows, f"uploaded rows to {dataset.directory}")
             return segment_source(dataset.publish(entries), dataset.handle)
         require_writable(dataset.directory)
@@ -200,7 +199,7 @@ def write_chunks(chunks: Iterable[Chunk], types: Schema, options: MaterializeOpt
 def write_in_memory(rows: Chunk | ChunkedRows, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
     """Return a source of rows in memory, written as a dataset; if they are many, each core writes one segment."""
     count = max(1, min(available_cores(), rows.rows // ROWS_PER_GROUP))
-    ranges = list(pairwise(rows.rows * part // count for part in range(count + 1)))
+    ranges = even_ranges(rows.rows, count)
     with new_dataset(types, options, order) as dataset:
 
         def write(number: int) -> SegmentEntry:
@@ -212,7 +211,7 @@ def write_in_memory(rows: Chunk | ChunkedRows, types: Schema, options: Materiali
 
 
 def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
-    """Return a source of runs of rows: in memory if all fit and Spark is not in use, otherwise a temporary dataset."""
+    """Return a source of rows, given run by run: in memory if all fit and Spark is not in use, otherwise a temporary dataset."""
     if is_spark_requested():
         return write_runs(runs, types)
     rows = partial_rows(map(Chunk.of, runs), reservation_for_results())
@@ -222,7 +221,7 @@ def keep_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
 
 
 def write_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
-    """Return a source of runs of rows, written as a temporary dataset of as many segments as needed, with one run at a time in memory."""
+    """Return a source of rows, given run by run, of which one is in memory at a time; they are written as a temporary dataset."""
     with new_dataset(types, MaterializeOptions()) as dataset:
         entries: list[SegmentEntry] = []
         rows = iter(runs)
@@ -233,7 +232,7 @@ def write_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode
 
 
 def _until_full(first: Sequence[pa.Array], runs: Iterator[Sequence[pa.Array]]) -> Iterator[Sequence[pa.Array]]:
-    """Yield a run of rows, and as many of the following ones as fill a segment."""
+    """Yield a run of rows, and as many of the following runs as fill a segment."""
     rows = len(first[0])
     yield first
     while rows < config.segment_rows and (run := next(runs, None)) is not None:
@@ -244,18 +243,18 @@ def _until_full(first: Sequence[pa.Array], runs: Iterator[Sequence[pa.Array]]) -
 # Large tables in memory are written as segments when Spark first reads them: sending the rows takes longer, and every query would send them again.
 
 
-def with_stored_tables(root: PlannerNode, are_here: bool = False) -> PlannerNode:
+def with_stored_tables(root: PlannerNode, are_local: bool = False) -> PlannerNode:
     """Return a plan with segments in place of large tables in memory. The segments exist as long as the table does.
 
-    Unless the readers are known to be on this machine (``are_here``), a table is replaced only if Spark sees this process's files.
+    Unless the readers are known to be on this machine (``are_local``), a table is replaced only if Spark sees this process's files.
     """
     tables = [node.operator for node in postorder([root]) if isinstance(node.operator, MemorySource) and is_worth_storing(node.operator)]
-    if not tables or not (are_here or reads_our_files(get_session())):
+    if not tables or not (are_local or reads_our_files(get_session())):
         return root
-    wanted: dict[int, set[int]] = {}
+    columns_read: dict[int, set[int]] = {}
     for table in tables:
-        wanted.setdefault(id(table.data), set()).update(table.positions)
-    segments = {id(table): as_segments(table, wanted[id(table.data)]) for table in tables}
+        columns_read.setdefault(id(table.data), set()).update(table.positions)
+    segments = {id(table): as_segments(table, columns_read[id(table.data)]) for table in tables}
     return rebuild(root, lambda node: segments[id(node.operator)].make_planner_node() if id(node.operator) in segments else node)
 
 
@@ -266,26 +265,18 @@ def is_worth_storing(table: MemorySource) -> bool:
     return bool(table.positions) and is_large and 2 * rows >= table.data.rows
 
 
-def as_segments(table: MemorySource, wanted: Iterable[int]) -> SegmentSource:
-    """Return a source of the same columns and rows in a dataset.
-
-    The dataset is written with all ``wanted`` columns of the table, unless they are stored already.
-    """
+def as_segments(table: MemorySource, columns: Iterable[int]) -> SegmentSource:
+    """Return a source of the columns and rows of a table, stored as a temporary dataset of at least the given columns of the table."""
     positions, segments = table.stored or ((), None)
-    if segments is None or not set(wanted) <= set(positions):
-        positions = tuple(sorted({*wanted, *positions}))
-        segments = written(attrs.evolve(table, positions=positions, start=0, stop=table.data.rows))
+    if segments is None or not set(columns) <= set(positions):
+        positions = tuple(sorted({*columns, *positions}))
+        whole = attrs.evolve(table, positions=positions, start=0, stop=table.data.rows)
+        node = whole.make_planner_node()
+        stored = write_in_memory(whole.held, node.schema, MaterializeOptions(), recorded_order(node)).operator
+        assert isinstance(stored, SegmentSource)
+        segments = stored
         table.store(positions, segments)
-    places = [positions.index(position) for position in table.positions]
-    return segments.with_columns(places).rows_between(table.start, table.stop)
-
-
-def written(table: MemorySource) -> SegmentSource:
-    """Return a source of a table's rows, written as a temporary dataset."""
-    node = table.make_planner_node()
-    stored = write_in_memory(table.held, node.schema, MaterializeOptions(), recorded_order(node)).operator
-    assert isinstance(stored, SegmentSource)
-    return stored
+    return segments.with_columns([positions.index(position) for position in table.positions]).rows_between(table.start, table.stop)
 
 
 # Rows of a source for a user's own Spark session, whose settings decide how expressions are evaluated.
@@ -295,7 +286,7 @@ READ_AS_THEY_ARE = (MemorySource, RangeSource, SegmentSource)
 
 
 def source_for_users(node: PlannerNode) -> PlannerNode:
-    """Return a source whose rows any Spark session reads alike: large tables in memory become files, and so do other sources."""
+    """Return a source whose rows any Spark session reads alike; large tables in memory and sources of other kinds are written as datasets."""
     source = source_of(node)
     if isinstance(source, READ_AS_THEY_ARE):
         return with_stored_tables(node)

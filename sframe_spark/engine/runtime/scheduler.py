@@ -30,7 +30,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.planner.row_sizes import fixed_size, row_bytes
 from sframe_spark.process.memory import memory_for_batches
-from sframe_spark.process.threads import in_threads, raise_if_cancelled
+from sframe_spark.process.threads import even_ranges, in_threads, raise_if_cancelled
 from sframe_spark.session import default_parallelism, get_session
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.session import get_processes
@@ -319,8 +319,7 @@ def row_ranges(rows: int, size: int, segments: int | None, workers: TaskRunner, 
         worth = max(-(-rows // MIN_TASK_ROWS), size // MIN_TASK_BYTES)
         threads = worth if most is None else min(worth, most)
         count = max(1, min(rows, cores, threads), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES))
-    bounds = [rows * i // count for i in range(count + 1)]
-    return list(pairwise(bounds))
+    return even_ranges(rows, count)
 
 
 def at_row_groups(runner: PipelineRunner, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

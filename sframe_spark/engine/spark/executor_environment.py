@@ -46,7 +46,7 @@ class Answer:
     python, pyarrow, package
         Versions that the task runs. ``package`` is None where this package cannot be imported.
     trouble
-        What failed when files were read or written, or at the import; empty if nothing did.
+        What failed when files were read or written, or when this package was imported; empty if nothing failed.
     content
         What the given function read; empty if none was given, or if it failed.
     written
@@ -113,78 +113,59 @@ def file_states_of(files: Sequence[str]) -> Callable[[], str]:
         import json
         import os
 
-        found: list[Any] = []
+        states: list[Any] = []
         for path in paths:
             try:
                 status = os.stat(path)
-                found.append([status.st_size, status.st_mtime_ns, status.st_ino])
+                states.append([status.st_size, status.st_mtime_ns, status.st_ino])
             except OSError as error:
-                found.append(error.strerror)
-        return json.dumps(found)
+                states.append(error.strerror)
+        return json.dumps(states)
 
     return read_states
 
 
-def writing(directory: str) -> Callable[[str], str]:
-    """Return a function that writes a string to a new file of a directory, and returns the file's name."""
-
-    def write(content: str) -> str:
-        import os
-        import uuid
-
-        name = f"answer-{uuid.uuid4().hex}"
-        with open(os.path.join(directory, name), "x", encoding="ascii") as stream:
-            stream.write(content)
-        return name
-
-    return write
-
-
 def answering(read: Callable[[], str] | None, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return a function for Spark tasks that calls ``read``, writes what it returned to a file of a directory, and yields its report.
+    """Return a function for Spark tasks that calls ``read``, writes what it returned to a new file of a directory, and yields its report.
 
     The function is pickled by value, where a function of a module would be imported: so workers without this package can run it.
     """
-    write = None if directory is None else writing(directory)
     seconds = SECONDS_OF_A_TASK
 
-    def found() -> dict[str, Any]:
-        import importlib
-
-        package, missing, content, written, troubles = None, "", "", "", []
-        try:
-            package = importlib.import_module("sframe_spark").__version__
-        except Exception as error:
-            missing = str(error.name) if isinstance(error, ModuleNotFoundError) else ""
-            troubles.append(f"sframe_spark cannot be imported: {type(error).__name__}: {error}")
-        try:
-            content = read() if read is not None else ""
-            written = write(content) if write is not None else ""
-        except OSError as error:
-            troubles.append(f"{error.strerror}: {error.filename}")
-        return {"package": package, "missing": missing, "content": content, "written": written, "trouble": "; ".join(troubles)}
-
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import importlib
         import json
         import os
         import platform
         import sys
         import time
+        import uuid
 
         import pyarrow
 
         for _ in batches:
+            package, missing, content, written, troubles = None, "", "", "", []
+            try:
+                package = importlib.import_module("sframe_spark").__version__
+            except Exception as error:
+                missing = str(error.name) if isinstance(error, ModuleNotFoundError) else ""
+                troubles.append(f"sframe_spark cannot be imported: {type(error).__name__}: {error}")
+            try:
+                content = read() if read is not None else ""
+                if directory is not None:
+                    name = f"answer-{uuid.uuid4().hex}"
+                    with open(os.path.join(directory, name), "x", encoding="ascii") as stream:
+                        stream.write(content)
+                    written = name
+            except OSError as error:
+                troubles.append(f"{error.strerror}: {error.filename}")
             python = ".".join(map(str, sys.version_info[:2]))
-            about = {"host": platform.node(), "place": os.getcwd(), "python": python, "pyarrow": pyarrow.__version__, **found()}
+            about = {"host": platform.node(), "place": os.getcwd(), "python": python, "pyarrow": pyarrow.__version__, "package": package}
+            outcome = {"missing": missing, "content": content, "written": written, "trouble": "; ".join(troubles)}
             time.sleep(seconds)
-            yield pyarrow.RecordBatch.from_pydict({"answer": [json.dumps(about)]})
+            yield pyarrow.RecordBatch.from_pydict({"answer": [json.dumps({**about, **outcome})]})
 
     return answer
-
-
-def this_host() -> str:
-    """Return this machine's host name, for a message."""
-    return platform.node()
 
 
 # The archive that is sent to executors without this package: the package, and the pure Python packages that its import needs.
@@ -231,8 +212,8 @@ def write_archive(directory: str) -> str:
     return path
 
 
-# Checks before functions are sent to executors: their Python must have the same versions as ours; where only this package is missing, they are sent
-# it.
+# Checks before functions are sent to executors: their Python must have the same versions as this process. Where only this package is missing, it is
+# sent to them.
 
 SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
 # Parts of the errors that Python and Spark's workers raise where packages are missing or have other versions.
@@ -247,7 +228,7 @@ def require_python() -> None:
     Raises
     ------
     NotSharedError
-        If they cannot; the message names a machine and what differs.
+        If they cannot run them; the message names a machine and what differs.
     """
     require_python_of_tasks()
     check_python_once()
@@ -276,11 +257,10 @@ def _ask_python() -> None:
 
 
 def check_python_again(failure: str) -> None:
-    """Ask executors for their versions once more after a failure that may be due to missing packages.
+    """Ask executors for their versions once more, after a failure that may be due to missing packages.
 
-    An executor with other packages may have joined.
-
-    Executors in this process's JVM were not asked before. Their Python is mostly the user's, but another one if that is not on the path.
+    An executor with other packages may have joined. A Spark within this process's JVM was not asked before: its workers mostly run the user's Python,
+    but may run another one if that is not on the PATH.
 
     Raises
     ------
@@ -291,13 +271,13 @@ def check_python_again(failure: str) -> None:
         get_packages().trouble = ""
         _ask_python()
         require_python()
-        # A user's DataFrame may use another Python than our sessions do, and that of our sessions answers without a mismatch.
+        # The session of a user's DataFrame may use a different Python; the answers above came from the Python of our sessions.
         if lacking := _OWN_PACKAGES.search(failure):
             raise NotSharedError(f"{failure}; functions of ours need {lacking[1]} in the Python of Spark's workers: {SAME_VERSIONS}")
 
 
 def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
-    """Return the answers of executors. Where only this package is missing, they are sent it and asked again.
+    """Return the answers of executors. If only this package is missing there, it is sent to them and they are asked again.
 
     Parameters
     ----------
@@ -309,16 +289,16 @@ def answers(read: Callable[[], str] | None, directory: str | None) -> list[Answe
     NotSharedError
         If they cannot be asked.
     """
-    found = _ask(read, directory)
-    if get_packages().archive is None and any(is_without_package(answer) for answer in found) and not any(map(difference, found)):
+    received = _ask(read, directory)
+    if get_packages().archive is None and any(map(is_without_package, received)) and not any(map(difference, received)):
         handle = temporary_store().new_dataset()
         # Executors that join later fetch the archive, too.
         temporary_store().keep(handle)
         with translate_os_errors("write the package into", handle.directory):
             archive = write_archive(handle.directory)
         ship(archive)
-        found = _ask(read, directory)
-    return found
+        received = _ask(read, directory)
+    return received
 
 
 def _ask(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
@@ -333,14 +313,14 @@ def _ask(read: Callable[[], str] | None, directory: str | None) -> list[Answer]:
         table = run_spark(frame.toArrow, "asking Spark's executors what they see")
     except ExecutionError as error:
         raise NotSharedError(f"Spark's executors cannot be asked what they have: {error}; {SAME_VERSIONS}") from None
-    found = [Answer.of_text(text) for text in table.column(0).to_pylist()]
-    if len(found) != tasks:
-        raise StorageError(f"{len(found)} of {tasks} tasks answered what they have; run the query again")
-    return found
+    received = [Answer.of_text(text) for text in table.column(0).to_pylist()]
+    if len(received) != tasks:
+        raise StorageError(f"{len(received)} of {tasks} tasks answered what they have; run the query again")
+    return received
 
 
 def is_without_package(answer: Answer) -> bool:
-    """Return whether the executor lacks only this package, or one that is sent along with it."""
+    """Return whether the executor lacks this package, or one of the packages that are sent with it, and has all others."""
     return answer.package is None and answer.missing.split(".")[0] in SENT_MODULES
 
 
@@ -352,9 +332,9 @@ def difference(answer: Answer) -> str:
     for name, own_package in versions().items():
         theirs = getattr(answer, name)
         if theirs is None and not is_without_package(answer):
-            return f"{answer.trouble}, where {this_host()} has {own_package}"
+            return f"{answer.trouble}, where {platform.node()} has {own_package}"
         if theirs not in (None, own_package):
-            return f"has {NAMES_OF_VERSIONS[name]} {theirs}, where {this_host()} has {own_package}"
+            return f"has {NAMES_OF_VERSIONS[name]} {theirs}, where {platform.node()} has {own_package}"
     return ""
 
 
@@ -364,8 +344,10 @@ def require_same_versions(answer: Answer) -> None:
     Raises
     ------
     NotSharedError
-        If it does not; the message names the executor and what differs.
+        If a version differs or the package is missing; the message names the executor and what differs.
     """
-    found = difference(answer) or ("" if answer.package is not None else f"{answer.trouble}, where {this_host()} has {versions()['package']}")
-    if found:
-        raise NotSharedError(f"Spark's executor on {answer.executor}: {found}: {SAME_VERSIONS}")
+    mismatch = difference(answer)
+    if not mismatch and answer.package is None:
+        mismatch = f"{answer.trouble}, where {platform.node()} has {versions()['package']}"
+    if mismatch:
+        raise NotSharedError(f"Spark's executor on {answer.executor}: {mismatch}: {SAME_VERSIONS}")

@@ -1,14 +1,13 @@
-"""Checks, before files are shared with Spark, that its executors see the same directories as this process and run the same packages.
+"""Checks of the files that this process and Spark share: executors see the same directories, no rows are lost, and page headers are valid.
 
 Each directory is checked once in a session, and again when something fails; never for a local Spark, which runs in this process's JVM. Executors that
-join later are not checked. If such an executor writes to a directory that this process does not see, fewer rows are found than Spark counted; if it
-does not see a file, its task fails.
+join later are not checked: if one writes to a directory that this process does not see, fewer rows are found than Spark counted, and if it does not
+see a file, its task fails.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import platform
@@ -17,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -29,7 +27,6 @@ from sframe_spark.engine.spark.executor_environment import (
     file_states_of,
     reading,
     require_same_versions,
-    this_host,
 )
 from sframe_spark.engine.spark.jobs import run_tasks
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
@@ -42,6 +39,7 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.leases import Holder, own_hidden_directory, remove_own
+from sframe_spark.process.threads import even_ranges
 from sframe_spark.session import get_reached, get_session, is_remote
 from sframe_spark.session.deployment import is_one_process
 from sframe_spark.session.session import get_packages
@@ -50,16 +48,14 @@ from sframe_spark.storage.filesystem.paths import as_named, join, spark_path
 from sframe_spark.storage.filesystem.temporary_datasets import temporary_store
 from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.parquet.checksums import PageCheck, PageChecks
-from sframe_spark.storage.parquet.footer import Identity
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# Comparison of the rows that Spark counted while writing with the rows in the files found: files that only an executor sees would be lost rows, and
-# no other check finds them.
+# The rows that Spark counted while writing are compared with the rows in the files that this process finds: files that only an executor sees would
+# be lost rows, and no other check finds them.
 
-ROWS = "rows"
 
 SHARED_DIRECTORY = (
     "set config.temporary_directory or the environment variable SFRAME_SPARK_TMP to a directory that this machine and all of "
@@ -67,35 +63,17 @@ SHARED_DIRECTORY = (
 )
 
 
-@attrs.frozen(eq=False)
-class ObservedRows:
-    """A DataFrame that counts its rows while an action runs on it.
+def observed_rows(df: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
+    """Return a DataFrame that counts its rows while an action runs on it, and a function that then returns the count; None if Spark reported none.
 
-    Parameters
-    ----------
-    df
-        The DataFrame to run the action on, only once.
+    Only one action may run on it. Spark adds up the counts of the first successful attempt of each task; failed and speculative attempts do not
+    count.
     """
-
-    df: DataFrame
-    _metrics: Callable[[], dict[str, int]]
-
-    @property
-    def count(self) -> int | None:
-        """The number of rows, after the action; None when Spark did not report it.
-
-        Spark adds up the counts of the first successful attempt of each task; failed and speculative attempts do not count.
-        """
-        return self._metrics().get(ROWS)
-
-
-def observed_rows(df: DataFrame) -> ObservedRows:
-    """Return a DataFrame of the same rows that counts them."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
     observation = Observation()
-    return ObservedRows(df.observe(observation, F.count(F.lit(1)).alias(ROWS)), lambda: observation.get)
+    return df.observe(observation, F.count(F.lit(1)).alias("rows")), lambda: observation.get.get("rows")
 
 
 def require_all_rows(entries: Sequence[SegmentEntry], counted: int | None, expected: int | None, directory: str) -> None:
@@ -156,19 +134,19 @@ def require_known_rows(found: int, expected: int | None, done: str, outcome: str
 
 
 def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:
-    """Require that Spark's processes and this one see each other's files in a directory, and run the same packages.
+    """Require that Spark's processes and this process see each other's files in a directory, and run the same packages.
 
     Parameters
     ----------
     directory
         A directory of this package, about to be written. On success, other directories in the same parent directory count as shared, too.
     advice
-        The end of the message if they do not: what the user can do.
+        The end of the error message: what the user can do.
 
     Raises
     ------
     NotSharedError
-        If they do not; the message names a machine, the directory and the option to set.
+        If a file is not seen, or a package differs; the message names a machine, the directory and the option to set.
     """
     above = os.path.dirname(directory)
     if is_remote_location(directory) or is_one_process(get_session()) or (above, "written") in get_reached():
@@ -176,11 +154,11 @@ def require_writable(directory: str, advice: str = SHARED_DIRECTORY) -> None:
     holder = Holder()
     with translate_os_errors("create a directory in", above):
         # In the parent directory, so that this test's files can never be published with the dataset; the name says which process owns it.
-        place = own_hidden_directory(above, holder)
+        tested = own_hidden_directory(above, holder)
     try:
-        _exchange(place, above, advice)
+        _exchange(tested, above, advice)
     finally:
-        remove_own(place)
+        remove_own(tested)
     get_packages().checked = True
     get_reached().update({(above, "written"), (above, "read")})
 
@@ -191,29 +169,28 @@ def require_readable(root: PlannerNode) -> None:
     Raises
     ------
     NotSharedError
-        If they do not; the message names a machine, the directory and the option to set.
+        If a file is not seen, or a package differs; the message names a machine, the directory and the option to set.
     StorageError
         If rows are in the memory of this process.
     """
-    _refuse_private(root)
+    operators = [node.operator for node in postorder([root])]
+    stored = [operator.manifest for operator in operators if isinstance(operator, STORED_ROWS)]
+    for manifest in stored:
+        if is_private(manifest.directory):
+            raise StorageError(
+                f"{manifest.directory} is in the memory of this process, which Spark's tasks do not have: save it in a directory first"
+            )
     if is_one_process(get_session()):
         return
-    for node in postorder([root]):
-        if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.rows and not is_remote_location(node.operator.manifest.directory):
-            manifest = node.operator.manifest
+    for manifest in stored:
+        if manifest.rows and not is_remote_location(manifest.directory):
             file = join(manifest.directory, next(entry.file for entry in manifest.segments if entry.rows))
-            # Datasets of this package share a parent directory, so one check covers its other datasets; of external files only their own directory is
-            # covered.
+            # Datasets of this package share a parent directory, so one check covers the others in it. For external files, a check covers their own
+            # directory only.
             _require_seen(file, os.path.dirname(manifest.directory) if manifest.has_key else os.path.dirname(file))
-        elif isinstance(node.operator, Source) and node.operator.shared_file is not None:
-            _require_seen(node.operator.shared_file, os.path.dirname(os.path.dirname(node.operator.shared_file)))
-
-
-def _refuse_private(root: PlannerNode) -> None:
-    for node in postorder([root]):
-        place = node.operator.manifest.directory if isinstance(node.operator, STORED_ROWS) else ""
-        if is_private(place):
-            raise StorageError(f"{place} is in the memory of this process, which Spark's tasks do not have: save it in a directory first")
+    for operator in operators:
+        if isinstance(operator, Source) and not isinstance(operator, STORED_ROWS) and operator.shared_file is not None:
+            _require_seen(operator.shared_file, os.path.dirname(os.path.dirname(operator.shared_file)))
 
 
 def _require_seen(file: str, above: str) -> None:
@@ -239,43 +216,50 @@ def why_not_in_tasks(files: Mapping[str, str]) -> str:
         One file of each directory. The directory's other files are assumed to be visible, too; they are compared when they are read.
     """
     reached = get_reached()
-    others = [directory for directory in files if (directory, "not seen") in reached]
-    if others:
-        return f"Spark's executors do not see all that this process sees in {others[0]}"
+    unseen = [directory for directory in files if (directory, "not seen") in reached]
+    if unseen:
+        return f"Spark's executors do not see all that this process sees in {unseen[0]}"
     new = {directory: file for directory, file in files.items() if (directory, "seen") not in reached}
     try:
-        handle = temporary_store().new_dataset()
-        with contextlib.ExitStack() as stack:
-            stack.callback(handle.discard)
-            require_writable(handle.directory)
-        found = _seen_otherwise(new) if new else {}
+        _require_writable_temporary_data()
+        differences = _seen_otherwise(new) if new else {}
     except StorageError as error:
         return str(error)
-    reached.update((directory, "not seen" if directory in found else "seen") for directory in new)
-    return next(iter(found.values()), "")
+    reached.update((directory, "not seen" if directory in differences else "seen") for directory in new)
+    return next(iter(differences.values()), "")
+
+
+def _require_writable_temporary_data() -> None:
+    """Require that Spark's processes and this process see each other's files in the directory of temporary data."""
+    handle = temporary_store().new_dataset()
+    try:
+        require_writable(handle.directory)
+    finally:
+        handle.discard()
 
 
 def _seen_otherwise(files: Mapping[str, str]) -> dict[str, str]:
-    """Return the directories where an executor sees no file, or another one, at the given path; each with a description for a message.
+    """Return the directories where an executor sees no file, or a different file, at the given path; each with a description for a message.
 
     Raises
     ------
     StorageError
-        If an executor runs other packages, or a file no longer exists.
+        If an executor runs different versions of packages, or a file no longer exists.
     """
     for file in files.values():
         with translate_os_errors("read", file):
             os.stat(file)
     read_states = file_states_of(list(files.values()))
-    expected, found = json.loads(read_states()), dict[str, str]()
+    expected, differences = json.loads(read_states()), dict[str, str]()
     for answer in answers(read_states, None):
         require_same_versions(answer)
-        for (directory, file), here, there in zip(files.items(), expected, json.loads(answer.content), strict=True):
-            if there != here:
-                seen = f"does not see it ({there})" if isinstance(there, str) else "sees another file there"
-                found.setdefault(directory, f"Spark's executor on {answer.executor} {seen}: {visible(file)}, which is here on {this_host()}")
+        for (directory, file), own_state, state in zip(files.items(), expected, json.loads(answer.content), strict=True):
+            if state != own_state:
+                seen = f"does not see it ({state})" if isinstance(state, str) else "sees another file there"
+                message = f"Spark's executor on {answer.executor} {seen}: {visible(file)}, which is here on {platform.node()}"
+                differences.setdefault(directory, message)
     get_packages().checked = True
-    return found
+    return differences
 
 
 @contextlib.contextmanager
@@ -304,29 +288,30 @@ def _ask_again(root: PlannerNode, directory: str | None) -> None:
         return
     get_reached().clear()
     require_readable(root)
-    with contextlib.ExitStack() as stack:
-        if directory is None:
-            handle = temporary_store().new_dataset()
-            stack.callback(handle.discard)
-            directory = handle.directory
+    if directory is None:
+        _require_writable_temporary_data()
+    else:
         require_writable(directory)
 
 
-def _exchange(place: str, above: str, advice: str) -> None:
-    """Let executors and a Spark query read a file of the driver, and let the driver read the files that they write."""
-    token, file = uuid.uuid4().hex, join(place, "driver.parquet")
+def _exchange(directory: str, above: str, advice: str) -> None:
+    """Let executors and a Spark query read a file that this process writes to a directory, and let it read the files that they write.
+
+    Errors name ``above``, the parent directory.
+    """
+    token, file = uuid.uuid4().hex, join(directory, "driver.parquet")
     with translate_os_errors("write", file):
         pq.write_table(pa.table({"token": [token]}), file)
     read = reading(file)
     expected = read()
-    for answer in answers(read, place):
+    for answer in answers(read, directory):
         _check(answer, expected, above, advice)
-        if answer.written and not _holds(join(place, answer.written), answer.content):
-            raise _not_shared(f"a file that Spark's executor on {answer.executor} wrote there is not seen by {this_host()}", above, advice)
-    copied = join(place, "query")
+        if answer.written and not _holds(join(directory, answer.written), answer.content):
+            raise _not_shared(f"a file that Spark's executor on {answer.executor} wrote there is not seen by {platform.node()}", above, advice)
+    copied = join(directory, "query")
     _copy_by_query(file, copied, above, advice)
     if _tokens(copied) != [token]:
-        raise _not_shared(f"a file that a query of Spark wrote there is not seen by {this_host()}", above, advice)
+        raise _not_shared(f"a file that a query of Spark wrote there is not seen by {platform.node()}", above, advice)
 
 
 def _copy_by_query(file: str, copied: str, above: str, advice: str) -> None:
@@ -339,15 +324,15 @@ def _copy_by_query(file: str, copied: str, above: str, advice: str) -> None:
     except Exception as error:
         if not isinstance(error, (ExecutionError, StorageError)) and not is_of_spark(error):
             raise
-        raise _not_shared(f"Spark cannot read and write what {this_host()} wrote there: {error}", above, advice) from None
+        raise _not_shared(f"Spark cannot read and write what {platform.node()} wrote there: {error}", above, advice) from None
 
 
 def _check(answer: Answer, expected: str, above: str, advice: str = SHARED_DIRECTORY) -> None:
     """Require that an executor read the same content and runs the same packages."""
     if answer.content and answer.content != expected:
-        raise _not_shared(f"Spark's executor on {answer.executor} sees another file there than {this_host()}", above, advice)
+        raise _not_shared(f"Spark's executor on {answer.executor} sees another file there than {platform.node()}", above, advice)
     if not answer.content or (answer.trouble and answer.package is not None):
-        raise _not_shared(f"Spark's executor on {answer.executor} does not see what {this_host()} wrote there ({answer.trouble})", above, advice)
+        raise _not_shared(f"Spark's executor on {answer.executor} does not see what {platform.node()} wrote there ({answer.trouble})", above, advice)
     require_same_versions(answer)
 
 
@@ -371,13 +356,14 @@ def _tokens(directory: str) -> list[str]:
 
 # The files that a user's DataFrame reads, as Spark names them. They are found in its plan, without a job.
 
+FILE_RELATION = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
+
 
 def files_with_columns(df: DataFrame, first: str, other: str) -> list[str]:
-    """Return the files that a DataFrame reads whose first column is named ``first``, and that have a column named ``other``.
+    """Return the files that a DataFrame reads, if their first column is named ``first`` and they have a column named ``other``.
 
-    Files that frames of this package read are left out.
-
-    A Spark Connect server lists files only, so there the DataFrame's own columns must have these names.
+    Files that scans of this package read are left out. A Spark Connect server lists files without their columns, so the DataFrame's own columns must
+    have these names there.
     """
     if is_remote(df.sparkSession):
         return _files_named_by_server(df) if {first, other} <= set(df.columns) else []
@@ -385,10 +371,20 @@ def files_with_columns(df: DataFrame, first: str, other: str) -> list[str]:
     # One call of the JVM rules out most plans.
     if f"[{first}#" not in leaves.mkString("\n"):
         return []
+    from py4j.java_gateway import is_instance_of
+
     gateway = df.sparkSession.sparkContext._gateway
-    relations = [leaf.relation() for leaf in _each(leaves) if leaf.nodeName() == "LogicalRelation"]
-    files = [relation for relation in relations if _is_of_files(gateway, relation) and not _is_built_in_scan(relation)]
-    return [uri for relation in files if other in list(relation.schema().fieldNames()) for uri in _texts(gateway, relation.inputFiles())]
+    files = []
+    iterator = leaves.iterator()
+    while iterator.hasNext():
+        leaf = iterator.next()
+        relation = leaf.relation() if leaf.nodeName() == "LogicalRelation" else None
+        if relation is None or not is_instance_of(gateway, relation, FILE_RELATION):
+            continue
+        is_own_scan = all(relation.options().contains(option) for option in FRAME_SCAN)
+        if not is_own_scan and other in list(relation.schema().fieldNames()):
+            files += _strings_of(gateway, relation.inputFiles())
+    return files
 
 
 def _files_named_by_server(df: DataFrame) -> list[str]:
@@ -403,24 +399,8 @@ def _files_named_by_server(df: DataFrame) -> list[str]:
     return []
 
 
-def _is_of_files(gateway: Any, relation: Any) -> bool:
-    from py4j.java_gateway import is_instance_of
-
-    return bool(is_instance_of(gateway, relation, "org.apache.spark.sql.execution.datasources.HadoopFsRelation"))
-
-
-def _is_built_in_scan(relation: Any) -> bool:
-    return all(bool(relation.options().contains(option)) for option in FRAME_SCAN)
-
-
-def _each(found: Any) -> Iterator[Any]:
-    places = found.iterator()
-    while places.hasNext():
-        yield places.next()
-
-
-def _texts(gateway: Any, array: Any) -> list[str]:
-    """Return the URIs in a JVM array by one call, as each item would take a call."""
+def _strings_of(gateway: Any, array: Any) -> list[str]:
+    """Return the strings in a JVM array by one call, as each item would take a call."""
     # Looked up by its full name, as each part would take a call of the JVM.
     wrapped = getattr(gateway.jvm, "scala.collection.immutable.ArraySeq").unsafeWrapArray(array)
     return list(filter(None, wrapped.mkString("\n").split("\n")))
@@ -448,7 +428,7 @@ def require_valid_pages(root: PlannerNode) -> None:
     checks = [check for source in stored if not is_remote_location(source.manifest.directory) for check in page_checks(source)]
     if not are_much(checks):
         return
-    due = due_checks(checks)
+    due = [(file, check) for check in checks if (file := check.file()) is not None and check.is_due(file)]
     if not are_much([check for _, check in due]):
         return
     run_tasks(check_tasks([check for _, check in due]), "checking page headers")
@@ -458,18 +438,11 @@ def require_valid_pages(root: PlannerNode) -> None:
 
 def check_tasks(checks: Sequence[PageCheck]) -> list[Callable[[], None]]:
     """Return functions that run the checks: one for each file, or one for several files where there are very many."""
-    count = min(len(checks), MAX_CHECK_TASKS)
-    edges = [len(checks) * number // count for number in range(count + 1)]
-    return [PageChecks(tuple(check.sent() for check in checks[start:stop])).run for start, stop in itertools.pairwise(edges)]
+    ranges = even_ranges(len(checks), min(len(checks), MAX_CHECK_TASKS))
+    return [PageChecks(tuple(check.sent() for check in checks[start:stop])).run for start, stop in ranges]
 
 
 def are_much(checks: list[PageCheck]) -> bool:
     """Return whether the files of some checks are too large to be checked on the driver, or of unknown size."""
     known = [check.entry.size for check in checks if check.entry.size is not None]
     return len(known) < len(checks) or sum(known) > MAX_BYTES_CHECKED_LOCALLY
-
-
-def due_checks(checks: list[PageCheck]) -> list[tuple[Identity, PageCheck]]:
-    """Return the checks that are not known to pass, each with the current identity of its file."""
-    found = [(check.file(), check) for check in checks]
-    return [(file, check) for file, check in found if file is not None and check.is_due(file)]

@@ -67,7 +67,7 @@ BYTES_OF_KEY = 24
 
 @attrs.frozen
 class Flow:
-    """What is known of the bytes that the exchanges of a query shuffle.
+    """What is known of how many bytes the exchanges of a query shuffle.
 
     Parameters
     ----------
@@ -176,15 +176,15 @@ def exchanges(node: PlannerNode) -> bool:
 
 
 def max_rows(node: PlannerNode, inputs: Sequence[int | None]) -> int | None:
-    """Return a useful bound for the rows of a node, given those of its inputs; None if there is none.
+    """Return a useful bound for the number of rows of a node, given the bounds of its inputs; None if there is no useful bound.
 
-    The number of pairs is not a useful bound for a join: with it, all sorts of joins would get the most partitions.
+    The product of the rows of both sides is not a useful bound for a join: with it, any sort of a join would get the most partitions.
     """
     known, most = node.length.rows, node.length.at_most
     if known is not None or most is None or all(child.length.at_most is None or most < child.length.at_most for child in node.inputs):
         return known if known is not None else most
-    given = [rows for rows in inputs if rows is not None]
-    return most if len(given) == len(inputs) and most <= sum(given) else None
+    bounds = [rows for rows in inputs if rows is not None]
+    return most if len(bounds) == len(inputs) and most <= sum(bounds) else None
 
 
 def bytes_read(root: PlannerNode, sizes: Mapping[int, Sizes]) -> float | None:
@@ -228,7 +228,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
     within
         A user's session in which a source is read; None for a session of this package, which its expressions need.
     summed
-        Which floats sums include. If it is not every float, the caller lowers the plan again when others occur, as :func:`made_of` does.
+        Which floats sums include. If it is not every float, the caller lowers the plan again when others occur, as :func:`computed` does.
     """
     follow_user()
     size = size_of(root, root_observed)
@@ -257,9 +257,9 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
 
 
 def run_by_user(root: PlannerNode, relation: Relation) -> Relation:
-    """Return the relation in the session of a user's DataFrame that it reads, if any.
+    """Return the relation in the session of a user's DataFrame that the plan reads, if it reads one.
 
-    The values of the DataFrame's expressions depend on the settings of that session; those of this package's expressions are fixed by now.
+    The values of the DataFrame's expressions depend on the settings of that session; the values of this package's expressions are fixed by now.
     """
     sessions = _sessions_of_users(root)
     if not sessions or is_remote(sessions[0]) or is_remote(relation.df.sparkSession):
@@ -272,10 +272,7 @@ def _sessions_of_users(root: PlannerNode) -> list[SparkSession]:
 
 
 def _python_for(root: PlannerNode) -> AbstractContextManager[None]:
-    """Return a context in which Python functions are created that run in this process's Python.
-
-    They do so even in the session of a user's DataFrame that the plan reads.
-    """
+    """Return a context; Python functions that are created in it run in this process's Python, even in the session of a user's DataFrame."""
     sessions = _sessions_of_users(root)
     return naming_our_python(sessions[0]) if sessions else importing_safely(get_session())
 
@@ -323,7 +320,7 @@ def fits_one_task(root: PlannerNode) -> bool:
 
 @attrs.define
 class CountedQueries:
-    """How many queries were made of the last plan that was run as a query."""
+    """How often the last plan was lowered and run as a query."""
 
     queries: int = 0
 
@@ -333,7 +330,7 @@ _COUNTED: ContextVar[CountedQueries | None] = ContextVar("sframe_spark_counted_q
 
 @contextmanager
 def counting_queries() -> Iterator[CountedQueries]:
-    """Return a context that yields how many queries were made, one after the other, of the last plan run in the block."""
+    """Yield a counter of the queries that were run for the last plan of the block: more than one if the first left out some floats."""
     counted = CountedQueries()
     token = _COUNTED.set(counted)
     try:
@@ -348,7 +345,7 @@ def _count_query(number: int) -> None:
         counted.queries = number
 
 
-def made_of(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
+def computed(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
     """Return what an action returns for the plan as a query. If its sums left out uncommon floats, the plan is lowered again with more of them."""
     # Users' functions are called once for each row, so a query that calls some includes every float from the start.
     tried = () if calls_user_functions(root) else (SummedFloats.COMMON, SummedFloats.MORE)
@@ -363,7 +360,11 @@ def made_of(root: PlannerNode, action: Callable[[Relation], Value]) -> Value:
 
 def collect(root: PlannerNode) -> Chunk:
     """Return all rows of a section in row order, computed by a Spark query and fetched into the driver's memory."""
-    table = made_of(root, lambda relation: run_spark(lambda: counted(relation.sorted(), root.schema).toArrow(), work_on(root, "computing")))
+
+    def all_rows_of(relation: Relation) -> pa.Table:
+        return run_spark(lambda: with_some_column(relation.sorted(), root.schema).toArrow(), work_on(root, "computing"))
+
+    table = computed(root, all_rows_of)
     require_known_rows(table.num_rows, root.length.rows, f"sent {table.num_rows} rows of {root.operator.called()}")
     return from_spark_table(table, root.schema)
 
@@ -372,14 +373,14 @@ def collect_few(root: PlannerNode, most: int) -> Chunk | None:
     """Return all rows of a section in row order if there are at most ``most``; None if there are more."""
 
     def first_of(relation: Relation) -> pa.Table:
-        first = counted(relation.df.orderBy(*relation.order()).limit(most + 1).select(*relation.columns), root.schema)
+        first = with_some_column(relation.df.orderBy(*relation.order()).limit(most + 1).select(*relation.columns), root.schema)
         return run_spark(first.toArrow, work_on(root, "computing"))
 
-    table = made_of(root, first_of)
+    table = computed(root, first_of)
     return from_spark_table(table, root.schema) if table.num_rows <= most else None
 
 
-def counted(df: DataFrame, schema: Schema) -> DataFrame:
+def with_some_column(df: DataFrame, schema: Schema) -> DataFrame:
     """Return a DataFrame with at least one column, as Arrow batches without columns lose their number of rows when Spark sends them."""
     from pyspark.sql import functions as F
 
@@ -394,10 +395,10 @@ def from_spark_table(table: pa.Table, schema: Schema) -> Chunk:
     PlanInvariantError
         If the types that Spark computed are not those that operators and functions infer.
     """
-    for place, (column, column_type) in enumerate(zip(table.columns, schema, strict=False)):
-        require_computed_as(column.type, place, column_type)
-    columns = tuple(fit(column, column_type.physical) for column, column_type in zip(table.columns, schema, strict=False))
-    return Chunk(columns, table.num_rows)
+    columns = list(zip(table.columns, schema, strict=False))
+    for position, (column, column_type) in enumerate(columns):
+        require_computed_as(column.type, position, column_type)
+    return Chunk(tuple(fit(column, column_type.physical) for column, column_type in columns), table.num_rows)
 
 
 def write_parquet(root: PlannerNode, directory: str) -> int | None:
@@ -417,25 +418,24 @@ def write_parquet(root: PlannerNode, directory: str) -> int | None:
         # If this is a second query, tasks of the first one may have left files; it depends on the user's settings whether Spark removes them.
         remove_all_except(directory, present)
         with interrupts_deferred():
-            rows = relation.sorted().select(*relation.columns, F.monotonically_increasing_id().alias("_key"))
-            observed = observed_rows(rows)
-            writer = observed.df.write.options(**options)
+            rows, count = observed_rows(relation.sorted().select(*relation.columns, F.monotonically_increasing_id().alias("_key")))
+            writer = rows.write.options(**options)
 
         def write() -> int | None:
             writer.parquet(spark_path(directory), mode="append", compression="zstd")
-            return observed.count
+            return count()
 
         return run_spark(write, work_on(root, "materialising"), directory)
 
-    return made_of(root, written)
+    return computed(root, written)
 
 
 def work_on(root: PlannerNode, doing: str) -> str:
     """Return what is done, for messages and Spark's list of jobs. Users' DataFrames have no names, so their columns are listed."""
-    found = {node.operator.names: None for node in postorder([root]) if isinstance(node.operator, SparkSource)}
-    if not found:
+    different = {node.operator.names: None for node in postorder([root]) if isinstance(node.operator, SparkSource)}
+    if not different:
         return f"{doing} {root.operator.called()}"
-    frames = " and ".join(f"a DataFrame of {_shown(names)}" for names in itertools.islice(found, MAX_FRAMES_SHOWN))
+    frames = " and ".join(f"a DataFrame of {_shown(names)}" for names in itertools.islice(different, MAX_FRAMES_SHOWN))
     return f"{doing} the rows of {frames}" if isinstance(root.operator, SparkSource) else f"{doing} {root.operator.called()} of {frames}"
 
 
@@ -452,12 +452,15 @@ def _shown(names: Sequence[str]) -> str:
 ENTRY = "entry"
 
 
-@attrs.frozen
-class Uploads:
-    """The function, with its parameters, by which tasks write their partitions.
+def write_partition(
+    batches: Iterator[pa.RecordBatch], directory: str, types: Schema, transport: ErrorTransport, options: Mapping[str, Mapping[str, Any]]
+) -> Iterator[pa.RecordBatch]:
+    """Write the rows of a partition, in its task, and yield the entry of the file; segments are numbered by partition.
 
     Parameters
     ----------
+    batches
+        The rows.
     directory
         The directory to write to.
     types
@@ -467,32 +470,21 @@ class Uploads:
     options
         Options of remote file systems.
     """
+    from pyspark import TaskContext
 
-    directory: str
-    types: Schema
-    transport: ErrorTransport
-    options: Mapping[str, Mapping[str, Any]] = attrs.field(repr=False)
-
-    def written(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Write the rows of a partition and yield the entry of its file; segments are numbered by partition."""
-        from pyspark import TaskContext
-
-        acknowledge_at_once()
-        context = TaskContext.get()
-        number = context.partitionId() if context is not None else 0
-        try:
-            with config.using(storage_options=self.options):
-                entry = write_segment(self.directory, number, self.types, map(self._rows, batches))
-        except SFrameError as error:
-            raise CarriedError(self.transport.packed(error)) from None
-        yield pa.RecordBatch.from_pydict({ENTRY: [json.dumps(entry.to_json())]})
-
-    def _rows(self, batch: pa.RecordBatch) -> Sequence[pa.Array] | pa.RecordBatch:
+    def columns_of(batch: pa.RecordBatch) -> Sequence[pa.Array] | pa.RecordBatch:
         # Rows without columns were sent with a placeholder column.
-        if not self.types:
-            return batch.select([])
-        chunk = from_spark_table(pa.Table.from_batches([batch]), self.types)
-        return list(chunk.columns)
+        return from_spark_table(pa.Table.from_batches([batch]), types).columns if types else batch.select([])
+
+    acknowledge_at_once()
+    context = TaskContext.get()
+    number = context.partitionId() if context is not None else 0
+    try:
+        with config.using(storage_options=options):
+            entry = write_segment(directory, number, types, map(columns_of, batches))
+    except SFrameError as error:
+        raise CarriedError(transport.packed(error)) from None
+    yield pa.RecordBatch.from_pydict({ENTRY: [json.dumps(entry.to_json())]})
 
 
 def upload_rows(root: PlannerNode, directory: str) -> list[SegmentEntry]:
@@ -500,12 +492,15 @@ def upload_rows(root: PlannerNode, directory: str) -> list[SegmentEntry]:
 
     If a task is attempted several times, the entries of one attempt are returned; no manifest lists the files of the others.
     """
-    uploads = Uploads(directory, root.schema, error_transport(), config.storage_options)
+    types, transport, options = root.schema, error_transport(), config.storage_options
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return write_partition(batches, directory, types, transport, options)
 
     def uploaded(relation: Relation) -> pa.Table:
-        rows = counted(relation.sorted().select(*relation.columns), root.schema)
-        found = rows.mapInArrow(uploads.written, f"{ENTRY} string")
-        return run_spark(found.toArrow, work_on(root, "materialising"))
+        rows = with_some_column(relation.sorted().select(*relation.columns), types)
+        entries = rows.mapInArrow(write, f"{ENTRY} string")
+        return run_spark(entries.toArrow, work_on(root, "materialising"))
 
-    table = made_of(root, uploaded)
+    table = computed(root, uploaded)
     return [SegmentEntry.from_json(json.loads(entry)) for entry in table.column(ENTRY).to_pylist()]

@@ -97,6 +97,6 @@ def test_lost_files_are_never_fewer_rows(door: str, everything_on_spark: None, l
 @pytest.mark.spark
 def test_counts_are_told_after_the_action(spark: Any, tmp_path: Path) -> None:
     for rows in (0, 1, 10_000):
-        observed = file_checks.observed_rows(spark.range(rows))
-        observed.df.write.parquet((tmp_path / str(rows)).as_uri())
-        assert observed.count == rows
+        observed, count = file_checks.observed_rows(spark.range(rows))
+        observed.write.parquet((tmp_path / str(rows)).as_uri())
+        assert count() == rows

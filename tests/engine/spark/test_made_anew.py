@@ -39,7 +39,7 @@ def made(outcomes: dict[SummedFloats, Any]) -> Any:
             raise outcome
         return outcome
 
-    return query.made_of(SFrame({"a": [1]})._node, action)
+    return query.computed(SFrame({"a": [1]})._node, action)
 
 
 def test_only_numbers_that_were_left_out_ask_for_another_query(lowered: list[SummedFloats]) -> None:
@@ -77,7 +77,7 @@ def test_errors_of_a_query_made_anew_show_nothing_of_those_before(error: BaseExc
 def test_a_query_that_calls_functions_is_not_made_anew(lowered: list[SummedFloats]) -> None:
     frame = SFrame({"a": [1.0, 2.0]})
     root = frame[frame["a"].apply(float, float) > 1].groupby("a", {"total": aggregate.SUM("a")})._node
-    assert (query.made_of(root, lambda summed: summed), lowered) == (EVERY, [EVERY])
+    assert (query.computed(root, lambda summed: summed), lowered) == (EVERY, [EVERY])
 
 
 @pytest.mark.spark

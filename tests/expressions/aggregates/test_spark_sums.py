@@ -179,7 +179,7 @@ def test_files_of_a_query_that_is_made_anew_are_deleted(spark: Any, tmp_path: Pa
             (tmp_path / f"left-{named['summed']}.parquet").write_text("left")
         return lower(root, **named)
 
-    made_of = query.made_of
+    made_of = query.computed
 
     def after_files(root: Any, action: Any) -> Any:
         found = made_of(root, action)
@@ -187,7 +187,7 @@ def test_files_of_a_query_that_is_made_anew_are_deleted(spark: Any, tmp_path: Pa
         return found
 
     monkeypatch.setattr(query, "lower", leaving_files)
-    monkeypatch.setattr(query, "made_of", after_files)
+    monkeypatch.setattr(query, "computed", after_files)
     assert query.write_parquet(node, str(tmp_path)) in (2, None)
     assert (tmp_path / "mine.parquet").read_text() == "of the user"
 
@@ -201,7 +201,7 @@ def test_errors_of_the_query_made_anew_do_not_tell_of_the_first(spark: Any) -> N
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        query.made_of(node, failing)
+        query.computed(node, failing)
     assert caught.value.__context__ is None
 
 

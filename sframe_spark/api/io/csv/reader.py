@@ -25,8 +25,8 @@ from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeO
 from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime.parallel_scan import (
     RowsOfPart,
-    brought,
     buffered_or_written,
+    in_memory_if_few,
     parts_of,
     read_in_parts,
     reservation_for_rows,
@@ -277,7 +277,7 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
         for part in done:
             for path, left_out in part.left_out.items():
                 files.keep(path, left_out.lines, left_out.number)
-        return brought(source_of_parts([part.rows for part in done], dataset), whole)
+        return in_memory_if_few(source_of_parts([part.rows for part in done], dataset), whole)
 
 
 def in_order(tasks: Sequence[CsvTask], run: _RunTasks) -> list[CsvPart]:

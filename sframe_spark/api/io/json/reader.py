@@ -24,8 +24,8 @@ from sframe_spark.engine.materialize_options import IN_MEMORY_ROWS, MaterializeO
 from sframe_spark.engine.memory_budget import MemoryReservation
 from sframe_spark.engine.runtime.parallel_scan import (
     RowsOfPart,
-    brought,
     buffered_or_written,
+    in_memory_if_few,
     parts_of,
     read_in_parts,
     reservation_for_rows,
@@ -218,7 +218,7 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
             columns = merged(tasks, done, columns)
             rows = [part.rows for part in done]
             if form is not None and columns.final_form() == form and None not in rows:
-                return brought(source_of_parts(rows, dataset), whole), form.all_names
+                return in_memory_if_few(source_of_parts(rows, dataset), whole), form.all_names
             # Rare: a part had other columns. Release the memory of these rows, and read everything again with the columns known now.
             columns.final_form()
             dataset.handle.discard()
