@@ -228,8 +228,8 @@ class WorkerProcess:
         self._start_before = time.monotonic() + SECONDS_TO_START
         # When the current request began; None while the process starts or is idle.
         self.began: float | None = None
-        # What the process has been sent that many requests share, so that it is sent once.
-        self.knows: object = None
+        # What many requests share and the process has received, so that it is sent once.
+        self.received: object = None
 
     def ask(self, request: bytes, raise_if_abandoned: Callable[[], None]) -> bytes:
         """Send a request and return the answer.
@@ -416,7 +416,7 @@ class WorkerProcesses:
         with self._changed:
             self._seconds_worked += worker.seconds_at_work()
             worker.began = None
-            self._busy = [each for each in self._busy if each is not worker]
+            self._busy = [other for other in self._busy if other is not worker]
             self._changed.notify_all()
 
     def end(self) -> None:

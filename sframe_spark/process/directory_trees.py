@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def entries_below(directory: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield the name, relative to the directory, and the entry of everything below a directory that is not a directory; links are not followed."""
+    """Yield the entries of all files and links below a directory, each with its name relative to the directory; links are not followed."""
     waiting = [(directory, "")]
     while waiting:
         path, prefix = waiting.pop()
@@ -35,12 +35,12 @@ def size_on_disk(path: str) -> int:
     while waiting:
         # Files that cannot be read do not count.
         with contextlib.suppress(OSError):
-            place = waiting.pop()
-            status = os.lstat(place)
+            current = waiting.pop()
+            status = os.lstat(current)
             if not stat.S_ISDIR(status.st_mode):
                 total += getattr(status, "st_blocks", 0) * 512 if status.st_nlink == 1 else 0
                 continue
-            with os.scandir(place) as entries:
+            with os.scandir(current) as entries:
                 waiting.extend(entry.path for entry in entries)
     return total
 
@@ -75,10 +75,10 @@ def _flatten(path: str) -> None:
     with _opened(path) as top:
         waiting = _directories_in(top)
         while waiting:
-            with contextlib.suppress(OSError), _opened(waiting.pop(), top) as place:
-                for name in _directories_in(place):
+            with contextlib.suppress(OSError), _opened(waiting.pop(), top) as current:
+                for name in _directories_in(current):
                     moved = f"moved-{secrets.token_hex(8)}"
-                    os.rename(name, moved, src_dir_fd=place, dst_dir_fd=top)
+                    os.rename(name, moved, src_dir_fd=current, dst_dir_fd=top)
                     waiting.append(moved)
 
 
@@ -133,18 +133,18 @@ def require_own(path: Path) -> None:
     Raises
     ------
     PermissionError
-        If another user could. The message names the directory and what to do.
+        If another user could change or replace it. The message names the directory and what to do.
     """
     if os.name != "posix":
         # On other systems users' directories are private, and mode bits are not used.
         return
-    # In a sticky directory such as /tmp, only their owners can rename entries.
-    for place, owners, may_be_shared in [(path, {os.geteuid()}, False), *((parent, {0, os.geteuid()}, True) for parent in path.parents)]:
-        status = os.lstat(place)
+    # In a directory with the sticky bit, such as /tmp, only the owner of an entry can rename it.
+    for checked, owners, may_be_shared in [(path, {os.geteuid()}, False), *((parent, {0, os.geteuid()}, True) for parent in path.parents)]:
+        status = os.lstat(checked)
         if status.st_uid not in owners:
-            raise PermissionError(f"{str(place)!r} belongs to another user: let XDG_CACHE_HOME name a directory of yours")
+            raise PermissionError(f"{str(checked)!r} belongs to another user: let XDG_CACHE_HOME name a directory of yours")
         if status.st_mode & WRITABLE_BY_OTHERS and not (may_be_shared and status.st_mode & stat.S_ISVTX):
-            raise PermissionError(f"{str(place)!r} can be written to by other users: chmod go-w it, or let XDG_CACHE_HOME name another directory")
+            raise PermissionError(f"{str(checked)!r} can be written to by other users: chmod go-w it, or let XDG_CACHE_HOME name another directory")
 
 
 def is_own_file(path: Path) -> bool:

@@ -85,7 +85,8 @@ def _is_of_another_thread(lock: Any) -> bool:
     return False
 
 
-# Ctrl-C during a fork: if it were raised in one of the functions that Python calls then, it would abort the function and be lost.
+# Ctrl-C during a fork: if KeyboardInterrupt were raised in a function that Python calls before or after the fork, it would abort that function and
+# be lost.
 
 
 class InterruptsAtFork(threading.local):
@@ -192,7 +193,7 @@ def keep_whole_at_fork(lock: Any, name: str) -> None:
         Its name in ``LOCK_ORDER``.
     """
     _LOCK_BY_NAME[name] = lock
-    _LOCKS[1:] = [_LOCK_BY_NAME[known] for known in LOCK_ORDER if known in _LOCK_BY_NAME]
+    _LOCKS[1:] = [_LOCK_BY_NAME[ordered] for ordered in LOCK_ORDER if ordered in _LOCK_BY_NAME]
 
 
 def do_in_child(work: Callable[[], object]) -> None:
@@ -303,9 +304,9 @@ def _refuse(*_: Any, **__: Any) -> str:
 
 
 def is_inherited() -> bool:
-    """Return whether this module is first imported in a process that was forked from one that uses Spark.
+    """Return whether this process was forked from one that uses Spark; called when this module is first imported.
 
-    That is recognised by Py4J's garbage collection thread, which does not exist in a forked process.
+    A forked process is recognised by the absence of Py4J's garbage collection thread.
     """
     context = sys.modules.get("pyspark.core.context")
     gateway = None if context is None else context.SparkContext._gateway

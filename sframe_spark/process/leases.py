@@ -20,6 +20,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from functools import partial
 
 import attrs
 
@@ -30,8 +31,8 @@ from sframe_spark.process.fork_safety import do_in_child
 from sframe_spark.process.interrupts import interrupts_deferred
 from sframe_spark.process.memory import has_memory_for_thread
 
-# Differs from every result of `place_of_numbers`, as those contain no digit 0.
-UNKNOWN_PLACE = "00000000"
+# Stands for an unknown scope: differs from every result of `scope_of_numbers`, as those contain no digit 0.
+UNKNOWN_SCOPE = "00000000"
 
 
 @attrs.frozen
@@ -40,7 +41,7 @@ class ProcessMark:
 
     Parameters
     ----------
-    place
+    scope
         The scope of process numbers: one boot of one machine, and one process namespace.
     process
         The process number in that scope.
@@ -48,12 +49,12 @@ class ProcessMark:
         The start time of the process in ticks since boot, as numbers are reused.
     """
 
-    place: str
+    scope: str
     process: int
     started: int
 
     def __str__(self) -> str:
-        return f"{self.place}-{self.process}-{self.started:x}"
+        return f"{self.scope}-{self.process}-{self.started:x}"
 
 
 def mark_of_this_process() -> ProcessMark:
@@ -67,11 +68,11 @@ def _mark(process: int) -> ProcessMark:
     status = _status("self")
     if status is None or status.process != process:
         # Without a /proc that shows this process, no other process can find out whether it is still running.
-        return ProcessMark(UNKNOWN_PLACE, process, 0)
-    return ProcessMark(place_of_numbers(), process, status.started)
+        return ProcessMark(UNKNOWN_SCOPE, process, 0)
+    return ProcessMark(scope_of_numbers(), process, status.started)
 
 
-def place_of_numbers() -> str:
+def scope_of_numbers() -> str:
     """Return eight characters that identify the scope of process numbers and start times.
 
     Two containers may share a host name and a volume; two cloned machines may share everything except the boot.
@@ -81,9 +82,9 @@ def place_of_numbers() -> str:
             start_of_machine = stream.read().strip()
         namespaces = [os.readlink(f"/proc/self/ns/{kind}") for kind in ("pid", "time") if os.path.lexists(f"/proc/self/ns/{kind}")]
     except OSError:
-        return UNKNOWN_PLACE
+        return UNKNOWN_SCOPE
     if not start_of_machine or not namespaces:
-        return UNKNOWN_PLACE
+        return UNKNOWN_SCOPE
     text = "\n".join([platform.node(), start_of_machine, *namespaces])
     return base64.b32encode(hashlib.blake2b(text.encode(), digest_size=5).digest()).decode().lower()
 
@@ -120,7 +121,7 @@ def is_running(mark: ProcessMark) -> bool | None:
     True
     """
     own = mark_of_this_process()
-    if mark.place != own.place or own.place == UNKNOWN_PLACE:
+    if mark.scope != own.scope or own.scope == UNKNOWN_SCOPE:
         return None
     try:
         os.kill(mark.process, 0)
@@ -169,11 +170,11 @@ def owner_in(name: str) -> ProcessMark | None:
     Examples
     --------
     >>> owner_in("sframe_spark-abcdefgh-17-1f-00ff")
-    ProcessMark(place='abcdefgh', process=17, started=31)
+    ProcessMark(scope='abcdefgh', process=17, started=31)
     >>> owner_in("sframe_spark-mine")
     """
-    found = _NAME.fullmatch(name)
-    return None if found is None else ProcessMark(found[1], int(found[2]), int(found[3], 16))
+    match = _NAME.fullmatch(name)
+    return None if match is None else ProcessMark(match[1], int(match[2]), int(match[3], 16))
 
 
 def directory_of_system() -> str:
@@ -217,19 +218,19 @@ def require_directory(directory: str) -> None:
 
 def own_directory(parent: str) -> str:
     """Create a directory that belongs to this process and that only this user can enter, and return its path."""
-    return _made(parent, "", lambda path: os.mkdir(path, 0o700))
+    return _new_directory(parent, "", lambda path: os.mkdir(path, 0o700))
 
 
 def own_hidden_directory(parent: str, holder: Holder | None = None) -> str:
     """Create a hidden directory that belongs to this process as long as its holder lives, with default permissions, and return its path."""
-    return _made(parent, HIDDEN, os.mkdir, holder)
+    return _new_directory(parent, HIDDEN, os.mkdir, holder)
 
 
-def _made(parent: str, before: str, make: Callable[[str], None], holder: Holder | None = None) -> str:
+def _new_directory(parent: str, prefix: str, make: Callable[[str], None], holder: Holder | None = None) -> str:
     CLAIMS.remove_abandoned()
     for _ in range(_ATTEMPTS):
-        path = os.path.join(parent, before + new_name())
-        # The path is claimed before it exists, as an interrupt may come at any time. If another claim has the name already, it is left to that.
+        path = os.path.join(parent, prefix + new_name())
+        # The path is claimed before it exists, as an interrupt may come at any time. If the name is claimed already, another one is tried.
         if not CLAIMS.add_new(path, holder):
             continue
         try:
@@ -245,7 +246,7 @@ def _made(parent: str, before: str, make: Callable[[str], None], holder: Holder 
 
 
 def remove_own(path: str) -> None:
-    """Delete a file or directory if this process owns it; a forked process does not own what its parent does."""
+    """Delete a file or directory if this process owns it; a forked process does not own what its parent owns."""
     owner = owner_in(os.path.basename(path))
     if owner == mark_of_this_process():
         delete(path)
@@ -274,7 +275,7 @@ class Claims:
         # The lock is reentrant: the garbage collector may run while a thread holds it, and finalize a temporary dataset, which discards its paths.
         self._lock = threading.RLock()
         self._paths: dict[str, weakref.ref[object] | None] = {}
-        self._beating = False
+        self._has_heartbeat = False
 
     def add_new(self, path: str, holder: object | None = None) -> bool:
         """Claim a path and return True; if it is claimed already, do nothing and return False."""
@@ -291,8 +292,8 @@ class Claims:
         """
         with interrupts_deferred(), self._lock:
             self._paths[path] = None if holder is None else weakref.ref(holder)
-            if not self._beating:
-                self._beating = self._begin_to_beat()
+            if not self._has_heartbeat:
+                self._has_heartbeat = self._start_heartbeat()
 
     def discard(self, path: str) -> None:
         """Give up the claim on a path."""
@@ -312,7 +313,7 @@ class Claims:
         for path in abandoned:
             delete(path)
 
-    def _begin_to_beat(self) -> bool:
+    def _start_heartbeat(self) -> bool:
         """Start the heartbeat; return False if there is no memory or thread for it, so that the next claim tries again."""
         if not has_memory_for_thread():
             return False
@@ -330,7 +331,8 @@ class Claims:
             with self._lock:
                 paths = list(self._paths)
             for path in paths:
-                show_in_use(path)
+                with contextlib.suppress(OSError):
+                    os.utime(path, follow_symlinks=False)
 
     def remove(self) -> None:
         """Delete everything that this process owns; called when the process ends."""
@@ -338,12 +340,6 @@ class Claims:
             paths = list(self._paths)
         for path in paths:
             remove_own(path)
-
-
-def show_in_use(path: str) -> None:
-    """Set the modification time of a file or directory to now."""
-    with contextlib.suppress(OSError):
-        os.utime(path, follow_symlinks=False)
 
 
 CLAIMS = Claims()
@@ -376,30 +372,25 @@ def orphans_in(parent: str) -> list[str]:
     except OSError:
         # The caller's own access to the directory will raise the appropriate error.
         return []
-    clock = Clock(parent)
-    return [path for name in names if is_orphan(path := os.path.join(parent, name), clock)]
+    # Read once, and only if needed.
+    now = functools.cache(partial(time_in, parent))
+    return [path for name in names if is_orphan(path := os.path.join(parent, name), now)]
 
 
-class Clock:
-    """The time of the file system that holds a directory, which may be another machine's. It is read once, and only if needed."""
-
-    def __init__(self, parent: str) -> None:
-        self._parent = parent
-        self._now: float | None = None
-
-    def now(self) -> float | None:
-        """Return the time in seconds since the epoch; None if no file can be written."""
-        if self._now is None:
-            try:
-                with tempfile.TemporaryFile(dir=self._parent) as stream:
-                    self._now = os.fstat(stream.fileno()).st_mtime
-            except OSError:
-                return None
-        return self._now
+def time_in(directory: str) -> float | None:
+    """Return the time, in seconds since the epoch, of the file system of a directory, which may be another machine's; None if no file can be written."""
+    try:
+        with tempfile.TemporaryFile(dir=directory) as stream:
+            return os.fstat(stream.fileno()).st_mtime
+    except OSError:
+        return None
 
 
-def is_orphan(path: str, clock: Clock) -> bool:
-    """Return whether a file or directory belongs to this user, and its process is known to have ended or has had no heartbeat for a day."""
+def is_orphan(path: str, now: Callable[[], float | None]) -> bool:
+    """Return whether a file or directory belongs to this user, and its process is known to have ended or has had no heartbeat for a day.
+
+    ``now`` returns the time of the file system, as :func:`time_in` does.
+    """
     owner = owner_in(os.path.basename(path))
     if owner is None:
         return False
@@ -412,8 +403,8 @@ def is_orphan(path: str, clock: Clock) -> bool:
     running = is_running(owner)
     if running is not None:
         return not running
-    now = clock.now()
-    return now is not None and now - status.st_mtime > SECONDS_WITHOUT_HEARTBEAT
+    current = now()
+    return current is not None and current - status.st_mtime > SECONDS_WITHOUT_HEARTBEAT
 
 
 def is_own(status: os.stat_result) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.errors import TooLargeError
 from sframe_spark.message_text import in_words
-from sframe_spark.process.resource_limits import SECONDS_REMEMBERED, ControlGroups, MemoryFiles
+from sframe_spark.process.resource_limits import SECONDS_REMEMBERED, ControlGroups, MemoryFiles, text_of
 
 if sys.platform != "win32":
     import resource
@@ -56,8 +57,8 @@ class AvailableMemory:
 
 def available_memory() -> AvailableMemory | None:
     """Return the minimum of what the machine, the container and the process limit leave; None if all are unknown."""
-    found = [memory for memory in (of_machine(), of_group(), of_process()) if memory is not None]
-    return min(found, key=lambda memory: memory.size, default=None)
+    limits = [memory for memory in (of_machine(), of_group(), of_process()) if memory is not None]
+    return min(limits, key=lambda memory: memory.size, default=None)
 
 
 def work_memory() -> int:
@@ -174,20 +175,18 @@ def _files_of_groups() -> list[MemoryFiles]:
 
 
 def _memory_named(name: str) -> int | None:
-    for line in (_text(MEMORY_INFORMATION) or "").splitlines():
-        found, _, value = line.partition(":")
-        if found == name and value.split()[:1] and value.split()[0].isdecimal():
-            return int(value.split()[0]) * 1024
-    return None
+    """Return the bytes of an entry of the kernel's memory information; None if there is no such entry."""
+    match = re.search(rf"^{name}:[ \t]*([0-9]+)\b", text_of(MEMORY_INFORMATION), re.MULTILINE)
+    return int(match[1]) * 1024 if match else None
 
 
 def _pages(name: str) -> int | None:
     """Return the bytes of memory that the system counts in pages; None if it does not."""
     try:
-        found = os.sysconf(name) * os.sysconf("SC_PAGE_SIZE")
+        size = os.sysconf(name) * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):
         return None
-    return found if found > 0 else None
+    return size if size > 0 else None
 
 
 def of_machine() -> AvailableMemory | None:
@@ -206,7 +205,7 @@ def _left_in_group(files: MemoryFiles) -> int | None:
     limit, used = _number(files.limit), _number(files.usage)
     if limit is None or used is None:
         return None
-    lines = [line.split() for line in (_text(files.statistics) or "").splitlines()]
+    lines = [line.split() for line in text_of(files.statistics).splitlines()]
     reclaimable = max((int(line[1]) for line in lines if len(line) == 2 and line[0] in RECLAIMABLE), default=0)
     return max(0, limit - used + reclaimable)
 
@@ -218,10 +217,10 @@ def of_process() -> AvailableMemory | None:
     # The limits of the address space and of its writable part, with the fields that have their usage.
     limits = [(resource.getrlimit(kind)[0], field) for kind, field in ((resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5))]
     limits = [(limit, field) for limit, field in limits if limit != resource.RLIM_INFINITY]
-    pages = _text(PROCESS_STATUS) if limits else None
-    if pages is None:
+    pages = text_of(PROCESS_STATUS).split() if limits else []
+    if not pages:
         return None
-    left = min(limit - int(pages.split()[field]) * resource.getpagesize() for limit, field in limits)
+    left = min(limit - int(pages[field]) * resource.getpagesize() for limit, field in limits)
     return AvailableMemory(max(0, left), "left to this process by its limit")
 
 
@@ -269,12 +268,5 @@ def _too_little(left: AvailableMemory, needed: int) -> str:
 
 def _number(path: Path) -> int | None:
     """Return the number in a file; None if there is no such file, or if it contains no number, as for "no limit"."""
-    text = (_text(path) or "").strip()
+    text = text_of(path).strip()
     return int(text) if text.isdecimal() else None
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError):
-        return None

@@ -66,13 +66,13 @@ class ControlGroups:
             mounts = (root / "proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:
             return cls()
-        found: dict[str, tuple[Path, ...]] = {}
-        paths = dict(_memberships(memberships))
-        for controllers, within, place in _mounts(mounts):
-            for controller in controllers & paths.keys():
+        directories: dict[str, tuple[Path, ...]] = {}
+        groups = dict(_memberships(memberships))
+        for controllers, mounted, mount_point in _mounts(mounts):
+            for controller in controllers & groups.keys():
                 # The first mount that shows the controller counts; later ones are for other containers.
-                found.setdefault(controller, tuple(_upwards(root / place.lstrip("/"), within, paths[controller])))
-        return cls(*(found.get(name, ()) for name in ("", "memory", "cpu", "cpuset")))
+                directories.setdefault(controller, tuple(_upwards(root / mount_point.lstrip("/"), mounted, groups[controller])))
+        return cls(*(directories.get(name, ()) for name in ("", "memory", "cpu", "cpuset")))
 
     def memory_files(self) -> Iterator[MemoryFiles]:
         """Yield the files about memory of all groups. The second limit of version 2 counts, too: above it a group is slowed down almost to a stop."""
@@ -84,14 +84,16 @@ class ControlGroups:
 
     def cores(self) -> int | None:
         """Return the number of cores that the groups allow, with fractions rounded up; None if there is no limit."""
-        found = [*map(_quota, self.unified), *map(_quota_of_version_1, self.cpu)]
-        found += [_cores_named(_text(directory / "cpuset.cpus.effective")) for directory in self.unified[:1]]
-        found += [_cores_named(_text(directory / "cpuset.effective_cpus") or _text(directory / "cpuset.cpus")) for directory in self.cpuset[:1]]
-        return min((cores for cores in found if cores is not None), default=None)
+        quotas = [text_of(directory / "cpu.max").split()[:2] for directory in self.unified]
+        quotas += [[text_of(directory / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")] for directory in self.cpu]
+        limits = [_cores(*quota) for quota in quotas if len(quota) == 2]
+        limits += [_cores_named(text_of(directory / "cpuset.cpus.effective")) for directory in self.unified[:1]]
+        limits += [_cores_named(text_of(directory / "cpuset.effective_cpus") or text_of(directory / "cpuset.cpus")) for directory in self.cpuset[:1]]
+        return min((cores for cores in limits if cores is not None), default=None)
 
 
 def _memberships(text: str) -> Iterator[tuple[str, str]]:
-    """Yield controllers, each with the path of its group; the controller of version 2 is the empty string."""
+    """Yield each controller with the path of this process's group; the controller of version 2 is the empty string."""
     for line in text.splitlines():
         _, _, rest = line.partition(":")
         controllers, colon, path = rest.partition(":")
@@ -112,31 +114,22 @@ def _mounts(text: str) -> Iterator[tuple[set[str], str, str]]:
 
 
 def _plain(field: str) -> str:
-    """Return a path unescaped: blanks and some other characters are written as octal numbers."""
-    return ESCAPED.sub(lambda found: chr(int(found[1], 8)), field)
+    """Return a path without escapes: blanks and some other characters are written as octal numbers."""
+    return ESCAPED.sub(lambda match: chr(int(match[1], 8)), field)
 
 
-def _upwards(place: Path, within: str, path: str) -> Iterator[Path]:
-    """Yield the existing directories of a group and of its ancestors, given a mount point, the group that is mounted there, and the group."""
-    mounted, own = PurePosixPath(within), PurePosixPath(path)
+def _upwards(mount_point: Path, mounted: str, group: str) -> Iterator[Path]:
+    """Yield the existing directories of a group and of its ancestors, given a mount point and the group that is mounted there."""
+    top, own = PurePosixPath(mounted), PurePosixPath(group)
     # A group that is not below the mounted one belongs to another namespace: then the mounted group is the container's.
-    below = own.relative_to(mounted) if own.is_relative_to(mounted) and ".." not in own.parts else PurePosixPath()
+    below = own.relative_to(top) if own.is_relative_to(top) and ".." not in own.parts else PurePosixPath()
     for directory in (below, *below.parents):
-        if (place / directory).is_dir():
-            yield place / directory
-
-
-def _quota(directory: Path) -> int | None:
-    """Return the cores that the time quota of a group of version 2 allows; None if there is no quota."""
-    fields = _text(directory / "cpu.max").split()
-    return _cores(*fields[:2]) if len(fields) >= 2 else None
-
-
-def _quota_of_version_1(directory: Path) -> int | None:
-    return _cores(_text(directory / "cpu.cfs_quota_us").strip(), _text(directory / "cpu.cfs_period_us").strip())
+        if (mount_point / directory).is_dir():
+            yield mount_point / directory
 
 
 def _cores(quota: str, period: str) -> int | None:
+    """Return the cores that a time quota allows in a period; None if there is no quota."""
     # "max" or a negative number means that there is no limit.
     if not (quota.isdecimal() and period.isdecimal() and int(quota) and int(period)):
         return None
@@ -160,7 +153,8 @@ def _cores_named(text: str) -> int | None:
     return count if count > 0 else None
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return the content of a file of the system; empty if it cannot be read."""
     try:
         return path.read_text(encoding="ascii", errors="replace")
     except OSError:

@@ -1,4 +1,7 @@
-"""Running work in several threads. With ``in_threads``, all have ended when the call returns or raises."""
+"""Running functions in several threads, and cancelling them on Ctrl-C.
+
+When ``in_threads`` returns or raises, all its threads have ended. ``in_threads_ahead`` yields results while threads compute the next ones.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 # A queue for the result or error of a call. It is not a future, whose lock is Python code: an interrupt of the waiting thread could leave it locked.
-Left = SimpleQueue[tuple[list[Result], BaseException | None]]
+Outcome = SimpleQueue[tuple[list[Result], BaseException | None]]
 
 # How long to wait for threads after Ctrl-C, as a disk may not respond.
 MAX_SECONDS_TO_END = 5.0
@@ -46,7 +49,7 @@ def raise_if_cancelled() -> None:
     Raises
     ------
     CancelledError
-        If so. The action must not catch it: the caller of :func:`run_cancellable` or :func:`in_threads` gets ``KeyboardInterrupt`` instead.
+        If the action was cancelled. It must not catch this error: its caller gets ``KeyboardInterrupt`` instead.
     """
     cancelled = _CANCELLED.get(None)
     if cancelled is not None and cancelled():
@@ -228,17 +231,17 @@ def in_threads_ahead(work: Callable[[Item], Result], items: Iterable[Item], thre
     if len(todo) < 2:
         yield from (call() for call in chain(todo, calls))
         return
-    coming: deque[Left[Result]] = deque()
+    outcomes: deque[Outcome[Result]] = deque()
     with interrupts_deferred():
         pool = ThreadPool(threads, thread_name_prefix="sframe_spark ahead")
     rest = chain(todo, calls)
     try:
         while True:
             # Submitted one by one, so that the first call runs while the next item is read.
-            coming.extend(_submitted(pool, call) for call in islice(rest, threads + 2 - len(coming)))
-            if not coming:
+            outcomes.extend(_submitted(pool, call) for call in islice(rest, threads + 2 - len(outcomes)))
+            if not outcomes:
                 return
-            yield _received(coming.popleft())
+            yield _received(outcomes.popleft())
     finally:
         # An interrupt in the middle would leave a lock locked that the interpreter waits for when it shuts down.
         with interrupts_deferred():
@@ -258,26 +261,26 @@ def _calls(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Ca
         yield partial(fail, error)
 
 
-def _submitted(pool: ThreadPoolExecutor, call: Callable[[], Result]) -> Left[Result]:
-    left: Left[Result] = SimpleQueue()
+def _submitted(pool: ThreadPoolExecutor, call: Callable[[], Result]) -> Outcome[Result]:
+    outcome: Outcome[Result] = SimpleQueue()
 
-    def leave() -> None:
+    def run() -> None:
         try:
-            left.put(([call()], None))
+            outcome.put(([call()], None))
         except BaseException as error:
-            left.put(([], error))
+            outcome.put(([], error))
 
     try:
         with interrupts_deferred():
-            pool.submit(copy_context().run, leave)
+            pool.submit(copy_context().run, run)
     except RuntimeError:
         # The interpreter is shutting down, or the system starts no more threads.
-        leave()
-    return left
+        run()
+    return outcome
 
 
-def _received(left: Left[Result]) -> Result:
-    results, error = left.get()
+def _received(outcome: Outcome[Result]) -> Result:
+    results, error = outcome.get()
     if error is None:
         return results[0]
     try:

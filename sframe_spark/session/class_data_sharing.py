@@ -1,4 +1,4 @@
-"""Class archives, which spare a JVM from parsing Spark's classes: finds the one that fits, written before by ``python -m sframe_spark prepare``.
+"""Class archives, which spare a JVM from parsing Spark's classes: finds the archive that fits, which ``python -m sframe_spark prepare`` has written.
 
 When in doubt no archive is used. Source: Java's class data sharing,
 https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html; see ``docs/decisions/043-class-archive.md``.
@@ -134,7 +134,7 @@ def _has_files(directory: Path) -> bool:
 
 
 # The directory of archives in the user's cache. It contains records (JSON), each of which names the directory next to it that has an archive.
-PLACE = "classes"
+ARCHIVES = "classes"
 CLASSES = "classes.jsa"
 # The archive of Java's own classes, on which the archive of Spark's classes is built; written if the Java runtime has none.
 BASE = "base.jsa"
@@ -184,24 +184,24 @@ def find_archive(start: JvmStart) -> ClassArchive | None:
     try:
         if start.hindrance() is not None:
             return None
-        place = (cache_path() / PLACE).resolve(strict=True)
-        require_own(place)
-        record = record_path(place, start)
-        found = read_record(record)
-        if found is None or found["fingerprint"] != start.fingerprint():
+        archives = (cache_path() / ARCHIVES).resolve(strict=True)
+        require_own(archives)
+        path = record_path(archives, start)
+        record = read_record(path)
+        if record is None or record["fingerprint"] != start.fingerprint():
             return None
-        directory = recorded_directory(place, found)
-        if directory is None or not _files_are_whole(directory, found["files"]):
+        directory = recorded_directory(archives, record)
+        if directory is None or not _files_are_whole(directory, record["files"]):
             return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError):
         return None
     file = directory / CLASSES
-    return ClassArchive(file, record, start.java.version) if is_plain_path(file) else None
+    return ClassArchive(file, path, start.java.version) if is_plain_path(file) else None
 
 
-def record_path(place: Path, start: JvmStart) -> Path:
-    """Return the path of the record for a JVM's archive."""
-    return place / f"{start.key}.json"
+def record_path(archives: Path, start: JvmStart) -> Path:
+    """Return the path of the record for a JVM's archive, given the directory of archives."""
+    return archives / f"{start.key}.json"
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
@@ -209,17 +209,16 @@ def read_record(path: Path) -> dict[str, Any] | None:
     if not is_own_file(path):
         return None
     with open(path, "rb") as stream:
-        text = stream.read(_LONGEST_RECORD)
-    found = json.loads(text)
-    return found if isinstance(found, dict) else None
+        record = json.loads(stream.read(_LONGEST_RECORD))
+    return record if isinstance(record, dict) else None
 
 
-def recorded_directory(place: Path, record: dict[str, Any]) -> Path | None:
+def recorded_directory(archives: Path, record: dict[str, Any]) -> Path | None:
     """Return the archive's directory that a record names; None if the name is invalid."""
     name = record.get("directory")
     if not isinstance(name, str) or not re.fullmatch(r"[\w-]+", name):
         return None
-    directory = place / name
+    directory = archives / name
     require_own(directory)
     return directory
 

@@ -10,8 +10,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,18 @@ from sframe_spark.errors import ExecutionError
 from sframe_spark.process.directory_trees import own_cache, require_own
 from sframe_spark.process.leases import CLAIMS, delete, mark_of_this_process, orphans_in, own_directory, owner_in
 from sframe_spark.session.class_data_sharing import (
+    ARCHIVES,
     BASE,
     BASE_OF_JAVA,
     CLASSES,
     JVM_OPTIONS,
-    PLACE,
     JvmStart,
     is_plain_path,
     read_record,
     record_path,
     size_and_time,
 )
+from sframe_spark.session.launch import environment_variables
 from sframe_spark.session.session import get_session, is_started, stop
 
 # On a busy machine, writing takes minutes.
@@ -38,7 +38,7 @@ SECONDS_TO_WRITE = 600
 QUIET = "-Xlog:disable"
 
 
-def archives_place() -> Path:
+def archives_directory() -> Path:
     """Return the directory of this user's archives, which is created if it does not exist.
 
     Raises
@@ -46,11 +46,11 @@ def archives_place() -> Path:
     OSError
         If it cannot be created, or if other users can change it.
     """
-    place = own_cache() / PLACE
-    place.mkdir(mode=0o700, exist_ok=True)
-    place = place.resolve(strict=True)
-    require_own(place)
-    return place
+    directory = own_cache() / ARCHIVES
+    directory.mkdir(mode=0o700, exist_ok=True)
+    directory = directory.resolve(strict=True)
+    require_own(directory)
+    return directory
 
 
 def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
@@ -70,9 +70,9 @@ def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
     ExecutionError
         If Java writes no archive.
     """
-    place = archives_place()
-    _remove_unrecorded(place)
-    directory = Path(own_directory(str(place)))
+    archives = archives_directory()
+    _remove_unrecorded(archives)
+    directory = Path(own_directory(str(archives)))
     try:
         if not is_plain_path(directory):
             raise ExecutionError(f"Java reads no archive at {str(directory)!r}: let XDG_CACHE_HOME name a path of letters and digits")
@@ -81,13 +81,13 @@ def keep_archive(start: JvmStart, use_spark: Callable[[Path], None]) -> Path:
         lower = None if (start.java.installation / BASE_OF_JAVA).exists() else _write_base(start, directory / BASE)
         write_classes(directory / CLASSES, use_spark, lower)
         files = {path.name: size_and_time(path) for path in sorted(directory.iterdir())}
-        _replace_record(record_path(place, start), directory, {"fingerprint": fingerprint, "directory": directory.name, "files": files})
+        _replace_record(record_path(archives, start), directory, {"fingerprint": fingerprint, "directory": directory.name, "files": files})
     except BaseException:
         delete(str(directory))
         raise
     # From now on the record keeps the directory, which must outlive this process.
     CLAIMS.discard(str(directory))
-    _remove_unrecorded(place)
+    _remove_unrecorded(archives)
     return directory
 
 
@@ -104,7 +104,8 @@ def write_classes(file: Path, use_spark: Callable[[Path], None], lower: Path | N
     if is_started() or SparkContext._active_spark_context is not None:
         raise ExecutionError("Spark runs in this process already: write the archive in one of its own")
     base = "" if lower is None else f" '-XX:SharedArchiveFile={lower}'"
-    with _added_options(f"'-XX:ArchiveClassesAtExit={file}'{base} {QUIET}"), tempfile.TemporaryDirectory() as directory:
+    options = f"{os.environ.get(JVM_OPTIONS, '')} '-XX:ArchiveClassesAtExit={file}'{base} {QUIET}".strip()
+    with environment_variables({JVM_OPTIONS: options}), tempfile.TemporaryDirectory() as directory:
         get_session()
         gateway = SparkContext._gateway
         try:
@@ -118,15 +119,15 @@ def write_classes(file: Path, use_spark: Callable[[Path], None], lower: Path | N
 
 def _has_ended_well(gateway: Any) -> bool:
     """End the JVM behind PySpark's gateway, which writes its archive then; return whether it ended without an error."""
-    machine = getattr(gateway, "proc", None)
-    if machine is None:
+    process = getattr(gateway, "proc", None)
+    if process is None:
         return False
     # The JVM ends when its standard input is closed.
-    machine.stdin.close()
+    process.stdin.close()
     try:
-        return machine.wait(SECONDS_TO_WRITE) == 0
+        return process.wait(SECONDS_TO_WRITE) == 0
     except subprocess.TimeoutExpired:
-        machine.kill()
+        process.kill()
         return False
 
 
@@ -138,18 +139,18 @@ def remove_archives() -> tuple[int, int]:
     OSError
         If a record cannot be deleted.
     """
-    place = archives_place()
-    records = list(place.glob("*.json"))
+    archives = archives_directory()
+    records = list(archives.glob("*.json"))
     recorded = {name for record in records if (name := _directory_named_by(record)) is not None}
     for record in records:
         if record.is_dir():
             delete(str(record))
         else:
             record.unlink(missing_ok=True)
-    ended = set(orphans_in(str(place)))
-    found = list(place.iterdir())
-    busy = [path for path in found if path.name not in recorded and str(path) not in ended and _is_of_another(path.name)]
-    for path in found:
+    orphans = set(orphans_in(str(archives)))
+    paths = list(archives.iterdir())
+    busy = [path for path in paths if path.name not in recorded and str(path) not in orphans and _is_of_another_process(path.name)]
+    for path in paths:
         # A record that a writer has added since the listing is not deleted.
         if path not in busy and (path.suffix != ".json" or path in records):
             delete(str(path))
@@ -159,29 +160,15 @@ def remove_archives() -> tuple[int, int]:
 def _directory_named_by(record: Path) -> str | None:
     """Return the name of the directory in a record; None if the record cannot be read."""
     try:
-        found = (read_record(record) or {}).get("directory")
+        name = (read_record(record) or {}).get("directory")
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, str) else None
+    return name if isinstance(name, str) else None
 
 
-def _is_of_another(name: str) -> bool:
+def _is_of_another_process(name: str) -> bool:
     owner = owner_in(name)
     return owner is not None and owner != mark_of_this_process()
-
-
-@contextmanager
-def _added_options(options: str) -> Iterator[None]:
-    """Add options for JVMs that are started during the block."""
-    before = os.environ.get(JVM_OPTIONS)
-    os.environ[JVM_OPTIONS] = f"{before or ''} {options}".strip()
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[JVM_OPTIONS]
-        else:
-            os.environ[JVM_OPTIONS] = before
 
 
 def _write_base(start: JvmStart, file: Path) -> Path:
@@ -207,15 +194,15 @@ def _replace_record(record: Path, directory: Path, content: dict[str, object]) -
     os.replace(written, record)
 
 
-def _remove_unrecorded(place: Path) -> None:
+def _remove_unrecorded(archives: Path) -> None:
     """Delete directories that no record names and whose writers have ended, and the records of a Java or Spark that is no longer installed."""
     # The orphans are listed before the records are read: if a writer has ended by then, its record is there.
-    orphans = orphans_in(str(place))
+    orphans = orphans_in(str(archives))
     named = set()
-    for path in place.glob("*.json"):
+    for path in archives.glob("*.json"):
         try:
             record = read_record(path) or {}
-            installed = all(os.path.exists(one) for one in (*record["fingerprint"]["java"], record["fingerprint"]["spark"]))
+            installed = all(map(os.path.exists, (*record["fingerprint"]["java"], record["fingerprint"]["spark"])))
             named |= {record["directory"]} if installed else set()
         except (OSError, ValueError, KeyError, TypeError, RuntimeError):
             installed = False

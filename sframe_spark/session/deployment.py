@@ -142,11 +142,11 @@ def is_same_program(first: str, second: str) -> bool:
     >>> is_same_program(sys.executable, sys.executable), is_same_program(sys.executable, "no such program")
     (True, False)
     """
-    places = [shutil.which(command) for command in (first, second)]
-    if None in places:
+    paths = [os.path.abspath(path) for command in (first, second) if (path := shutil.which(command)) is not None]
+    if len(paths) < 2:
         return first == second
-    one, other = (os.path.abspath(place) for place in places if place is not None)
-    return one == other or (os.path.dirname(one) == os.path.dirname(other) and os.path.realpath(one) == os.path.realpath(other))
+    # A link in the directory of the program, such as `python`, counts as the program.
+    return len({(os.path.dirname(path), os.path.realpath(path)) for path in paths}) == 1
 
 
 def reads_our_files(session: SparkSession) -> bool:

@@ -54,33 +54,26 @@ def description_of(operation: str) -> str:
 def statement_of(frame: FrameType | None) -> str:
     """Return the file and line of the innermost frame of the user's code; an empty string if there is none.
 
-    That is a frame outside this package and outside installed libraries, or if there is none, the innermost frame outside this package.
+    The user's code is outside this package and outside installed libraries. If no frame is, the innermost frame outside this package is taken.
     """
     outside = ""
     while frame is not None:
-        kind = _kind(frame.f_code.co_filename)
-        if kind != "ours":
-            place = _place(frame)
-            if kind == "user's":
-                return place
-            outside = outside or place
+        owner = _owner_of(frame.f_code.co_filename)
+        if owner != PACKAGE:
+            line = f"{os.path.basename(frame.f_code.co_filename)[-MAX_OF_NAME:]}:{frame.f_lineno}"
+            if not owner:
+                return line
+            outside = outside or line
         frame = frame.f_back
     # The bottom frame of a thread of this package is not a statement.
     return "" if outside.startswith(("threading.py:", "thread.py:")) else outside
 
 
 @lru_cache(maxsize=1024)
-def _kind(file: str) -> str:
+def _owner_of(file: str) -> str:
+    """Return the directory of this package or of libraries that contains a file; empty for a file of the user."""
     path = os.path.abspath(file)
-    if path.startswith(PACKAGE):
-        return "ours"
-    if file.startswith("<frozen") or path.startswith(LIBRARIES):
-        return "library's"
-    return "user's"
-
-
-def _place(frame: FrameType) -> str:
-    return f"{os.path.basename(frame.f_code.co_filename)[-MAX_OF_NAME:]}:{frame.f_lineno}"
+    return next((directory for directory in (PACKAGE, *LIBRARIES) if path.startswith(directory)), "frozen" if file.startswith("<frozen") else "")
 
 
 @contextlib.contextmanager
@@ -229,13 +222,10 @@ class CancellableAction(Generic[Result]):
         """Cancel the jobs of the action repeatedly until it has ended, as it may start others meanwhile."""
         self._cancelled.set()
         while not self._done.is_set() and worker.is_alive():
-            self._cancel_jobs()
+            if is_remote(self._session):
+                for session in remote_sessions():
+                    session.interruptTag(self._tag)
+            else:
+                # The `interruptTag` of a classic session cancels nothing unless the thread of the job calls it.
+                self._session.sparkContext.cancelJobsWithTag(self._tag)
             self._done.wait(POLL_SECONDS)
-
-    def _cancel_jobs(self) -> None:
-        if is_remote(self._session):
-            for session in remote_sessions():
-                session.interruptTag(self._tag)
-        else:
-            # `session.interruptTag` cancels nothing here when it is called from another thread than the job's.
-            self._session.sparkContext.cancelJobsWithTag(self._tag)

@@ -77,6 +77,9 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 # PySpark's error condition for a JVM that ended during its start.
 GATEWAY_EXITED = "JAVA_GATEWAY_EXITED"
 
+# This variable is set if another process, `spark-submit`, has started the JVM.
+EXTERNAL_GATEWAY = "PYSPARK_GATEWAY_PORT"
+
 # The environment variable in which the user names the Python of Spark's workers.
 USERS_PYTHON = "PYSPARK_PYTHON"
 # Not a program; Spark's error message will quote this name.
@@ -120,18 +123,18 @@ def is_on_this_machine(session: SparkSession) -> bool:
 
 def is_attached() -> bool:
     """Return whether this process was started with a Spark to use: by ``spark-submit``, or with the address of a Spark Connect server."""
-    return "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
+    return EXTERNAL_GATEWAY in os.environ or "SPARK_REMOTE" in os.environ
 
 
 def start_spark() -> tuple[SparkSession, bool]:
     """Start Spark, or attach to it if this process was started by ``spark-submit`` or with the address of a Spark Connect server.
 
-    Returns the session, and whether this package started it: the user may have started one meanwhile.
+    Return the session, and whether this package started it: the user may have started one meanwhile.
     """
     from pyspark.sql import SparkSession
 
     if is_attached():
-        # Spark was configured by the one who started it.
+        # Whoever started this process has configured Spark.
         return SparkSession.builder.getOrCreate(), True
     java = find_java()
     start = JvmStart.of_this_process(java)
@@ -139,7 +142,7 @@ def start_spark() -> tuple[SparkSession, bool]:
     # find it; PYTHONPATH is unset as the JVM would pass it on to workers.
     variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": python_of_tasks(), "SPARK_HOME": str(start.spark_home), "PYTHONPATH": None}
     silence_spark()
-    with _environment(variables):
+    with environment_variables(variables):
         return _start_local(find_archive(start))
 
 
@@ -149,7 +152,10 @@ def python_of_tasks() -> str:
 
 
 def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
-    """Start Spark in a JVM of this process, with a class archive if there is one. If the JVM fails then, the archive is not used again."""
+    """Start Spark in a JVM of this process, with a class archive if there is one. If the JVM fails to start with it, the archive is never used again.
+
+    Return the session, and whether this package started it.
+    """
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
@@ -158,8 +164,8 @@ def _start_local(archive: ClassArchive | None) -> tuple[SparkSession, bool]:
     for key, value in {**local_settings(archive), **socket_settings()}.items():
         builder = builder.config(key, value)
     try:
-        # PySpark's lock lets users' builders wait. If the user has just started a session, getOrCreate would change its settings, and the session
-        # would count as this package's and be stopped.
+        # The user's own builders wait for PySpark's lock. If the user has just started a session, getOrCreate would change its settings, and the
+        # session would count as this package's and be stopped.
         with SparkSession.Builder._lock:
             if SparkContext._active_spark_context is not None:
                 return SparkSession.builder.getOrCreate(), False
@@ -178,7 +184,7 @@ def connect(master: str) -> SparkSession:
     silence_spark()
     if master.startswith("sc:"):
         return SparkSession.builder.remote(master).getOrCreate()
-    with _environment({"JAVA_HOME": str(find_java().home)}):
+    with environment_variables({"JAVA_HOME": str(find_java().home)}):
         return SparkSession.builder.master(master).appName("sframe_spark doctor").getOrCreate()
 
 
@@ -217,15 +223,15 @@ def options_of_cores() -> list[str]:
     return [f"-XX:ActiveProcessorCount={cores}"] if cores < scheduled_cores() else []
 
 
-def driver_memory_gib() -> int:
-    """Return the heap of a local JVM in GiB: a quarter of the memory of the machine or container, at least 1 and at most 8."""
-    return max(1, min(LARGEST_DRIVER_MEMORY_GIB, all_memory() // (4 * GIB)))
-
-
 def driver_memory() -> str:
-    """Return the heap of a local JVM as a Spark setting; less than 1 GiB if that would be more than half of the memory."""
-    half = all_memory() // (2 * MIB)
-    return f"{driver_memory_gib()}g" if half >= GIB // MIB else f"{max(MIN_DRIVER_MEMORY_MIB, half)}m"
+    """Return the heap of a local JVM as a Spark setting: a quarter of the memory of the machine or container, in whole GiB from 1 to 8.
+
+    If 1 GiB is more than half of the memory, it is half of the memory, or the least with which Spark starts.
+    """
+    memory = all_memory()
+    if memory < 2 * GIB:
+        return f"{max(MIN_DRIVER_MEMORY_MIB, memory // (2 * MIB))}m"
+    return f"{max(1, min(LARGEST_DRIVER_MEMORY_GIB, memory // (4 * GIB)))}g"
 
 
 def silence_spark() -> None:
@@ -242,7 +248,7 @@ def silence_spark() -> None:
 
 
 @contextlib.contextmanager
-def _environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+def environment_variables(variables: Mapping[str, str | None]) -> Iterator[None]:
     """Set environment variables for the block, or unset those that are None, and restore the previous values afterwards."""
     previous = {name: os.environ.get(name) for name in variables}
     _set_variables(variables)

@@ -21,6 +21,7 @@ from sframe_spark.process.memory import require_memory_for_thread
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import POLL_SECONDS
 from sframe_spark.session.launch import (
+    EXTERNAL_GATEWAY,
     LARGEST_DEFAULT_PARALLELISM,
     QuerySize,
     UserSettings,
@@ -116,9 +117,6 @@ class SparkStart:
 
 
 # The session of this process.
-
-# This variable is set if another process, `spark-submit`, has started the JVM.
-EXTERNAL_GATEWAY = "PYSPARK_GATEWAY_PORT"
 
 
 @attrs.define
@@ -366,7 +364,7 @@ class SessionHolder:
 def leave_out(archive: str) -> None:
     """Remove an archive from the module search path of this process, at the start of which Spark has put it."""
     name = os.sep + os.path.basename(archive)
-    sys.path[:] = [place for place in sys.path if not place.endswith(name)]
+    sys.path[:] = [entry for entry in sys.path if not entry.endswith(name)]
 
 
 def active_session() -> SparkSession | None:
@@ -389,7 +387,7 @@ def is_alive(session: SparkSession) -> bool:
     if is_remote(session):
         return not session.is_stopped
     try:
-        # This calls the JVM, which fails if the application was stopped, by whatever side.
+        # This calls the JVM, which fails if the application was stopped, by the driver or by the cluster.
         return int(session.sparkContext.defaultParallelism) > 0
     except Exception:
         # How a stopped context fails depends on what was stopped first: there are AttributeErrors, Py4J errors and socket errors.

@@ -56,8 +56,14 @@ def acknowledge_at_once() -> None:
         return
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc/self/fd"):
+            # Descriptors that are no TCP connections raise errors.
             with contextlib.suppress(OSError):
-                acknowledge(int(name))
+                connection = socket.socket(fileno=int(name))
+                try:
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+                finally:
+                    # The descriptor stays open.
+                    connection.detach()
 
 
 @attrs.frozen
@@ -84,18 +90,3 @@ def arrived(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function; called by a worker to unpickle an :class:`OnArrival`."""
     acknowledge_at_once()
     return function
-
-
-def acknowledge(number: int) -> None:
-    """Send the acknowledgement that is due on a TCP connection, given its file descriptor, which stays open.
-
-    Raises
-    ------
-    OSError
-        If the descriptor is not a TCP connection.
-    """
-    connection = socket.socket(fileno=number)
-    try:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-    finally:
-        connection.detach()

@@ -32,7 +32,6 @@ from sframe_spark.process.leases import (
     owner_in,
     remove_orphans,
     remove_own,
-    show_in_use,
 )
 from sframe_spark.storage.filesystem import temporary_datasets
 from sframe_spark.storage.filesystem.temporary_datasets import DatasetHandle
@@ -48,7 +47,7 @@ def name_of(mark: ProcessMark) -> str:
 
 
 def here(process: int, started: int) -> ProcessMark:
-    return ProcessMark(mark_of_this_process().place, process, started)
+    return ProcessMark(mark_of_this_process().scope, process, started)
 
 
 def of_the_dead() -> str:
@@ -126,7 +125,7 @@ def test_those_who_cannot_be_seen_are_gone_after_a_day_without_a_heartbeat(tmp_p
 def test_the_heartbeat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = own_directory(str(tmp_path))
     os.utime(path, (1, 1))
-    show_in_use(path)
+    os.utime(path)
     assert os.stat(path).st_mtime > 1
     done = python(f"""
 import os, time
@@ -146,8 +145,8 @@ def test_where_processes_cannot_be_told_apart_only_the_heartbeat_counts(tmp_path
     leases._mark.cache_clear()
     try:
         name = new_name()
-        assert owner_in(name) == ProcessMark(leases.UNKNOWN_PLACE, os.getpid(), 0)
-        assert is_running(ProcessMark(leases.UNKNOWN_PLACE, DEAD, 0)) is None
+        assert owner_in(name) == ProcessMark(leases.UNKNOWN_SCOPE, os.getpid(), 0)
+        assert is_running(ProcessMark(leases.UNKNOWN_SCOPE, DEAD, 0)) is None
         remove_own(own_directory(str(tmp_path)))
         assert list(tmp_path.iterdir()) == []
     finally:
@@ -361,7 +360,7 @@ def test_a_dataset_that_is_let_go_while_claims_change_stops_nothing(act: str, tm
     dict.update(collecting, claims._paths)
     monkeypatch.setattr(claims, "_paths", collecting)
     del handle
-    monkeypatch.setattr(claims, "_beating", True)
+    monkeypatch.setattr(claims, "_has_heartbeat", True)
     claims._paths.update({str(tmp_path / new_name()): None for _ in range(3)})
     arguments = [] if act.startswith("remove") else [str(tmp_path / new_name())]
     # In a thread of its own: one that waits for itself would hold up all tests.

@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session import session
-from sframe_spark.session.launch import FIXED_SETTINGS, LEGACY_PREFIX, driver_memory_gib, is_on_this_machine, local_settings, open_session
+from sframe_spark.session.launch import FIXED_SETTINGS, LEGACY_PREFIX, driver_memory, is_on_this_machine, local_settings, open_session
 from sframe_spark.session.session import SessionHolder
 
 # One program for both kinds of session: everything in it would change with the settings that a user may have made.
@@ -225,5 +225,5 @@ def test_local_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         settings = local_settings()
     assert settings["spark.local.dir"] == "/scratch"
     assert settings["spark.driver.extraJavaOptions"].endswith("-Dmine=1")
-    assert settings["spark.driver.memory"] == f"{driver_memory_gib()}g"
-    assert 1 <= driver_memory_gib() <= 8
+    assert settings["spark.driver.memory"] == driver_memory()
+    assert driver_memory().endswith("m") or 1 <= int(driver_memory().removesuffix("g")) <= 8

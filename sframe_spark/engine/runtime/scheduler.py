@@ -175,9 +175,9 @@ class ProcessRunner(LocalRunner):
 
     def _answer(self, common: tuple[list[str], bytes], packed_task: TaskPayload, is_short: bool) -> Any:
         with get_processes().one(MODULE, raise_if_cancelled, is_short) as worker:
-            request = pickle.dumps((None if worker.knows is common else common, packed_task))
+            request = pickle.dumps((None if worker.received is common else common, packed_task))
             failed, payload = pickle.loads(worker.ask(request, raise_if_cancelled))
-            worker.knows = common
+            worker.received = common
         if failed:
             # Errors of unpickling are sent in the same form as from Spark's workers.
             carried = error_transport().unpacked(payload.decode("ascii"))

@@ -176,10 +176,8 @@ def require_readable(root: PlannerNode) -> None:
     operators = [node.operator for node in postorder([root])]
     stored = [operator.manifest for operator in operators if isinstance(operator, STORED_ROWS)]
     for manifest in stored:
-        if is_private(manifest.directory):
-            raise StorageError(
-                f"{manifest.directory} is in the memory of this process, which Spark's tasks do not have: save it in a directory first"
-            )
+        if is_private(directory := manifest.directory):
+            raise StorageError(f"{directory} is in the memory of this process, which Spark's tasks do not have: save it in a directory first")
     if is_one_process(get_session()):
         return
     for manifest in stored:

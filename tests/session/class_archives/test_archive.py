@@ -19,7 +19,7 @@ from sframe_spark.process import directory_trees
 from sframe_spark.process.leases import delete
 from sframe_spark.session import class_data_sharing_writer
 from sframe_spark.session.class_data_sharing import BASE, CLASSES, ClassArchive, JvmStart, find_archive
-from sframe_spark.session.class_data_sharing_writer import archives_place, keep_archive, remove_archives
+from sframe_spark.session.class_data_sharing_writer import archives_directory, keep_archive, remove_archives
 from sframe_spark.session.launch import local_settings
 from tests.session.class_archives.made_up import CHANGES, VARIABLES, made_up_start
 from tests.session.test_java import make_java
@@ -49,7 +49,7 @@ def keep(start: JvmStart) -> Path:
 
 def record_of(start: JvmStart) -> Path:
     """The file that says what the archive is for."""
-    return archives_place() / f"{start.key}.json"
+    return archives_directory() / f"{start.key}.json"
 
 
 def test_it_is_found_as_it_was_kept(start: JvmStart) -> None:
@@ -198,7 +198,7 @@ def test_a_path_that_java_would_read_otherwise_is_refused(start: JvmStart, monke
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a:b"))
     with pytest.raises(ExecutionError, match="XDG_CACHE_HOME"):
         keep(start)
-    assert list(archives_place().iterdir()) == []
+    assert list(archives_directory().iterdir()) == []
 
 
 def test_what_fails_leaves_the_one_before(start: JvmStart, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,7 @@ def test_what_fails_leaves_the_one_before(start: JvmStart, monkeypatch: pytest.M
         keep(start)
     found = find_archive(start)
     assert found is not None and found.file == file
-    assert sorted(path.name for path in archives_place().iterdir()) == sorted([file.parent.name, record_of(start).name])
+    assert sorted(path.name for path in archives_directory().iterdir()) == sorted([file.parent.name, record_of(start).name])
 
 
 def test_writers_at_one_time_leave_a_whole_one(start: JvmStart) -> None:
@@ -244,7 +244,7 @@ def test_all_are_deleted_whatever_they_are(damage: Callable[[Path, Path], None],
     for path in (file.parents[1], file.parent):
         path.chmod(0o700)
     assert prepare.run_prepare(lambda place: None, True, [].append) == 0
-    assert list(archives_place().iterdir()) == []
+    assert list(archives_directory().iterdir()) == []
 
 
 def test_what_another_process_writes_while_all_are_deleted_is_no_error(start: JvmStart, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def test_a_writer_that_is_killed_leaves_nothing_for_good(start: JvmStart, tmp_pa
     done = subprocess.run([sys.executable, "-c", WRITER, str(tmp_path), when], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 9, done.stderr
     file = keep(start)
-    assert sorted(path.name for path in archives_place().iterdir()) == sorted([file.parent.name, record_of(start).name])
+    assert sorted(path.name for path in archives_directory().iterdir()) == sorted([file.parent.name, record_of(start).name])
 
 
 SLOW_WRITER = """
@@ -307,14 +307,14 @@ def test_what_another_process_writes_just_now_is_not_taken_from_it(start: JvmSta
         if not ends:
             writer.kill()
     assert (find_archive(start) is not None) is ends
-    assert remove_archives() == (int(ends), 0) and list(archives_place().iterdir()) == []
+    assert remove_archives() == (int(ends), 0) and list(archives_directory().iterdir()) == []
 
 
 def test_all_are_deleted(start: JvmStart, tmp_path: Path) -> None:
     keep(start)
     keep(made_up_start(tmp_path, options="-Dmine=1"))
     assert remove_archives() == (2, 0)
-    assert list(archives_place().iterdir()) == []
+    assert list(archives_directory().iterdir()) == []
 
 
 def test_what_is_no_longer_installed_goes_with_the_next(start: JvmStart, tmp_path: Path) -> None:
