@@ -378,7 +378,7 @@ def orphans_in(parent: str) -> list[str]:
 
 
 def time_in(directory: str) -> float | None:
-    """Return the time, in seconds since the epoch, of the file system of a directory, which may be another machine's; None if no file can be written."""
+    """Return the time of the file system of a directory, in seconds since the epoch; None if no file can be written. It may be another machine's."""
     try:
         with tempfile.TemporaryFile(dir=directory) as stream:
             return os.fstat(stream.fileno()).st_mtime

@@ -35,7 +35,8 @@ MAX_BYTES = 8 << 20
 # Limit in bytes for the columns of all nodes together.
 MAX_TOTAL_BYTES = 64 << 20
 
-# Limits for finding the order of the result, which looks at all columns of all nodes' inputs: so many columns, and so many for each required one.
+# Limits for finding the order of the result, which goes through all columns of all nodes' inputs: a number of columns, plus so many for each required
+# column.
 MAX_COLUMNS_PASSED, MAX_COLUMNS_PASSED_FOR_EACH = 1_000, 4
 
 # After running a graph of more nodes than this, computed columns are stored in it for the next action: otherwise a column that is changed and
@@ -52,14 +53,14 @@ class _NeedsPlanError(Exception):
 
 def few_rows(root: PlannerNode) -> Chunk | None:
     """Return all rows of a node that has few, computed from rows in memory; None if they need a plan, or if computing them fails."""
-    result = _run_directly(root)
-    return None if result is None else result.rows
+    run = _run_directly(root)
+    return None if run is None else run.result
 
 
 def direct_source(root: PlannerNode) -> PlannerNode | None:
     """Return a source with the rows of a node that has few, computed from rows in memory; None if they need a plan, or if computing them fails."""
-    result = _run_directly(root)
-    return None if result is None else PlannerNode(MemorySource.of(result.rows, root.schema, result.order))
+    run = _run_directly(root)
+    return None if run is None else PlannerNode(MemorySource.of(run.result, root.schema, run.recorded_row_order))
 
 
 def needs_no_plan(root: PlannerNode) -> bool:
@@ -68,40 +69,33 @@ def needs_no_plan(root: PlannerNode) -> bool:
         return False
     try:
         with GRAPH_LOCK:
-            DirectRun(_max_rows(), 0).find(root)
+            DirectRun(root, _max_rows(), 0).find()
     except _NeedsPlanError:
         return False
     return True
 
 
-@attrs.frozen(eq=False)
-class DirectResult:
-    """The computed rows of a node, and the order that is recorded for them."""
-
-    rows: Chunk
-    order: RecordedOrder
-
-
-def _run_directly(root: PlannerNode) -> DirectResult | None:
+def _run_directly(root: PlannerNode) -> DirectRun | None:
+    """Compute the rows of a node without a plan, and log the run; return None if the rows need a plan."""
     if not _may_be_few(root):
         return None
     began = time.perf_counter()
     try:
         with GRAPH_LOCK:
-            run = DirectRun(_max_rows(), min(MAX_BYTES, config.memory_budget))
-            rows, order = run.rows(root), run.recorded_row_order
+            run = DirectRun(root, _max_rows(), min(MAX_BYTES, config.memory_budget))
+            run.compute()
             if len(run.order) > MAX_NODES_RECOMPUTED:
-                run.keep_columns(root)
+                run.keep_columns()
     except _NeedsPlanError:
         return None
     root.ran = RunLog()
     if not root.operator.is_source:
-        operators = tuple(node.operator_type for node in run.order)
+        operators, rows = tuple(step.node.operator_type for step in run.order), run.result
         number = root.ran.next_number("")
         root.ran.outcomes.append(
             SectionOutcome(number, Mode.FEW, operators, (), THE_RESULT, time.perf_counter() - began, rows=rows.rows, size=rows.size)
         )
-    return DirectResult(rows, order)
+    return run
 
 
 def _max_rows() -> int:
@@ -119,131 +113,162 @@ def _may_be_few(root: PlannerNode) -> bool:
 
 
 @attrs.define(eq=False)
+class Step:
+    """How a node is computed directly, and its values once they are computed.
+
+    Parameters
+    ----------
+    node
+        The node.
+    operator, inputs
+        The operator that computes it, and its inputs.
+    required
+        The required columns.
+    reads
+        The columns of its inputs that are read to compute these, by slot; inputs of which no column is read are left out.
+    values, rows
+        The arrays of its columns, by position, and its number of rows.
+    """
+
+    node: PlannerNode
+    operator: Operator
+    inputs: Sequence[PlannerNode]
+    required: set[int] = attrs.Factory(set)
+    reads: dict[int, set[int]] = attrs.Factory(dict)
+    values: dict[int, pa.Array] = attrs.Factory(dict)
+    rows: int = 0
+
+    def chunk(self, columns: Iterable[int]) -> Chunk:
+        """Return some columns of the computed rows."""
+        return Chunk(tuple([self.values[column] for column in columns]), self.rows)
+
+    def facts(self, columns: Sequence[int]) -> Facts:
+        """Return the facts of some columns of the computed rows."""
+        facts = self.node.facts
+        if len(columns) == facts.width and facts.length.rows is not None:
+            return facts
+        return Facts(tuple([facts.schema[column] for column in columns]), Length.exactly(self.rows), facts.domain)
+
+
+@attrs.define(eq=False)
 class DirectRun:
     """One direct execution: required columns are found from the result down to the sources, and computed from the sources up.
 
     Parameters
     ----------
+    root
+        The node whose rows are computed.
     max_rows, max_bytes
         Limits for the rows and bytes of each node.
-    required
-        The required columns of each node, by its ``id``.
-    reads
-        For each node the columns of its inputs that are read to compute these, by slot; inputs of which no column is read are left out.
-    operators, inputs
-        The operator that computes each node, and its inputs.
+    steps
+        The steps by ``id`` of their nodes.
     order
-        The nodes, each after its inputs.
-    values, counts
-        The arrays of each node by column, and its number of rows.
+        The steps, each after those of its inputs.
+    size
+        The bytes of all computed columns.
+    recorded_row_order
+        The order that is recorded for the rows of the result.
     """
 
+    root: PlannerNode
     max_rows: int
     max_bytes: int
-    required: dict[int, set[int]] = attrs.Factory(dict)
-    reads: dict[int, dict[int, set[int]]] = attrs.Factory(dict)
-    operators: dict[int, Operator] = attrs.Factory(dict)
-    inputs: dict[int, Sequence[PlannerNode]] = attrs.Factory(dict)
-    order: list[PlannerNode] = attrs.Factory(list)
-    values: dict[int, dict[int, pa.Array]] = attrs.Factory(dict)
-    counts: dict[int, int] = attrs.Factory(dict)
+    steps: dict[int, Step] = attrs.Factory(dict)
+    order: list[Step] = attrs.Factory(list)
     size: int = 0
     recorded_row_order: RecordedOrder = NO_RECORDED_ORDER
 
-    def rows(self, root: PlannerNode) -> Chunk:
-        """Return all rows of a node.
+    @property
+    def result(self) -> Chunk:
+        """All computed rows of the root."""
+        return self.steps[id(self.root)].chunk(range(self.root.facts.width))
+
+    def compute(self) -> None:
+        """Compute all rows of the root.
 
         Raises
         ------
         _NeedsPlanError
             If the rows need a plan.
         """
-        self.find(root)
-        width = root.facts.width
-        for node in self.order:
-            self._compute(node)
-        values = self.values[id(root)]
-        return Chunk(tuple([values[column] for column in range(width)]), self.counts[id(root)])
+        self.find()
+        for step in self.order:
+            operator = step.operator
+            if isinstance(operator, Source):
+                self._read_source(operator, step)
+            elif operator.arranges_columns:
+                self._arrange(step)
+            else:
+                self._run_kernel(step)
+            if step.rows > self.max_rows or not step.values:
+                raise _NeedsPlanError
 
-    def keep_columns(self, root: PlannerNode) -> None:
+    def keep_columns(self) -> None:
         """Replace nodes of programs that other operators read by their computed values, if all their columns were computed.
 
         The caller holds the lock.
         """
-        read = [child for node in self.order if not node.operator.is_program for child in self.inputs[id(node)]]
+        read = [child for step in self.order if not step.node.operator.is_program for child in step.inputs]
         for node in {id(node): node for node in read}.values():
             is_free = node.claim is None or node.claim.done.is_set()
-            if node is root or not node.operator.is_program or functions_of(node) or not is_free:
+            if node is self.root or not node.operator.is_program or functions_of(node) or not is_free:
                 continue
-            if len(self.required.get(id(node), ())) == node.facts.width:
-                rows = self._chunk(node, range(node.facts.width))
-                node.splice(PlannerNode(MemorySource.of(rows, node.schema)))
+            step, columns = self.steps.get(id(node)), range(node.facts.width)
+            if step is not None and len(step.required) == len(columns):
+                node.splice(PlannerNode(MemorySource.of(step.chunk(columns), node.schema)))
 
-    def find(self, root: PlannerNode) -> None:
+    def find(self) -> None:
         """Find the required columns of each node, the order in which to compute nodes, and the recorded order of the result.
 
         Raises
         ------
         _NeedsPlanError
-            If a node needs a plan.
+            If a node needs a plan, or if finding the recorded order would take longer than planning.
         """
-        self._find_columns_read(root, range(root.facts.width))
-        self._put_in_order(root)
-        self.recorded_row_order = self.known_order(root)
-
-    def known_order(self, root: PlannerNode) -> RecordedOrder:
-        """Return the known order of the rows, apart from what the statistics of single columns say.
-
-        Raises
-        ------
-        _NeedsPlanError
-            If finding it would take longer than planning.
-        """
-        if root.facts.width == 1 or not any(map(self._sets_an_order, self.order)):
-            return NO_RECORDED_ORDER
-        passed = sum(child.facts.width for node in self.order for child in node.inputs)
-        if passed > MAX_COLUMNS_PASSED + MAX_COLUMNS_PASSED_FOR_EACH * sum(map(len, self.required.values())):
+        self._find_columns_read()
+        self._put_in_order()
+        if self.root.facts.width == 1 or not any(map(self._sets_an_order, self.order)):
+            return
+        passed = sum(child.facts.width for step in self.order for child in step.node.inputs)
+        if passed > MAX_COLUMNS_PASSED + MAX_COLUMNS_PASSED_FOR_EACH * sum(len(step.required) for step in self.steps.values()):
             raise _NeedsPlanError
-        return recorded_order(root)
+        self.recorded_row_order = recorded_order(self.root)
 
-    def _sets_an_order(self, node: PlannerNode) -> bool:
-        operator = self.operators[id(node)]
+    def _sets_an_order(self, step: Step) -> bool:
+        operator = step.operator
         if operator.is_source:
             return isinstance(operator, MemorySource) and operator.order is not NO_RECORDED_ORDER
         passes = operator.arranges_columns or operator.is_program or operator.filters or operator.unites_rows or operator.counts_rows
         return not passes and operator.row_range is None
 
-    def _find_columns_read(self, root: PlannerNode, columns: Iterable[int]) -> None:
+    def _find_columns_read(self) -> None:
         """Collect the required columns of each node; a node with several readers is visited for the columns of each."""
-        waiting = [(root, columns)]
+        waiting: list[tuple[PlannerNode, Iterable[int]]] = [(self.root, range(self.root.facts.width))]
         while waiting:
             node, requested = waiting.pop()
-            known = self.required.get(id(node))
-            if known is None:
-                self.required[id(node)] = known = set()
-                self.reads[id(node)] = {}
-                self.operators[id(node)] = operator_without_plan(node)
-                self.inputs[id(node)] = united_inputs(node) if node.operator.unites_rows else node.inputs
-                new = [*requested]
-            else:
-                new = [column for column in requested if column not in known]
-                if not new:
-                    continue
-            known.update(new)
-            for slot, positions in self._read_for(node, new).items():
-                self.reads[id(node)].setdefault(slot, set()).update(positions)
-                waiting.append((self.inputs[id(node)][slot], positions))
+            step = self.steps.get(id(node))
+            is_first = step is None
+            if step is None:
+                inputs = united_inputs(node) if node.operator.unites_rows else node.inputs
+                self.steps[id(node)] = step = Step(node, operator_without_plan(node), inputs)
+            new = [column for column in requested if column not in step.required]
+            if not new and not is_first:
+                continue
+            step.required.update(new)
+            for slot, positions in self._columns_read_for(step, new).items():
+                step.reads.setdefault(slot, set()).update(positions)
+                waiting.append((step.inputs[slot], positions))
 
-    def _read_for(self, node: PlannerNode, columns: Sequence[int]) -> Mapping[int, Sequence[int]]:
+    def _columns_read_for(self, step: Step, columns: Sequence[int]) -> Mapping[int, Sequence[int]]:
         """Return the columns of the inputs, by slot, that are needed to compute some columns of a node."""
-        operator, inputs = self.operators[id(node)], self.inputs[id(node)]
+        operator, inputs = step.operator, step.inputs
         if operator.is_source:
             return {}
         if operator.arranges_columns:
-            result: dict[int, list[int]] = {}
+            origins: dict[int, list[int]] = {}
             for slot, position in operator.origins_of(columns, inputs):
-                result.setdefault(slot, []).append(position)
-            return result
+                origins.setdefault(slot, []).append(position)
+            return origins
         if len(inputs) == 1 and inputs[0].facts.width == 1:
             return {0: (0,)}
         requested = operator.input_columns(columns, [child.facts for child in inputs])
@@ -253,87 +278,69 @@ class DirectRun:
         }
         return {slot: positions for slot, positions in read.items() if positions} or {0: range(min(inputs[0].facts.width, 1))}
 
-    def _put_in_order(self, root: PlannerNode) -> None:
-        """Put the nodes with required columns into ``order``, each after its inputs."""
+    def _put_in_order(self) -> None:
+        """Put the steps into ``order``, each after those of its inputs."""
         opened: set[int] = set()
-        waiting: list[tuple[PlannerNode, bool]] = [(root, False)]
+        waiting: list[tuple[PlannerNode, bool]] = [(self.root, False)]
         while waiting:
             node, is_opened = waiting.pop()
+            step = self.steps[id(node)]
             if is_opened:
-                self.order.append(node)
+                self.order.append(step)
             elif id(node) not in opened:
                 opened.add(id(node))
                 waiting.append((node, True))
-                inputs = self.inputs[id(node)]
-                waiting.extend([(inputs[slot], False) for slot in self.reads[id(node)]])
+                waiting.extend([(step.inputs[slot], False) for slot in step.reads])
 
-    def _compute(self, node: PlannerNode) -> None:
-        operator, required = self.operators[id(node)], self.required[id(node)]
-        if isinstance(operator, Source):
-            values = self._of_source(operator, node, sorted(required))
-        elif operator.arranges_columns:
-            values = self._arranged(operator, node, required)
-        else:
-            values = self._of_kernel(operator, node)
-        if self.counts[id(node)] > self.max_rows or not values:
-            raise _NeedsPlanError
-        self.values[id(node)] = values
-
-    def _of_source(self, source: Source, node: PlannerNode, columns: list[int]) -> dict[int, pa.Array]:
-        self.counts[id(node)] = rows = source.row_count
+    def _read_source(self, source: Source, step: Step) -> None:
+        columns, width = sorted(step.required), step.node.facts.width
+        step.rows = rows = source.row_count
         if rows > self.max_rows:
             raise _NeedsPlanError
         if isinstance(source, MemorySource) and isinstance(source.data, Chunk) and rows == source.data.rows:
             arrays = source.data.columns
-            values = {column: arrays[source.positions[column]] for column in columns}
-            self._count_bytes(Chunk(tuple(values.values()), rows))
-            return values
-        narrowed = None if len(columns) == node.facts.width else source.with_columns(columns)
-        result = (narrowed or source).read(0, rows)
-        self._count_bytes(result)
-        return dict(zip(columns if narrowed else range(node.facts.width), result.columns, strict=True))
+            step.values = {column: arrays[source.positions[column]] for column in columns}
+        elif len(columns) == width:
+            step.values = dict(enumerate(source.read(0, rows).columns))
+        else:
+            step.values = dict(zip(columns, source.with_columns(columns).read(0, rows).columns, strict=True))
+        self._count_bytes(Chunk(tuple(step.values.values()), rows))
 
-    def _arranged(self, operator: Operator, node: PlannerNode, columns: set[int]) -> dict[int, pa.Array]:
-        inputs, values, counts = node.inputs, {}, set()
-        for column, (slot, position) in zip(columns, operator.origins_of([*columns], inputs), strict=True):
-            values[column] = self.values[id(inputs[slot])][position]
-            counts.add(self.counts[id(inputs[slot])])
+    def _arrange(self, step: Step) -> None:
+        counts = set()
+        for column, (slot, position) in zip(step.required, step.operator.origins_of([*step.required], step.inputs), strict=True):
+            child = self.steps[id(step.inputs[slot])]
+            step.values[column] = child.values[position]
+            counts.add(child.rows)
         if len(counts) != 1:
             raise _NeedsPlanError
-        self.counts[id(node)] = counts.pop()
-        return values
+        step.rows = counts.pop()
 
-    def _of_kernel(self, operator: Operator, node: PlannerNode) -> dict[int, pa.Array]:
-        inputs, schema = self.inputs[id(node)], node.schema
-        outputs: Sequence[int] = range(node.facts.width)
-        columns, kept, left = self._columns_read(node)
-        is_whole = len(columns) == len(outputs) and all(len(part) == child.facts.width for part, child in zip(kept, inputs, strict=True))
+    def _run_kernel(self, step: Step) -> None:
+        operator, schema, width = step.operator, step.node.schema, step.node.facts.width
+        outputs: Sequence[int] = range(width)
+        columns = sorted(step.required)
+        kept = [sorted(step.reads.get(slot, ())) for slot in range(len(step.inputs))]
+        is_narrow = any(len(part) < child.facts.width for part, child in zip(kept, step.inputs, strict=True))
+        is_whole = len(columns) == width and not is_narrow
         if not is_whole:
-            changed = operator.over_columns(columns, kept, [child.facts for child in inputs])
+            changed = operator.over_columns(columns, kept, [child.facts for child in step.inputs])
             if changed is not None:
                 operator, outputs = changed
-            elif any(len(part) < child.facts.width for part, child in zip(kept, inputs, strict=True)):
+            elif is_narrow:
                 raise _NeedsPlanError
-        chunks = [self._chunk(child, part) for child, part in left]
-        facts = [self._facts(child, part) for child, part in left]
+        read = [(self.steps[id(child)], part) for child, part in zip(step.inputs, kept, strict=True) if part or not child.facts.width]
+        chunks, facts = [child.chunk(part) for child, part in read], [child.facts(part) for child, part in read]
         if not is_whole:
             schema = operator.infer_type(facts)
         try:
-            made = require_inferred(operator, chunks, self._made(operator, chunks, facts), schema)
+            rows = require_inferred(operator, chunks, self._rows_of_kernel(operator, chunks, facts), schema)
         except FAILURES as error:
             raise _NeedsPlanError from error
-        self._count_bytes(made)
-        self.counts[id(node)] = made.rows
-        return dict(zip(outputs, made.columns, strict=True))
+        self._count_bytes(rows)
+        step.rows, step.values = rows.rows, dict(zip(outputs, rows.columns, strict=True))
 
-    def _columns_read(self, node: PlannerNode) -> tuple[list[int], list[list[int]], list[tuple[PlannerNode, list[int]]]]:
-        """Return the required columns of a node, the columns read of each input, and the inputs to read with these columns."""
-        reads, inputs = self.reads[id(node)], self.inputs[id(node)]
-        kept = [sorted(reads.get(slot, ())) for slot in range(len(inputs))]
-        left = [(child, part) for child, part in zip(inputs, kept, strict=True) if part or not child.facts.width]
-        return sorted(self.required[id(node)]), kept, left
-
-    def _made(self, operator: Operator, chunks: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+    def _rows_of_kernel(self, operator: Operator, chunks: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """Run the kernel of an operator on all rows of its inputs."""
         if operator.counts_rows:
             sides: list[Any] = [Lookup.of_rows(chunk, item.schema) for chunk, item in zip(chunks, facts, strict=True)]
@@ -358,20 +365,9 @@ class DirectRun:
             parts.append(chunk.slice(*intervals[-1]))
         return operator.run_interval(parts, facts, 0, rows, intervals)
 
-    def _chunk(self, node: PlannerNode, columns: Sequence[int]) -> Chunk:
-        values = self.values[id(node)]
-        return Chunk(tuple([values[column] for column in columns]), self.counts[id(node)])
-
-    def _facts(self, node: PlannerNode, columns: Sequence[int]) -> Facts:
-        facts = node.facts
-        if len(columns) == facts.width and facts.length.rows is not None:
-            return facts
-        return Facts(tuple([facts.schema[column] for column in columns]), Length.exactly(self.counts[id(node)]), facts.domain)
-
     def _count_bytes(self, rows: Chunk) -> None:
-        size = rows.size
-        self.size += size
-        if size > self.max_bytes or self.size > MAX_TOTAL_BYTES:
+        self.size += rows.size
+        if rows.size > self.max_bytes or self.size > MAX_TOTAL_BYTES:
             raise _NeedsPlanError
 
 
