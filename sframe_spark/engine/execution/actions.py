@@ -41,7 +41,7 @@ from sframe_spark.session.progress import showing_work
 
 @attrs.define(eq=False)
 class NodeClaim:
-    """A running computation of some nodes. Other threads wait on ``done``; ``waiting`` has the ids of these threads."""
+    """A running computation of some nodes by one thread. Other threads wait on ``done``; ``waiting`` has the ids of these threads."""
 
     done: threading.Event = attrs.Factory(threading.Event)
     nodes: list[PlannerNode] = attrs.Factory(list)
@@ -94,13 +94,13 @@ class NodeClaim:
 
 
 def awaited(nodes: Iterable[PlannerNode]) -> NodeClaim | None:
-    """Return a claim on one of some nodes that this thread has to wait for; None if there is none. The caller holds the lock."""
+    """Return a claim, on one of the given nodes, that this thread has to wait for; None if it need not wait. The caller holds the lock."""
     own = threading.get_ident()
     claims: Iterable[NodeClaim] = (node.claim for node in nodes if node.claim is not None)
     return next((claim for claim in claims if not claim.done.is_set() and not claim.needs(own)), None)
 
 
-def release_those_of_other_threads() -> None:
+def release_claims_of_other_threads() -> None:
     """Release the claims of threads that exist only in the parent process; called in a forked process."""
     for claim in list(IN_FLIGHT):
         if claim.thread != threading.get_ident():
@@ -110,7 +110,7 @@ def release_those_of_other_threads() -> None:
 
 
 IN_FLIGHT: set[NodeClaim] = set()
-do_in_child(release_those_of_other_threads)
+do_in_child(release_claims_of_other_threads)
 
 
 Result = TypeVar("Result")
@@ -128,7 +128,7 @@ class ActionPlan:
     plan
         The plan after the laws were applied.
     graph
-        The graph from which the plan was made.
+        The graph from which the plan was derived.
     trace
         The applications of laws that led to the plan.
     calls
@@ -136,7 +136,7 @@ class ActionPlan:
     owned
         ``id`` of the memos of the function applications that may be made in Spark tasks.
     missing
-        Nodes to be materialised first; if there are any, the plan is not run.
+        Nodes to be materialised first. If there are any, the plan is not run, but an action is planned again afterwards.
     shown
         Nodes all of whose columns are columns of the result, each with the positions of its columns in the result.
     free
@@ -164,9 +164,9 @@ def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
     UnownedCallsError
         If other plans would call them for the same rows.
     """
-    others = not_owned(plan, owned)
-    if others:
-        raise UnownedCallsError(others)
+    unowned = not_owned(plan, owned)
+    if unowned:
+        raise UnownedCallsError(unowned)
 
 
 def not_owned(plan: PlannerNode, owned: frozenset[int]) -> list[int]:
@@ -176,7 +176,7 @@ def not_owned(plan: PlannerNode, owned: frozenset[int]) -> list[int]:
 
 @attrs.define(eq=False)
 class PlanAttempts:
-    """The attempts of one action: each plan heeds what was learned from the failures of earlier ones.
+    """The attempts of one action: each plan heeds what was learned from the failures of earlier plans.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class PlanAttempts:
     losses: int = 0
 
     def next_plan(self, claim: NodeClaim) -> tuple[ActionPlan, NodeClaim | None]:
-        """Return the next plan, and the claim of another thread that has to be released before it runs; None if there is none.
+        """Return the next plan, and the claim of another thread that has to be released before it runs; None in place of the claim if it can run now.
 
         Parameters
         ----------
@@ -304,17 +304,12 @@ def run_action(
         # The plan refers to nodes of the graph, whose references are counted for the next plan.
         del chosen
         if missing is not None:
-            make_first(missing, make, run_log)
+            # Found out before, as a materialised node calls no functions.
+            why = why_first(missing)
+            make(missing)
+            run_log.add_run(missing.ran or RunLog(), why)
         elif busy is not None:
             busy.wait()
-
-
-def make_first(node: PlannerNode, make: Callable[[PlannerNode], object], run_log: RunLog) -> None:
-    """Materialise a node before a plan that reads it runs, and add its run to the log."""
-    # From then on the node calls no functions.
-    why = why_first(node)
-    make(node)
-    run_log.add_run(node.ran or RunLog(), why)
 
 
 def why_first(node: PlannerNode) -> str:
@@ -353,38 +348,37 @@ def plan_action(root: PlannerNode, becomes: bool, first: bool, in_tasks: bool) -
     others = [node for node in called if not (becomes and node is root)]
     if any(memo.is_called for node in called for memo in node.calls):
         raise ExecutionError("a function given to apply() looks at its own results: give it what it needs beforehand")
+
+    def callers_at(node: PlannerNode) -> list[PlannerNode]:
+        return [owners[id(memo)] for memo in memos_at(node)]
+
     # A node that another thread has claimed is left to that thread, even while it waits for this one.
     full = [node for node in others if node.claim is None and any(memo.is_full for memo in node.calls)]
     if full:
-        return ActionPlan(plan, graph, trace, missing=topmost_called(plan, owners, full))
+        return ActionPlan(plan, graph, trace, missing=topmost(plan, full, callers_at))
     if first:
-        everything = [node for node in postorder([root]) if node is not root and functions_of(node)]
-        if everything:
-            return ActionPlan(plan, graph, trace, missing=topmost(root, everything))
+        calling = [node for node in postorder([root]) if node is not root and functions_of(node)]
+        if calling:
+            return ActionPlan(plan, graph, trace, missing=topmost(root, calling, lambda node: [node]))
     shown = exposed_nodes(root, others) if becomes else []
     if not called or (not in_tasks and (is_small(plan) or takes_few(root))):
         return ActionPlan(plan, graph, trace, others, shown=shown)
-    seen = {id(node) for node, _ in shown}
-    missing = [node for node in others if not becomes or (id(node) in held and id(node) not in seen)]
+    exposed = {id(node) for node, _ in shown}
+    missing = [node for node in others if not becomes or (id(node) in held and id(node) not in exposed)]
     if missing:
-        return ActionPlan(plan, graph, trace, missing=[together(topmost_called(plan, owners, missing))])
-    return _plan_for_tasks(root, becomes, shown)
-
-
-def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[PlannerNode, Sequence[int]]]) -> ActionPlan:
-    """Return a plan whose functions may be called in Spark tasks."""
+        return ActionPlan(plan, graph, trace, missing=[together(topmost(plan, missing, callers_at))])
+    # The functions of this plan may be called in Spark tasks.
     trace = Trace()
     graph, owners = with_memos(root, everywhere=False)
     plan = optimize(graph, None, trace)
-    owned = frozenset(map(id, memos_in(plan)))
     others = [node for node in called_nodes(plan, owners) if not (becomes and node is root)]
-    return ActionPlan(plan, graph, trace, others, owned, shown=shown)
+    return ActionPlan(plan, graph, trace, others, frozenset(map(id, memos_in(plan))), shown=shown)
 
 
 def takes_few(root: PlannerNode) -> bool:
     """Return whether a node is a slice with few rows."""
-    taken = root.operator.row_range
-    return taken is not None and taken.takes_at_most(MAX_FIRST_ROWS)
+    row_range = root.operator.row_range
+    return row_range is not None and row_range.takes_at_most(MAX_FIRST_ROWS)
 
 
 def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[PlannerNode]:
@@ -392,40 +386,31 @@ def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[Plan
     return list({id(owners[id(memo)]): owners[id(memo)] for memo in memos_in(plan)}.values())
 
 
-def topmost_called(plan: PlannerNode, owners: dict[int, PlannerNode], nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
-    """Return those nodes whose functions a plan calls above the functions of all others, at least one node.
+def topmost(root: PlannerNode, nodes: Sequence[PlannerNode], nodes_at: Callable[[PlannerNode], Sequence[PlannerNode]]) -> list[PlannerNode]:
+    """Return the nodes that occur above all others in a graph, at least one of them.
 
-    Positions in the plan decide, not in the graph, where a column may be above all columns of its frame. A plan may call one function at several
-    depths, for instance next to and below a running value; its highest call decides.
+    ``nodes_at`` returns the nodes that occur at a node of the graph. In a plan, these are the nodes whose functions are called there. Positions in
+    the plan decide, not in the user's graph, where a column may be above all columns of its frame. A plan may call one function at several depths,
+    for instance next to and below a running value; its highest call decides.
     """
-    wanted = {id(node) for node in nodes}
+    candidates = {id(node) for node in nodes}
     below: set[int] = set()
     top: set[int] = set()
-    for node in reversed(list(postorder([plan]))):
-        called = {id(owners[id(memo)]) for memo in memos_at(node)} & wanted
+    for node in reversed(list(postorder([root]))):
+        found = candidates.intersection(map(id, nodes_at(node)))
         if id(node) not in below:
-            top |= called
-        if id(node) in below or called:
+            top |= found
+        if id(node) in below or found:
             below.update(id(child) for child in node.inputs)
     return [node for node in nodes if id(node) in top]
 
 
-def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
-    """Return the nodes, of those below ``root``, that are not below another one of them."""
-    wanted = {id(node) for node in nodes}
-    below: set[int] = set()
-    for node in reversed(list(postorder([root]))):
-        if id(node) in below or id(node) in wanted:
-            below.update(id(child) for child in node.inputs)
-    return [node for node in nodes if id(node) not in below]
-
-
 def exposed_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
-    """Return the nodes all of whose columns a frame exposes, with the positions of these in the frame; empty if that would take long."""
-    places: dict[int, dict[int, int]] = {id(node): {} for node in nodes if node is not root}
-    shown = arranged_columns(root) if places else None
-    for place, (node, column) in enumerate(shown or ()):
-        if id(node) in places:
-            places[id(node)][column] = place
-    whole = [node for node in nodes if node is not root and 0 < len(places[id(node)]) == node.facts.width]
-    return [(node, [places[id(node)][column] for column in range(node.facts.width)]) for node in whole]
+    """Return the nodes all of whose columns a frame exposes, with the positions of these in the frame; empty if finding them would take long."""
+    positions: dict[int, dict[int, int]] = {id(node): {} for node in nodes if node is not root}
+    origins = arranged_columns(root) if positions else None
+    for position, (node, column) in enumerate(origins or ()):
+        if id(node) in positions:
+            positions[id(node)][column] = position
+    whole = [node for node in nodes if node is not root and 0 < len(positions[id(node)]) == node.facts.width]
+    return [(node, [positions[id(node)][column] for column in range(node.facts.width)]) for node in whole]

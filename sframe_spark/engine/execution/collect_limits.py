@@ -1,4 +1,4 @@
-"""Checks, before all rows are collected, that they fit in memory; made before anything is computed or read, except for counting a join."""
+"""Checks, before rows are collected, that they fit in memory. Nothing is computed or read for a check, but the matches of a join may be counted."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def needed_bytes(node: PlannerNode, rows: int, as_objects: bool) -> int:
 
 
 def rows_of_join(node: PlannerNode, as_objects: bool) -> int | None:
-    """Return the number of rows of a join that may have too many; None if it cannot have, or if counting would need to compute the rows."""
+    """Return the number of rows of a join that may have too many; None if it cannot have too many, or if its rows must be computed to be counted."""
     most = node.length.at_most
     if most is None or most <= FEW_ROWS or not any(below.operator.matched_keys() for below in postorder([node])):
         return None
@@ -84,17 +84,18 @@ def require_bytes(needed: int, rows: int, width: int, what: str) -> None:
 def require_memory_in_numpy(rows: Sequence[Sequence[Any]]) -> None:
     """Raise an error if a numpy array of rows with strings would not fit in memory.
 
-    Every cell gets four bytes for each character of the longest string, unless some value is missing, or neither a string nor a number.
+    Every cell gets four bytes for each character of the longest string. If some value is missing, or neither a string nor a number, cells are
+    references, and nothing is checked.
 
     Raises
     ------
     TooLargeError
-        If less memory is available than that.
+        If less memory is available than the array needs.
     """
-    found = set(map(type, chain.from_iterable(rows)))
-    if str not in found or not found <= {str, int, float, bool}:
+    classes = set(map(type, chain.from_iterable(rows)))
+    if str not in classes or not classes <= {str, int, float, bool}:
         return
     longest = max(len(value) for value in chain.from_iterable(rows) if type(value) is str)
-    characters = longest if found == {str} else max(longest, CHARACTERS_OF_NUMBER)
+    characters = longest if classes == {str} else max(longest, CHARACTERS_OF_NUMBER)
     what = f"as a numpy array, each cell of which has room for the longest text ({longest} characters)"
     require_bytes(BYTES_OF_CHARACTER * characters * sum(map(len, rows)), len(rows), len(rows[0]), what)

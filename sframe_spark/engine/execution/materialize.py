@@ -23,6 +23,7 @@ from sframe_spark.engine.physical.adaptive import are_few_to_make, base_of_rows,
 from sframe_spark.engine.physical.column_lineage import arranged_columns
 from sframe_spark.engine.physical.placement import is_small
 from sframe_spark.engine.physical.user_dataframes import keep_frames, remember_rows
+from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
 from sframe_spark.engine.runtime.results import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.laws import optimize
@@ -80,7 +81,7 @@ class NewColumns:
             everything, numbers, width = list[PlannerNode](), dict[tuple[int, int], int](), 0
             for node in self.stored:
                 columns = sorted({column for other, column in self.shown if other is node})
-                numbers |= {(id(node), column): width + place for place, column in enumerate(columns)}
+                numbers |= {(id(node), column): width + index for index, column in enumerate(columns)}
                 everything.append(project(node, columns))
                 width += len(columns)
             first = width
@@ -92,8 +93,8 @@ class NewColumns:
             for node in self.computed:
                 # A node that another thread has materialised meanwhile is not replaced.
                 if node is not self.together and self.together.operator.is_source:
-                    place = numbers[id(node), 0] - first
-                    node.splice(project(self.together, range(place, place + node.facts.width)))
+                    start = numbers[id(node), 0] - first
+                    node.splice(project(self.together, range(start, start + node.facts.width)))
 
 
 def new_columns(root: PlannerNode) -> NewColumns | None:
@@ -124,31 +125,32 @@ def computed_columns(root: PlannerNode) -> list[tuple[PlannerNode, dict[int, int
     """Return the inputs of a frame that compute columns, each with the frame's positions of its exposed columns; the caller holds the lock."""
     if not root.operator.arranges_columns:
         return []
-    places: dict[int, dict[int, int]] = {}
-    for place, ((slot, column), *_) in enumerate(root.operator.column_origins([child.facts for child in root.inputs])):
-        places.setdefault(slot, {}).setdefault(column, place)
-    found = [(root.inputs[slot], shown) for slot, shown in places.items()]
-    return [(node, shown) for node, shown in found if not node.operator.is_source and (node.claim is None or node.claim.done.is_set())]
+    positions: dict[int, dict[int, int]] = {}
+    for position, ((slot, column), *_) in enumerate(root.operator.column_origins([child.facts for child in root.inputs])):
+        positions.setdefault(slot, {}).setdefault(column, position)
+    inputs = [(root.inputs[slot], shown) for slot, shown in positions.items()]
+    return [(node, shown) for node, shown in inputs if not node.operator.is_source and (node.claim is None or node.claim.done.is_set())]
 
 
-def show_columns(root: PlannerNode, node: PlannerNode, places: dict[int, int]) -> None:
+def show_columns(root: PlannerNode, node: PlannerNode, positions: dict[int, int]) -> None:
     """Replace a node that computed columns of a frame by a projection of the frame; the caller holds the lock.
 
-    An SArray of such a column, or another frame with it, refers to the node and not to the frame. If the frame exposes only some of the node's
-    columns, and the others are expensive to compute, those are computed again when they are needed.
+    ``positions`` has the position in the frame of each exposed column of the node. An SArray of a column, or another frame with it, refers to the
+    node and not to the frame. If the frame exposes only some of the node's columns, and the others are expensive to compute, the others are computed
+    again when they are needed.
     """
     width = node.facts.width
-    if len(places) == width:
-        node.splice(project(root, [places[column] for column in range(width)]))
+    if len(positions) == width:
+        node.splice(project(root, [positions[column] for column in range(width)]))
     elif not node.operator.row_wise and not functions_of(node) and not is_spark_requested():
         again = PlannerNode(node.operator, node.inputs, node.facts)
-        shown = [(0, places[column]) if column in places else (1, column) for column in range(width)]
+        shown = [(0, positions[column]) if column in positions else (1, column) for column in range(width)]
         arrangement = Arrange(tuple(slot for slot, _ in shown), tuple(column for _, column in shown))
         node.splice(PlannerNode(arrangement, (root, again), node.facts))
 
 
 def _may_stay(node: PlannerNode) -> bool:
-    """Return whether stored rows may stay where they are: in memory, or in local files of this package, which do not change."""
+    """Return whether stored rows may stay where they are: they are in memory, or in local files of this package, which do not change."""
     operator = node.operator
     return isinstance(operator, MemorySource) or (isinstance(operator, SegmentSource) and not is_remote_location(operator.manifest.directory))
 
@@ -163,7 +165,7 @@ MAX_TIMES_READ = 4
 
 
 def is_materialized(node: PlannerNode) -> bool:
-    """Return whether the rows are stored: in a source, in several that are zipped, or in a union of a few large ones; row numbers may be added."""
+    """Return whether the rows are stored: in a source, in several zipped sources, or in a union of a few large sources; row numbers may be added."""
     waiting, seen, united = [(node, False)], set(), 0
     while waiting:
         current, is_part = waiting.pop()
@@ -186,7 +188,7 @@ def is_materialized(node: PlannerNode) -> bool:
 
 
 def _is_stored_below(node: PlannerNode) -> bool:
-    """Return whether a node is a union or adds row numbers, with so many rows that these should not be written again."""
+    """Return whether a node is a union or adds row numbers, and has so many rows that they should not be written again."""
     rows = node.length.rows
     return rows is not None and rows > config.small_rows and (node.operator.numbers_rows or node.operator.unites_rows)
 
@@ -225,7 +227,7 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
                 claim.release()
         busy.wait()
     with GRAPH_LOCK:
-        # Nodes that are zipped with materialised rows get to know their number of rows, though they were not replaced themselves.
+        # Nodes that are zipped with the materialised rows learn their number of rows, though they were not replaced themselves.
         learn_lengths(node)
     if chosen.on_batch is not None:
         for chunk in iterate(node):
@@ -244,9 +246,12 @@ def _materialize_claimed(node: PlannerNode, options: MaterializeOptions, plan: P
             return
     alongside = new_columns(node) if plan is None and _may_keep_stored_columns(options) else None
     if alongside is not None:
-        _materialize_missing(node, alongside, options)
+        materialize(alongside.together, attrs.evolve(options, on_batch=None))
+        alongside.settle(node)
+        node.ran = RunLog()
+        node.ran.add_run(alongside.together.ran or RunLog(), NEW_COLUMNS)
         return
-    # A node with a function is computed once for each row, and a DataFrame evaluated once, so another plan may not compute them again for comparison.
+    # A user's function is called once for each row, and a DataFrame is evaluated once, so they may not be computed again for comparison.
     once = bool(functions_of(node)) or isinstance(node.operator, SparkSource)
     compared = config.check == "result" and not options.naive and not once
     started = [] if plan is None else [plan]
@@ -274,21 +279,13 @@ def _become(node: PlannerNode, source: PlannerNode) -> None:
     """Replace a node by a source of its rows, and the nodes that computed its columns by projections; the caller holds the lock."""
     columns = computed_columns(node)
     node.splice(source)
-    for column, places in columns:
-        show_columns(node, column, places)
+    for column, positions in columns:
+        show_columns(node, column, positions)
 
 
 def _may_keep_stored_columns(options: MaterializeOptions) -> bool:
     """Return whether the options allow columns to stay in several sources."""
     return options.directory is None and options.segments is None and not options.naive
-
-
-def _materialize_missing(node: PlannerNode, alongside: NewColumns, options: MaterializeOptions) -> None:
-    """Compute the columns of a node that are not stored yet, and give the node the log of that run."""
-    materialize(alongside.together, attrs.evolve(options, on_batch=None))
-    alongside.settle(node)
-    node.ran = RunLog()
-    node.ran.add_run(alongside.together.ran or RunLog(), NEW_COLUMNS)
 
 
 def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
@@ -326,19 +323,19 @@ def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: in
                 raise PlanInvariantError(f"{where}: in row {first_row + number} it is {left!r:.60} and {right!r:.60}")
 
 
-def restoring(door: Callable[Concatenate[PlannerNode, Arguments], Result]) -> Callable[Concatenate[PlannerNode, Arguments], Result]:
-    """Return a function that is tried once more after lost temporary files have been computed again."""
+def restoring(function: Callable[Concatenate[PlannerNode, Arguments], Result]) -> Callable[Concatenate[PlannerNode, Arguments], Result]:
+    """Return a function that is called once more after lost temporary files have been computed again."""
 
-    @functools.wraps(door)
-    def tried(node: PlannerNode, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+    @functools.wraps(function)
+    def call(node: PlannerNode, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         try:
-            return door(node, *arguments, **named)
+            return function(node, *arguments, **named)
         except StorageError:
             if not restore_lost_rows(node, materialize):
                 raise
-        return door(node, *arguments, **named)
+        return function(node, *arguments, **named)
 
-    return tried
+    return call
 
 
 @restoring
@@ -346,7 +343,7 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
     """Count rows that are expensive to compute without computing them, and store the number; return None if they must be computed to be counted.
 
     This works for joins, whose matches are counted, and for filters, for which only some columns are computed. Users' functions are not called: the
-    result is None if the number of rows depends on one.
+    result is None if the number of rows depends on a user's function.
 
     Parameters
     ----------
@@ -361,29 +358,30 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
         if are_few_to_make(same_rows):
             return None
         plan = optimize(same_rows)
-    if not may_have_many(plan):
-        return _remembered(int(read_all(count_all(same_rows)).columns[0][0].as_py()), same_rows, node) if is_much_to_make(plan) else None
-    options = MaterializeOptions()
-    counted = run_action(same_rows, lambda found: Executor(options, owned=found.owned, run_log=found.run_log).counted(found.plan), materialize)
-    rows = counted.length.rows
-    if rows is None or fits_driver(counted, options.in_memory):
+    rows: int | None
+    if may_have_many(plan):
+        options = MaterializeOptions()
+        counted = run_action(
+            same_rows, lambda chosen: Executor(options, owned=chosen.owned, run_log=chosen.run_log).counted(chosen.plan), materialize
+        )
+        rows = counted.length.rows
+        if rows is None or fits_driver(counted, options.in_memory):
+            return None
+        if keeps and same_rows is node and _is_cheap_to_compute(counted):
+            materialize(node, plan=counted)
+            return rows
+    elif is_much_to_make(plan):
+        rows = int(read_all(count_all(same_rows)).columns[0][0].as_py())
+    else:
         return None
-    if keeps and same_rows is node and _is_soon_made(counted):
-        materialize(node, plan=counted)
-        return rows
-    return _remembered(rows, same_rows, node)
-
-
-def _remembered(rows: int, *nodes: PlannerNode) -> int:
-    """Set the number of rows of some nodes, and return that number."""
-    require_unchanged_files(nodes[-1])
+    require_unchanged_files(node)
     with GRAPH_LOCK:
-        for known in nodes:
-            known.facts = attrs.evolve(known.facts, length=Length.exactly(rows))
+        for counted_node in (same_rows, node):
+            counted_node.facts = attrs.evolve(counted_node.facts, length=Length.exactly(rows))
     return rows
 
 
-def _is_soon_made(counted: PlannerNode) -> bool:
+def _is_cheap_to_compute(counted: PlannerNode) -> bool:
     """Return whether counted rows are about as cheap to compute as to count, and fit in memory."""
     leaves = [node for node in postorder([counted]) if not node.inputs]
     read = sum_of_bounds(leaf.length for leaf in leaves)
@@ -397,8 +395,8 @@ def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> Pla
     few = direct_source(node) if options is None else None
     if few is not None:
         return few
-    chosen = options or MaterializeOptions()
-    return run_action(node, lambda found: Executor(chosen, owned=found.owned, run_log=found.run_log).execute(found.plan), materialize)
+    options = options or MaterializeOptions()
+    return run_action(node, lambda chosen: Executor(options, owned=chosen.owned, run_log=chosen.run_log).execute(chosen.plan), materialize)
 
 
 @restoring
@@ -408,24 +406,50 @@ def read_all(node: PlannerNode) -> Chunk:
 
 
 def stored_batches(node: PlannerNode) -> Iterator[Chunk] | None:
-    """Return batches of rows that are stored in several sources, without writing them again; None if a node is not stored so, or has few rows."""
+    """Return batches of the rows of a node that are stored in several sources; None if they are in one source, are not stored, or are few."""
     if node.operator.is_source or not is_materialized(node):
         return None
     with GRAPH_LOCK:
         plan = optimize(node)
-    return None if plan.operator.is_source or is_small(plan) else _stored_rows(node, config.batch_rows)
+    return None if plan.operator.is_source or is_small(plan) else _batches_of_stored(node, config.batch_rows)
 
 
-def _stored_rows(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
-    """Yield all rows of a materialised node in batches, continuing after lost temporary files have been computed again."""
-    rows = 0
-    while True:
+def _batches_of_stored(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
+    """Yield all rows of a materialised node in batches, checking that their files do not change meanwhile."""
+
+    def chunks_from(start: int) -> Iterator[Chunk]:
         with GRAPH_LOCK:
             plan = optimize(node)
+        # Nothing else checks the files here.
+        require_unchanged_files(node)
+        # A node that was built before its inputs were materialised does not know its number of rows; the plan does.
+        return PipelineRunner(Pipeline.of(plan), threads=local_threads()).stream(start, known_rows(plan), batch_rows)
+
+    return _through_losses(node, chunks_from)
+
+
+def stored_chunks(source: PlannerNode) -> Iterator[Chunk]:
+    """Yield all rows of a source in order, as chunks that the caller may keep."""
+
+    def chunks_from(start: int) -> Iterator[Chunk]:
+        operator = source_of(source)
+        if start and isinstance(operator, SegmentSource):
+            operator = operator.rows_between(start, operator.row_count)
+        return operator.read_batches(local_threads())
+
+    return _through_losses(source, chunks_from)
+
+
+def _through_losses(node: PlannerNode, chunks_from: Callable[[int], Iterator[Chunk]]) -> Iterator[Chunk]:
+    """Yield all rows of stored data, continuing where it stopped after lost temporary files have been computed again."""
+    rows = 0
+    while True:
         try:
-            for chunk in _watched(node, plan, rows, batch_rows):
+            for chunk in chunks_from(rows):
                 rows += chunk.rows
                 yield chunk
+            # A file may have been written to after its footer was checked.
+            require_unchanged_files(node)
         except StorageError:
             if not restore_lost_rows(node, materialize):
                 raise
@@ -433,44 +457,10 @@ def _stored_rows(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
             return
 
 
-def _watched(node: PlannerNode, plan: PlannerNode, start: int, batch_rows: int) -> Iterator[Chunk]:
-    """Yield the rows of a plan over stored rows, from row ``start`` on, checking that their files have not changed."""
-    from sframe_spark.engine.runtime.pipeline import Pipeline, PipelineRunner, local_threads
-
-    # Nothing else checks the files here.
-    require_unchanged_files(node)
-    # A node that was built before its inputs were materialised does not know its number of rows; the plan does.
-    yield from PipelineRunner(Pipeline.of(plan), threads=local_threads()).stream(start, known_rows(plan), batch_rows)
-    # A file may have been written to after its footer was checked.
-    require_unchanged_files(node)
-
-
-def stored_chunks(source: PlannerNode) -> Iterator[Chunk]:
-    """Yield all rows of a source in order, as chunks that the caller may keep."""
-    from sframe_spark.engine.runtime.pipeline import local_threads
-
-    rows = 0
-    while True:
-        try:
-            operator = source_of(source)
-            if rows and isinstance(operator, SegmentSource):
-                operator = operator.rows_between(rows, operator.row_count)
-            for chunk in operator.read_batches(local_threads()):
-                rows += chunk.rows
-                yield chunk
-        except StorageError:
-            if not restore_lost_rows(source, materialize):
-                raise
-        else:
-            break
-    # A file may have been written to after its footer was checked.
-    require_unchanged_files(source)
-
-
 def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:
     """Materialise a node and yield its rows in batches, with bounded memory."""
     materialize(node)
-    yield from _stored_rows(node, batch_rows or config.batch_rows)
+    yield from _batches_of_stored(node, batch_rows or config.batch_rows)
 
 
 __all__ = ["compare_with_naive", "compute", "is_materialized", "iterate", "materialize", "optimize", "read_all", "stored_batches"]

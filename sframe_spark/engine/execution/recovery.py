@@ -33,7 +33,7 @@ TOO_LONG = "how they were made is too much to be kept"
 CALLS_USERS = "functions of yours made them, which are called once for each row"
 FROM_SPARK = "they are of a Spark DataFrame, whose rows may be others when it is evaluated again"
 NOT_DETERMINISTIC = "what made them may give other rows the next time"
-# For rows that were read, converted or uploaded, not computed from others.
+# For rows that were read, converted or uploaded, not computed from other rows.
 UNKNOWN = "nobody knows how they were made"
 
 Make = Callable[[PlannerNode], object]
@@ -66,7 +66,7 @@ class RowLineage:
         For the plan's nodes over temporary datasets, by ``id``: a weak reference to the dataset's handle, and the dataset's lineage.
     size, generations
         Estimated bytes of the lineage with its leaves, and how deep lineages are nested.
-    found
+    restored
         A source of the rows, if they were computed again; else None.
     """
 
@@ -75,7 +75,7 @@ class RowLineage:
     leaves: dict[int, tuple[weakref.ref[TemporaryHandle], RowLineage]] = attrs.Factory(dict)
     size: int = 0
     generations: int = 1
-    found: Source | None = None
+    restored: Source | None = None
 
 
 def lineage_of(root: PlannerNode) -> RowLineage:
@@ -107,14 +107,14 @@ def lineage_of(root: PlannerNode) -> RowLineage:
 
 
 def remember_lineage(node: PlannerNode, result: PlannerNode) -> None:
-    """Store the lineage of a node with the temporary rows that replace it, if they have none; the caller holds the graph lock."""
+    """Store the lineage of a node with the temporary rows that replace it, unless they have one; the caller holds the graph lock."""
     source = result.operator
     if isinstance(source, SegmentSource) and isinstance(source.handle, TemporaryHandle) and source.handle.lineage is None:
         source.handle.lineage = lineage_of(node) if source == SegmentSource.of(source.manifest) else RowLineage()
 
 
 def lineage_behind(handle: TemporaryHandle | ForgottenDataset) -> RowLineage:
-    """Return the lineage of a temporary dataset; an empty one if none was stored."""
+    """Return the lineage of a temporary dataset; an empty lineage if none was stored."""
     return handle.lineage if isinstance(handle.lineage, RowLineage) else RowLineage()
 
 
@@ -140,19 +140,19 @@ def restore_lost_rows(root: PlannerNode, make: Make) -> bool:
     Raises
     ------
     StorageError
-        If lost rows cannot be computed again, or are different when they are.
+        If lost rows cannot be computed again, or differ from the lost rows.
     """
     with GRAPH_LOCK:
         sources = [node.operator for node in postorder([root]) if isinstance(node.operator, SegmentSource)]
-    gone = {id(source.handle): source for source in sources if lost_file(source) is not None}
-    for source in gone.values():
-        _made_again(source, make)
+    lost_sources = {id(source.handle): source for source in sources if lost_file(source) is not None}
+    for source in lost_sources.values():
+        _restore(source, make)
     with GRAPH_LOCK:
         for node in postorder([root]):
-            if isinstance(node.operator, SegmentSource) and id(node.operator.handle) in gone:
-                node.splice(_over(node.operator, node))
+            if isinstance(node.operator, SegmentSource) and id(node.operator.handle) in lost_sources:
+                node.splice(_restored_node(node.operator, node))
                 node.known = None
-    return bool(gone)
+    return bool(lost_sources)
 
 
 def lost_file(source: SegmentSource) -> str | None:
@@ -168,10 +168,10 @@ def lost_file(source: SegmentSource) -> str | None:
     return next((file for file in files if file not in present), None)
 
 
-def _made_again(source: SegmentSource, make: Make) -> None:
+def _restore(source: SegmentSource, make: Make) -> None:
     """Compute the rows of a temporary dataset again, unless another reader has done so."""
     lineage, file = lineage_behind(source.handle), lost_file(source)
-    if lineage.found is not None and not (isinstance(lineage.found, SegmentSource) and lost_file(lineage.found) is not None):
+    if lineage.restored is not None and not (isinstance(lineage.restored, SegmentSource) and lost_file(lineage.restored) is not None):
         return
     if lineage.plan is None:
         raise StorageError(lost(str(file), lineage.reason)) from None
@@ -180,11 +180,11 @@ def _made_again(source: SegmentSource, make: Make) -> None:
     made = plan.operator
     if not isinstance(made, (SegmentSource, MemorySource)) or not _are_same(source, made):
         raise StorageError(lost(str(file), "made again they were others: what they were made of has changed")) from None
-    lineage.found = made
+    lineage.restored = made
     for reference, below in lineage.leaves.values():
         if reference() is None:
             # Restored rows of intermediate datasets that nobody refers to are released.
-            below.found = None
+            below.restored = None
 
 
 def _with_leaves(lineage: RowLineage, node: PlannerNode, inputs: Sequence[PlannerNode], make: Make) -> PlannerNode:
@@ -199,24 +199,24 @@ def _with_leaves(lineage: RowLineage, node: PlannerNode, inputs: Sequence[Planne
     return leaf
 
 
-def _over(old: SegmentSource, node: PlannerNode) -> PlannerNode:
+def _restored_node(old: SegmentSource, node: PlannerNode) -> PlannerNode:
     """Return a source of the restored rows with the columns, row range and recorded order of the old source."""
-    made = lineage_behind(old.handle).found
-    assert isinstance(made, (SegmentSource, MemorySource))
-    part = made.with_columns(old.positions).rows_between(old.start, old.stop)
+    restored = lineage_behind(old.handle).restored
+    assert isinstance(restored, (SegmentSource, MemorySource))
+    part = restored.with_columns(old.positions).rows_between(old.start, old.stop)
     if isinstance(part, SegmentSource):
         part = attrs.evolve(part, manifest=part.manifest.with_order(old.manifest.order))
     return PlannerNode(part, (), node.facts)
 
 
 def _are_same(old: SegmentSource, made: SegmentSource | MemorySource) -> bool:
-    """Return whether restored rows match the recorded statistics. Floats are not compared, as their sums depend on how rows were divided."""
+    """Return whether restored rows match the recorded statistics. Floats are not compared, as sums depend on how rows were divided into ranges."""
     if made.row_count != old.manifest.rows or made.infer_type(()) != tuple(old.manifest.types):
         return False
-    for kind, one, other in zip(old.manifest.types, SegmentSource.of(old.manifest).statistics(), made.statistics(), strict=False):
-        if kind.kind in ("int", "str", "datetime") and (
-            (one.bounds_known and other.bounds_known and (one.minimum, one.maximum) != (other.minimum, other.maximum))
-            or (one.edges_known and other.edges_known and (one.first, one.last) != (other.first, other.last))
+    for column_type, before, after in zip(old.manifest.types, SegmentSource.of(old.manifest).statistics(), made.statistics(), strict=False):
+        if column_type.kind in ("int", "str", "datetime") and (
+            (before.bounds_known and after.bounds_known and (before.minimum, before.maximum) != (after.minimum, after.maximum))
+            or (before.edges_known and after.edges_known and (before.first, before.last) != (after.first, after.last))
         ):
             return False
     return True

@@ -19,7 +19,7 @@ from sframe_spark.engine.runtime.scheduler import SparkTaskRunner
 from sframe_spark.engine.spark.actions import translated_errors
 from sframe_spark.engine.spark.jobs import run_tasks
 from sframe_spark.operators.sources.segment_subset import STORED_ROWS
-from sframe_spark.operators.sources.source import SegmentSource, Source, Watched
+from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.inference import known_rows, properties_of
 from sframe_spark.planner.node import PlannerNode
@@ -33,22 +33,20 @@ from sframe_spark.values.decode import decode
 
 
 def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, list[tuple[object, object]]] | None:
-    """Return the first row of a materialised node that is out of order, with each key's value in the row before it and in itself.
+    """Return the first row of a materialised node that is out of order, with each key's value in the row before it and in the row itself.
 
-    The result is None if there is none.
-
-    Few rows are compared on the driver, more by one Spark task for each range; a range begins with the last row of the one before.
+    The result is None if the rows are in order. Few rows are compared on the driver, more by Spark tasks, one for each range; a range begins with the
+    last row of the range before.
     """
     rows = known_rows(node)
     plan = Pipeline.of(node)
     if rows <= config.small_rows:
-        found = [break_in_range(plan, by, 0, rows, config.batch_rows)]
-    else:
-        size = config.segment_rows
-        ranges = [(max(start - 1, 0), min(start + size, rows)) for start in range(0, rows, size)]
-        callables = [partial(break_in_range, plan, by, *bounds, config.batch_rows) for bounds in ranges]
-        found = SparkTaskRunner().run(callables, "checking the order of rows")
-    return next((item for item in found if item is not None), None)
+        return break_in_range(plan, by, 0, rows, config.batch_rows)
+    size = config.segment_rows
+    ranges = [(max(start - 1, 0), min(start + size, rows)) for start in range(0, rows, size)]
+    callables = [partial(break_in_range, plan, by, *bounds, config.batch_rows) for bounds in ranges]
+    breaks = SparkTaskRunner().run(callables, "checking the order of rows")
+    return next((first for first in breaks if first is not None), None)
 
 
 def break_in_range(
@@ -56,11 +54,12 @@ def break_in_range(
 ) -> tuple[int, list[tuple[object, object]]] | None:
     """Return the first break of the order within rows ``start`` to ``stop``, as :func:`find_break` does."""
     schema = plan.facts[-1].schema
-    found = first_break(PipelineRunner(plan).stream(start, stop, batch_rows), schema, by)
-    if found is None:
+    first = first_break(PipelineRunner(plan).stream(start, stop, batch_rows), schema, by)
+    if first is None:
         return None
-    values = [decode(found[1].columns[position], schema[position]) for position, _ in by]
-    return start + found[0], [(before, at) for before, at in values]
+    row, pair = first
+    values = [decode(pair.columns[position], schema[position]) for position, _ in by]
+    return start + row, [(before, after) for before, after in values]
 
 
 # Change detection: the statistics that plans rely on are those of unchanged external files.
@@ -78,22 +77,17 @@ def require_unchanged_files(root: PlannerNode) -> None:
         return
     for manifest in watched_manifests(root):
         require_unchanged(manifest)
-    for watched in watched_by_sources(root):
+    with GRAPH_LOCK:
+        inputs = [node.operator.watched for node in postorder([root]) if isinstance(node.operator, Source)]
+    for watched in {watched.identity: watched for watched in inputs if watched is not None}.values():
         watched.require_unchanged()
 
 
 def watched_manifests(root: PlannerNode) -> list[Manifest]:
     """Return the manifests of datasets below a node whose files others may change."""
     with GRAPH_LOCK:
-        found = [node.operator.manifest for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
-        return list({manifest.identity: manifest for manifest in found if manifest.watched}.values())
-
-
-def watched_by_sources(root: PlannerNode) -> list[Watched]:
-    """Return the other external inputs of sources below a node that others may change."""
-    with GRAPH_LOCK:
-        found = [node.operator.watched for node in postorder([root]) if isinstance(node.operator, Source)]
-    return list({watched.identity: watched for watched in found if watched is not None}.values())
+        manifests = [node.operator.manifest for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
+    return list({manifest.identity: manifest for manifest in manifests if manifest.watched}.values())
 
 
 # Comparing so many rows in this process takes less time than starting Spark.
@@ -105,14 +99,14 @@ FIRST_ROWS = 131_072
 def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
     """Verify the orders that external files below a graph claim, as far as operators of the graph, or its user, could use them.
 
-    Takes one pass over the columns of an order, before planning and without holding the lock.
+    This takes one pass over the columns of an order, before planning and without holding the lock.
 
     Parameters
     ----------
     root
         The graph; its sources record the verified orders.
     asked
-        Positions of columns of the result whose order is asked for.
+        Positions of those columns of the result whose order the caller asks for.
 
     Raises
     ------
@@ -122,38 +116,38 @@ def find_claimed_orders(root: PlannerNode, asked: Iterable[int] = ()) -> None:
     with GRAPH_LOCK:
         if not any(_may_claim(node) for node in postorder([root])):
             return
-        wanted = sources_by_order(root, asked)
-    found: dict[object, tuple[Manifest, set[int]]] = {}
-    for node, columns in wanted:
+        sources = sources_by_order(root, asked)
+    datasets: dict[object, tuple[Manifest, set[int]]] = {}
+    for node, columns in sources:
         assert isinstance(node.operator, SegmentSource)
         manifest = node.operator.manifest
-        found.setdefault(manifest.identity, (manifest, set()))[1].update(columns)
-    known = {identity: order for identity, (manifest, columns) in found.items() if (order := compared_order(manifest, columns)) is not manifest.order}
-    if not known:
+        datasets.setdefault(manifest.identity, (manifest, set()))[1].update(columns)
+    orders = {key: order for key, (manifest, columns) in datasets.items() if (order := compared_order(manifest, columns)) is not manifest.order}
+    if not orders:
         return
-    # The compared rows must be those of the files that were opened.
+    # The files must still be those that were opened, as their rows were compared.
     require_unchanged_files(root)
     with GRAPH_LOCK:
-        for node, _ in wanted:
+        for node, _ in sources:
             operator = node.operator
-            if isinstance(operator, SegmentSource) and operator.manifest.identity in known:
-                _learn(node, operator, known[operator.manifest.identity])
+            if isinstance(operator, SegmentSource) and operator.manifest.identity in orders:
+                _learn(node, operator, orders[operator.manifest.identity])
 
 
-def _learn(node: PlannerNode, operator: SegmentSource, found: RecordedOrder) -> None:
-    """Add the verified orders to a source, which may have got others meanwhile."""
+def _learn(node: PlannerNode, operator: SegmentSource, verified: RecordedOrder) -> None:
+    """Add verified orders to a source, which may have got other orders meanwhile."""
     order = operator.manifest.order
-    for ordering in found.orderings:
+    for ordering in verified.orderings:
         order = order.and_ordering(ordering)
-    keys = tuple(dict.fromkeys([*order.keys, *found.keys]))
-    compared = tuple(dict.fromkeys([*order.compared, *found.compared]))
+    keys = tuple(dict.fromkeys([*order.keys, *verified.keys]))
+    compared = tuple(dict.fromkeys([*order.compared, *verified.compared]))
     node.operator = attrs.evolve(operator, manifest=operator.manifest.with_order(attrs.evolve(order, keys=keys, compared=compared)))
 
 
 def _may_claim(node: PlannerNode) -> bool:
     """Return whether a node is a source of all rows of an external dataset.
 
-    For a part of the rows, verifying the order of all may be more work than it saves.
+    For a source of some of the rows, verifying the order of all rows may be more work than it saves.
     """
     operator = node.operator
     return isinstance(operator, SegmentSource) and bool(operator.manifest.watched) and (operator.start, operator.stop) == (0, operator.manifest.rows)
@@ -173,8 +167,8 @@ def compared_order(manifest: Manifest, columns: Iterable[int]) -> RecordedOrder:
     known = {ordering[0][0] for ordering in order.orderings if ordering} | {claim[0][0] for claim, _ in order.compared}
     for column in sorted(set(columns) - known):
         for claim in claimed_orders(manifest, column):
-            held = _compare(manifest, claim)
-            order = order.and_compared(claim, held.columns, held.untied)
+            verified = _compare(manifest, claim)
+            order = order.and_compared(claim, verified.columns, verified.untied)
     return order
 
 
@@ -198,7 +192,7 @@ def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple
     root
         The graph.
     asked
-        Positions of columns of the result whose order is asked for.
+        Positions of those columns of the result whose order the caller asks for.
 
     Examples
     --------
@@ -207,24 +201,24 @@ def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple
     >>> sources_by_order(sort_rows(range_source(0, 5), [(0, False)]))
     []
     """
-    wanted: dict[int, set[int]] = {id(root): set(asked)}
-    found = []
+    useful: dict[int, set[int]] = {id(root): set(asked)}
+    sources = []
     for node in reversed(list(postorder([root]))):
-        for slot, column in (*_used_by(node), *_passed_down(node, wanted.get(id(node), ()))):
-            wanted.setdefault(id(node.inputs[slot]), set()).add(column)
-        if _may_claim(node) and wanted.get(id(node)):
+        for slot, column in (*_used_by(node), *_passed_down(node, useful.get(id(node), ()))):
+            useful.setdefault(id(node.inputs[slot]), set()).add(column)
+        if _may_claim(node) and useful.get(id(node)):
             assert isinstance(node.operator, SegmentSource)
             facts = properties_of(node).order
-            open_columns = [column for column in wanted[id(node)] if not any(facts.satisfies([(column, way)]) for way in ("asc", "desc"))]
-            if open_columns:
-                found.append((node, frozenset(node.operator.positions[column] for column in open_columns)))
-    return found
+            unknown = [column for column in useful[id(node)] if not any(facts.satisfies([(column, way)]) for way in ("asc", "desc"))]
+            if unknown:
+                sources.append((node, frozenset(node.operator.positions[column] for column in unknown)))
+    return sources
 
 
 def _used_by(node: PlannerNode) -> Iterator[Origin]:
     """Yield the columns of inputs, as pairs of slot and position, whose order saves an operator work.
 
-    These are the first column of an order, and those that follow constant ones.
+    These are the first column of an order, and columns that follow only constant columns in it.
     """
     for slot, by in node.operator.useful_orders([child.facts for child in node.inputs]):
         known = properties_of(node.inputs[slot]).order if len(by) > 1 else None
@@ -236,19 +230,19 @@ def _used_by(node: PlannerNode) -> Iterator[Origin]:
 
 def _passed_down(node: PlannerNode, columns: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield the columns of inputs, as pairs of slot and position, whose order could determine the order of some columns of a node."""
-    wanted = sorted(columns)
-    if not wanted or not node.inputs or _takes_few(node):
+    useful = sorted(columns)
+    if not useful or not node.inputs or _takes_few(node):
         return
     origins = origins_of(node)
-    for column in wanted:
+    for column in useful:
         if origins[column]:
             yield from origins[column]
         elif node.operator.row_wise:
-            below = node.operator.input_columns([column], [child.facts for child in node.inputs])
-            behind = [(slot, place) for slot, places in enumerate(below) for place in places]
+            read = node.operator.input_columns([column], [child.facts for child in node.inputs])
+            inputs = [(slot, position) for slot, positions in enumerate(read) for position in positions]
             # A value that is computed from one column may rise with it.
-            if len(behind) == 1:
-                yield behind[0]
+            if len(inputs) == 1:
+                yield inputs[0]
 
 
 def _takes_few(node: PlannerNode) -> bool:
