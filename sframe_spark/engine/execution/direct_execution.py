@@ -300,10 +300,9 @@ class DirectRun:
         if isinstance(source, MemorySource) and isinstance(source.data, Chunk) and rows == source.data.rows:
             arrays = source.data.columns
             step.values = {column: arrays[source.positions[column]] for column in columns}
-        elif len(columns) == width:
-            step.values = dict(enumerate(source.read(0, rows).columns))
         else:
-            step.values = dict(zip(columns, source.with_columns(columns).read(0, rows).columns, strict=True))
+            narrowed = source.with_columns(columns) if len(columns) < width else None
+            step.values = dict(zip(columns if narrowed else range(width), (narrowed or source).read(0, rows).columns, strict=True))
         self._count_bytes(Chunk(tuple(step.values.values()), rows))
 
     def _arrange(self, step: Step) -> None:
