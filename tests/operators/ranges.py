@@ -28,7 +28,7 @@ def run_in_ranges(node: PlannerNode, bounds: Sequence[int], batch_rows: int) -> 
     plan = Pipeline.of(root)
     ranges = list(pairwise(bounds))
     states: list[dict[int, Any]] = [{} for _ in ranges]
-    for place in plan.sequential_places():
+    for place in plan.sequential_indices():
         operator = plan.operators[place]
         assert isinstance(operator, SequentialOperator)
         running = operator.initial_state(plan.input_facts(place))

@@ -30,7 +30,7 @@ from sframe_spark.udf.errors import failure
 from sframe_spark.udf.pickling import fresh
 from sframe_spark.udf.results import MadeResults
 
-# The flat plan. A position is an index into its lists of operators and inputs.
+# The flat plan. An operator is named by its index in the lists.
 
 # Python objects take about this many times the bytes of their Arrow values, so batches are shorter if users' functions are called.
 BYTES_OF_OBJECTS = 8
@@ -45,7 +45,7 @@ class Pipeline(SharedValue):
     operators
         The operators, each after its inputs; the last one is the root.
     inputs
-        The positions of each operator's inputs.
+        The indices of each operator's inputs.
     facts
         The facts of each operator's rows.
     sizes
@@ -67,59 +67,59 @@ class Pipeline(SharedValue):
     def of(cls, root: PlannerNode) -> Pipeline:
         """Return the flat plan of a node and everything below it."""
         nodes = list(postorder([root]))
-        places = {id(node): place for place, node in enumerate(nodes)}
-        inputs = tuple(tuple(places[id(child)] for child in node.inputs) for node in nodes)
+        indices = {id(node): index for index, node in enumerate(nodes)}
+        inputs = tuple(tuple(indices[id(child)] for child in node.inputs) for node in nodes)
         sizes = sizes_of(root)
         operators, facts = tuple(node.operator for node in nodes), tuple(node.facts for node in nodes)
         return cls(operators, inputs, facts, tuple(sizes[id(node)] for node in nodes), batch_bytes())
 
-    def places_below(self, place: int) -> list[int]:
-        """Return the positions of an operator and of everything below it, inputs first."""
-        keep = {place}
-        for index in range(place, -1, -1):
-            if index in keep:
-                keep.update(self.inputs[index])
+    def indices_below(self, index: int) -> list[int]:
+        """Return the indices of an operator and of everything below it, inputs first."""
+        keep = {index}
+        for current in range(index, -1, -1):
+            if current in keep:
+                keep.update(self.inputs[current])
         return sorted(keep)
 
-    def below(self, place: int) -> Pipeline:
-        """Return the plan whose root is the operator at a position."""
-        order = self.places_below(place)
+    def below(self, index: int) -> Pipeline:
+        """Return the plan whose root is the operator at an index."""
+        order = self.indices_below(index)
         moved = {old: new for new, old in enumerate(order)}
         inputs = tuple(tuple(moved[child] for child in self.inputs[old]) for old in order)
         operators, facts = tuple(self.operators[i] for i in order), tuple(self.facts[i] for i in order)
         return Pipeline(operators, inputs, facts, tuple(self.sizes[i] for i in order), self.batch_bytes)
 
-    def divided_places(self) -> tuple[int, ...]:
-        """Return the positions of stored sources that are read by row range, not by lookup."""
-        searched = {self.inputs[place][slot] for place, slot in self.lookup_slots()}
-        return tuple(place for place, operator in enumerate(self.operators) if isinstance(operator, SegmentSource) and place not in searched)
+    def divided_sources(self) -> tuple[int, ...]:
+        """Return the indices of stored sources that are read by row range, not by lookup."""
+        searched = {self.inputs[index][slot] for index, slot in self.lookup_slots()}
+        return tuple(index for index, operator in enumerate(self.operators) if isinstance(operator, SegmentSource) and index not in searched)
 
     def with_sources(self, sources: Mapping[int, Source]) -> Pipeline:
-        """Return the plan with some sources replaced, given by their positions."""
-        operators = tuple(sources.get(place, operator) for place, operator in enumerate(self.operators))
+        """Return the plan with some sources replaced, given by their indices."""
+        operators = tuple(sources.get(index, operator) for index, operator in enumerate(self.operators))
         return attrs.evolve(self, operators=operators) if sources else self
 
-    def sequential_places(self) -> list[int]:
-        """Return the positions of operators with a running state, inputs first."""
-        return [place for place, operator in enumerate(self.operators) if isinstance(operator, SequentialOperator)]
+    def sequential_indices(self) -> list[int]:
+        """Return the indices of operators with a running state, inputs first."""
+        return [index for index, operator in enumerate(self.operators) if isinstance(operator, SequentialOperator)]
 
     def sequential_levels(self) -> list[list[int]]:
-        """Return the positions of operators with a running state, grouped by depth: operators of one group do not depend on each other."""
+        """Return the indices of operators with a running state, grouped by depth: operators of one group do not depend on each other."""
         depths: list[int] = []
-        for place, operator in enumerate(self.operators):
-            depths.append(max((depths[child] for child in self.inputs[place]), default=0) + isinstance(operator, SequentialOperator))
+        for index, operator in enumerate(self.operators):
+            depths.append(max((depths[child] for child in self.inputs[index]), default=0) + isinstance(operator, SequentialOperator))
         levels: dict[int, list[int]] = {}
-        for place in self.sequential_places():
-            levels.setdefault(depths[place], []).append(place)
+        for index in self.sequential_indices():
+            levels.setdefault(depths[index], []).append(index)
         return [levels[depth] for depth in sorted(levels)]
 
-    def input_facts(self, place: int) -> list[Facts]:
+    def input_facts(self, index: int) -> list[Facts]:
         """Return the facts of the inputs of an operator."""
-        return [self.facts[child] for child in self.inputs[place]]
+        return [self.facts[child] for child in self.inputs[index]]
 
-    def is_dense(self, place: int) -> bool:
+    def is_dense(self, index: int) -> bool:
         """Return whether the rows of an operator are numbered without gaps, as no operator below drops any."""
-        waiting, seen = [place], set()
+        waiting, seen = [index], set()
         while waiting:
             current = waiting.pop()
             if current in seen:
@@ -131,44 +131,44 @@ class Pipeline(SharedValue):
         return True
 
     def lookup_slots(self) -> frozenset[tuple[int, int]]:
-        """Return the positions and slots of inputs in which operators look up rows instead of reading batches."""
-        slots = [(place, slot) for place, children in enumerate(self.inputs) for slot in range(len(children))]
-        return frozenset((place, slot) for place, slot in slots if self.operators[place].requires(slot) is Need.LOOKUP)
+        """Return the inputs in which operators look up rows instead of reading batches, as pairs of the operator's index and the slot."""
+        slots = [(index, slot) for index, children in enumerate(self.inputs) for slot in range(len(children))]
+        return frozenset((index, slot) for index, slot in slots if self.operators[index].requires(slot) is Need.LOOKUP)
 
     def stages(self) -> list[list[int]]:
-        """Return the positions grouped by the number of expanding operators below them; a stage begins with such an operator.
+        """Return the indices of operators, grouped by the number of expanding operators below; every stage but the first begins with one.
 
-        Operators above an expanding one have as many rows as it has, so they read nothing below it.
+        Operators above an expanding operator have as many rows as it has, so they read nothing below it.
         """
         stage_of: list[int] = []
         for operator, children in zip(self.operators, self.inputs, strict=True):
             below = max((stage_of[child] for child in children), default=0)
             stage_of.append(below + operator.expands)
         stages: list[list[int]] = [[] for _ in range(max(stage_of) + 1)]
-        for place, stage in enumerate(stage_of):
-            stages[stage].append(place)
+        for index, stage in enumerate(stage_of):
+            stages[stage].append(index)
         return stages
 
     def calls_functions(self) -> bool:
         """Return whether operators call users' functions, for which values become Python objects."""
-        widths = (sum(facts.width for facts in self.input_facts(place)) for place in range(len(self.operators)))
+        widths = (sum(facts.width for facts in self.input_facts(index)) for index in range(len(self.operators)))
         return any(operator.user_functions(width) for operator, width in zip(self.operators, widths, strict=True))
 
-    def batch_size(self, places: Iterable[int]) -> BatchSize:
-        """Return a new batch size for the operators at some positions."""
-        sizes = [self.sizes[place] for place in places]
-        known = not any(None in found for found in sizes)
+    def batch_size(self, indices: Iterable[int]) -> BatchSize:
+        """Return a new batch size for some operators."""
+        sizes = [self.sizes[index] for index in indices]
+        is_known = not any(None in columns for columns in sizes)
         most = bytes_of_batch(max(map(len, sizes), default=0), self.batch_bytes)
         if self.calls_functions():
             most //= BYTES_OF_OBJECTS
-        return BatchSize(most, max((row_bytes(found, 0) for found in sizes), default=0.0), known)
+        return BatchSize(most, max((row_bytes(columns, 0) for columns in sizes), default=0.0), is_known)
 
     def uneven(self) -> frozenset[int]:
-        """Return the positions of operators that have a column with values of variable length."""
-        return frozenset(place for place, facts in enumerate(self.facts) if any(fixed_size(kind) is None for kind in facts.schema))
+        """Return the indices of operators that have a column with values of variable length."""
+        return frozenset(index for index, facts in enumerate(self.facts) if any(fixed_size(kind) is None for kind in facts.schema))
 
 
-# Measuring the results of users' functions, so that a batch is cut if they get too large.
+# The results of users' functions are measured, so that a batch is cut if they get too large.
 
 # A batch is cut only if its results exceed this many times the target size, as batches vary in size.
 BATCHES_TO_CUT = 2
@@ -182,16 +182,16 @@ class MeasuredCalls:
     ----------
     operators
         The plan's operators, whose functions measure their results.
-    by_place
-        The measured results, by the position of their operator.
+    by_index
+        The measured results, by the index of their operator.
     unnumbered
-        The positions of operators whose functions get no row numbers.
+        The indices of operators whose functions get no row numbers.
     reached
-        For such positions, the base row up to which earlier batches have read.
+        For each of these operators, the base row up to which earlier batches have read.
     """
 
     operators: tuple[Operator, ...]
-    by_place: dict[int, list[MadeResults]]
+    by_index: dict[int, list[MadeResults]]
     unnumbered: frozenset[int]
     reached: dict[int, int] = attrs.Factory(dict)
     _next: dict[int, int] = attrs.Factory(dict)
@@ -203,57 +203,52 @@ class MeasuredCalls:
 
         The operators are not changed if no function returns values of variable length.
         """
-        by_place: dict[int, list[MadeResults]] = {}
+        by_index: dict[int, list[MadeResults]] = {}
         unnumbered: set[int] = set()
         measured: list[Operator] = []
-        for place, (operator, width) in enumerate(zip(operators, widths, strict=True)):
+        for index, (operator, width) in enumerate(zip(operators, widths, strict=True)):
             made: list[MadeResults] = []
 
-            def change(function: PythonFunction, made: list[MadeResults] = made, place: int = place) -> PythonFunction:
+            def change(function: PythonFunction, made: list[MadeResults] = made, index: int = index) -> PythonFunction:
                 made.append(MadeResults(BATCHES_TO_CUT * batch_bytes))
                 if not function.numbered:
-                    unnumbered.add(place)
+                    unnumbered.add(index)
                 return attrs.evolve(function, made=made[-1])
 
             measured.append(operator.with_user_functions(width, change))
             if made:
-                by_place[place] = made
-        if not any(differ_in_length(operators[place], widths[place]) for place in by_place):
+                by_index[index] = made
+        if all(fixed_size(kind) is not None for index in by_index for kind in operators[index].types_made(widths[index])):
             return cls(tuple(operators), {}, frozenset())
-        every = list(chain.from_iterable(by_place.values()))
-        for each in every:
-            each.alone = len(every) == 1
-        return cls(tuple(measured), by_place, frozenset(unnumbered))
+        results = list(chain.from_iterable(by_index.values()))
+        for made in results:
+            made.alone = len(results) == 1
+        return cls(tuple(measured), by_index, frozenset(unnumbered))
 
     def begin(self, may_cut: bool) -> None:
         """Begin a batch, or begin it again after it was cut."""
         self._may_cut = may_cut
 
-    def expect(self, places: Sequence[int], required: Sequence[Sequence[tuple[int, int]]], above: bool) -> None:
+    def expect(self, indices: Sequence[int], required: Sequence[Sequence[tuple[int, int]]], above: bool) -> None:
         """Announce the operators that are computed next: for base rows, or with ``above`` for rows of an expanding operator.
 
         A batch may be cut only if no function would be called twice for a row: the function gets row numbers, or reads rows strictly in order.
         """
-        called = [place for place in places if place in self.by_place]
-        in_turn = all(self._is_in_turn(required[place], above, place) for place in called if place in self.unnumbered)
-        for place in called:
-            self._next[place] = required[place][-1][1]
-            for made in self.by_place[place]:
+        called = [index for index in indices if index in self.by_index]
+        in_turn = all(self._is_in_turn(required[index], above, index) for index in called if index in self.unnumbered)
+        for index in called:
+            self._next[index] = required[index][-1][1]
+            for made in self.by_index[index]:
                 made.begin(self._may_cut and in_turn, in_turn)
 
-    def _is_in_turn(self, intervals: Sequence[tuple[int, int]], above: bool, place: int) -> bool:
-        return len(intervals) == 1 and (above or intervals[0][0] == self.reached.get(place, intervals[0][0]))
+    def _is_in_turn(self, intervals: Sequence[tuple[int, int]], above: bool, index: int) -> bool:
+        return len(intervals) == 1 and (above or intervals[0][0] == self.reached.get(index, intervals[0][0]))
 
     def release(self) -> None:
         """End a batch, and release its results."""
         self.reached.update(self._next)
-        for made in chain.from_iterable(self.by_place.values()):
+        for made in chain.from_iterable(self.by_index.values()):
             made.release()
-
-
-def differ_in_length(operator: Operator, width: int) -> bool:
-    """Return whether a function of an operator returns values of variable length."""
-    return any(fixed_size(kind) is None for kind in operator.types_made(width))
 
 
 # Validation of the rows that kernels return: values of a wrong type would be misread.
@@ -268,37 +263,35 @@ def require_inferred(operator: Operator, inputs: Sequence[Any], chunk: Chunk, sc
         If they are not as inferred; the message names the operator and the column.
     """
     if not isinstance(chunk, Chunk):
-        raise PlanInvariantError(f"the kernel of {operator.called()!r} gave a {type(chunk).__name__}: it gives a Chunk")
+        raise _wrong_rows(operator, f"a {type(chunk).__name__}: it gives a Chunk")
     columns = chunk.columns
     if len(columns) != len(schema):
-        raise PlanInvariantError(f"the kernel of {operator.called()!r} gave {len(columns)} columns, its infer_type says {len(schema)}")
-    for place, (column, column_type) in enumerate(zip(columns, schema, strict=True)):
-        found = getattr(column, "type", None)
-        if not isinstance(found, pa.DataType):
-            raise PlanInvariantError(
-                f"the kernel of {operator.called([place])!r} gave a {type(column).__name__} as column {place}: it gives Arrow arrays"
-            )
+        raise _wrong_rows(operator, f"{len(columns)} columns, its infer_type says {len(schema)}")
+    for position, (column, column_type) in enumerate(zip(columns, schema, strict=True)):
+        arrow_type = getattr(column, "type", None)
+        if not isinstance(arrow_type, pa.DataType):
+            raise _wrong_rows(operator, f"a {type(column).__name__} as column {position}: it gives Arrow arrays", [position])
         if len(column) != chunk.rows:
-            message = f"{len(column):,} values in column {place} of a Chunk of {chunk.rows:,} rows"
-            raise PlanInvariantError(f"the kernel of {operator.called([place])!r} gave {message}: one for each")
-        if found is not column_type.physical and not found.equals(column_type.physical):
+            message = f"{len(column):,} values in column {position} of a Chunk of {chunk.rows:,} rows: one for each"
+            raise _wrong_rows(operator, message, [position])
+        if arrow_type is not column_type.physical and not arrow_type.equals(column_type.physical):
             said = f"its infer_type says {column_type}, which is {column_type.physical}"
-            raise PlanInvariantError(
-                f"the kernel of {operator.called([place])!r} gave Arrow's {found} in column {place}, {said}: cast it, or infer another type"
-            )
+            raise _wrong_rows(operator, f"Arrow's {arrow_type} in column {position}, {said}: cast it, or infer another type", [position])
     if operator.row_wise and inputs and chunk.rows != inputs[0].rows:
-        raise PlanInvariantError(
-            f"the kernel of {operator.called()!r} gave {chunk.rows:,} rows of {inputs[0].rows:,}, and it is row_wise: one for each"
-        )
+        raise _wrong_rows(operator, f"{chunk.rows:,} rows of {inputs[0].rows:,}, and it is row_wise: one for each")
     return chunk
 
 
-# Calls of plug-in operators: they get copies of states, and errors name the operator.
+def _wrong_rows(operator: Operator, what: str, columns: Sequence[int] | None = None) -> PlanInvariantError:
+    return PlanInvariantError(f"the kernel of {operator.called(columns)!r} gave {what}")
+
+
+# Operators of plug-ins get copies of states, and their errors name the operator.
 
 Result = TypeVar("Result")
 
 
-def call_operator(operator: Operator, ask: Callable[[], Result]) -> Result:
+def call_operator(operator: Operator, call: Callable[[], Result]) -> Result:
     """Return the result of a call of an operator's method; unexpected errors of plug-in operators name the operator.
 
     Raises
@@ -307,7 +300,7 @@ def call_operator(operator: Operator, ask: Callable[[], Result]) -> Result:
         If a plug-in operator raises an error that is not an SFrameError. The error is also an instance of that error's class.
     """
     try:
-        return ask()
+        return call()
     except SFrameError:
         raise
     except Exception as error:
@@ -322,30 +315,30 @@ def advance(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequence
     Raises
     ------
     PlanInvariantError
-        If the operator returns something else, or a wrong number of rows.
+        If the operator does not return a chunk and a state, or a wrong number of rows.
     """
     if is_builtin(type(operator)):
         return operator.advance(inputs, facts, state)
-    found: Any = call_operator(operator, lambda: operator.advance(inputs, facts, fresh(state)))
-    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Chunk):
+    result: Any = call_operator(operator, lambda: operator.advance(inputs, facts, fresh(state)))
+    if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[0], Chunk):
         raise PlanInvariantError(
-            f"advance() of the operator {operator.name!r} gave a {type(found).__name__}: it gives a Chunk and the state after it"
+            f"advance() of the operator {operator.name!r} gave a {type(result).__name__}: it gives a Chunk and the state after it"
         )
-    if operator.keeps_dense and found[0].rows != inputs[0].rows:
-        said = f"{found[0].rows:,} rows for {inputs[0].rows:,}"
+    if operator.keeps_dense and result[0].rows != inputs[0].rows:
+        said = f"{result[0].rows:,} rows for {inputs[0].rows:,}"
         raise PlanInvariantError(f"advance() of the operator {operator.name!r} gave {said}, and it keeps_dense: a row for each")
-    return found[0], found[1]
+    return result[0], result[1]
 
 
 def combine_parts(operator: DecomposableOperator, parts: Sequence[Any], facts: Sequence[Facts]) -> Any:
-    """Merge the partial states of consecutive row ranges; the states of a plug-in operator are copied before."""
+    """Merge the partial states of consecutive row ranges; the states of a plug-in operator are copied first."""
     if is_builtin(type(operator)):
         return operator.combined_all(parts, facts)
     return call_operator(operator, lambda: operator.combined_all([fresh(part) for part in parts], facts))
 
 
 def combine_states(operator: Operator, combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
-    """Combine the states of consecutive row ranges; the states of a plug-in operator are copied before."""
+    """Combine the states of consecutive row ranges; the states of a plug-in operator are copied first."""
     if is_builtin(type(operator)):
         return reduce(combine, parts)
     return reduce(lambda first, second: call_operator(operator, lambda: combine(fresh(first), fresh(second))), parts)
@@ -368,7 +361,7 @@ class PipelineRunner:
     plan
         The plan.
     states
-        The state of each sequential operator before the first interval, by position; a missing one is the initial state.
+        The state of each sequential operator before the first interval, by index; a missing one is the initial state.
     in_one_batch
         Whether a batch is never cut, whatever users' functions return, as rows may be read only once.
     threads
@@ -380,7 +373,7 @@ class PipelineRunner:
     def __init__(
         self, plan: Pipeline, states: dict[int, Any] | None = None, in_one_batch: bool = False, threads: int = 0, coded: Iterable[int] = ()
     ) -> None:
-        widths = [sum(facts.width for facts in plan.input_facts(place)) for place in range(len(plan.operators))]
+        widths = [sum(facts.width for facts in plan.input_facts(index)) for index in range(len(plan.operators))]
         self.measured = MeasuredCalls.of(plan.operators, widths, plan.batch_bytes)
         self.plan = plan = attrs.evolve(plan, operators=self.measured.operators)
         self.in_one_batch = in_one_batch
@@ -390,22 +383,22 @@ class PipelineRunner:
         self.states = dict(states or {})
         self.lookup_slots = plan.lookup_slots()
         self.stages = plan.stages()
-        self.batches = [plan.batch_size(places) for places in self.stages]
+        self.batches = [plan.batch_size(indices) for indices in self.stages]
         self.uneven = plan.uneven()
         self.lookups: dict[int, Lookup] = {}
         self.read_by: dict[tuple[int, int], Lookup] = {}
-        for place in plan.sequential_places():
-            if place not in self.states:
-                operator = plan.operators[place]
+        for index in plan.sequential_indices():
+            if index not in self.states:
+                operator = plan.operators[index]
                 assert isinstance(operator, SequentialOperator)
-                self.states[place] = operator.initial_state(plan.input_facts(place))
+                self.states[index] = operator.initial_state(plan.input_facts(index))
 
     def run(self, start: int, stop: int, final: bool = False) -> Chunk:
         """Return the rows for base rows ``start`` (inclusive) to ``stop`` (exclusive) as one chunk; ``final`` means that no base rows follow."""
         return concatenate(list(self.chunks(start, stop, final, ALL_ROWS)), self.plan.facts[-1].schema)
 
     def chunks(self, start: int, stop: int, final: bool, max_rows: int) -> Iterator[Chunk]:
-        """Yield the same rows in chunks, lazily. There is more than one if operators expand rows or a batch is cut."""
+        """Yield the rows that :meth:`run` returns in chunks, lazily. There are several chunks if operators expand rows or a batch is cut."""
         first = start
         while True:
             (required, base), rows = self._cut(stop - first, partial(self._base, first, stop, final))
@@ -441,20 +434,20 @@ class PipelineRunner:
         if not number:
             yield base, True
             return
-        place = self.stages[number][0]
-        operator, facts = self.plan.operators[place], self.plan.input_facts(place)
-        (interval,) = required[place]
-        children = self._children(place, interval)
+        index = self.stages[number][0]
+        operator, facts = self.plan.operators[index], self.plan.input_facts(index)
+        (interval,) = required[index]
+        children = self._children(index, interval)
         batch = self.batches[number]
         for below, is_last_below in self._stage(number - 1, required, base, final, max_rows):
-            inputs = self._inputs(place, [below[child] for child in children])
+            inputs = self._inputs(index, [below[child] for child in children])
             for chunk, is_last_chunk in with_last(operator.pieces(inputs, facts, lambda: batch.rows(max_rows))):
                 yield from self._above(number, required, chunk, final, is_last_below and is_last_chunk)
 
     def _above(self, number: int, required: RequiredRows, chunk: Chunk, final: bool, is_last: bool) -> Iterator[tuple[ValuesAt, bool]]:
         """Yield the values of a stage for the rows of one chunk of its first operator, and whether they are the last."""
-        place = self.stages[number][0]
-        key = (place, required[place][0])
+        index = self.stages[number][0]
+        key = (index, required[index][0])
         while True:
 
             def evaluate(rows: int, rest: Chunk = chunk) -> ValuesAt:
@@ -475,15 +468,15 @@ class PipelineRunner:
         remaining = self._reads(number, required)
         self.measured.expect(self.stages[number], required, number > 0)
         largest = 0
-        for place in self.stages[number]:
-            for interval in required[place]:
-                if (place, interval) in values:
+        for index in self.stages[number]:
+            for interval in required[index]:
+                if (index, interval) in values:
                     continue
-                children = self._children(place, interval)
-                inputs = self._inputs(place, [values[child] for child in children])
-                values[(place, interval)] = self._compute(place, self.plan.operators[place], inputs, interval, [c[1] for c in children], final)
-                if place in self.uneven:
-                    largest = max(largest, values[(place, interval)].size)
+                children = self._children(index, interval)
+                inputs = self._inputs(index, [values[child] for child in children])
+                values[(index, interval)] = self._compute(index, self.plan.operators[index], inputs, interval, [c[1] for c in children], final)
+                if index in self.uneven:
+                    largest = max(largest, values[(index, interval)].size)
                 for child in children:
                     remaining[child] -= 1
                     if not remaining[child]:
@@ -510,15 +503,17 @@ class PipelineRunner:
         """Return where a batch of base rows that begins at ``first`` ends: earlier than requested if rows are long."""
         last = min(first + self.batches[0].rows(batch_rows), stop)
         last = last if last == stop else self.before_read_afresh(first, last)
-        known = [place for place in self.stages[0] if place in self.uneven and knows_bytes(self.plan.operators[place])]
+        operators = self.plan.operators
+        # Operators that know the bytes of their rows before these are computed.
+        known = [index for index in self.stages[0] if index in self.uneven and (operators[index].is_source or operators[index].counts_rows)]
         # Rows may be longer in some regions of a source than in others.
         while known and last - first > 1 and self._bytes_between(known, first, last) > 2 * self.plan.batch_bytes:
             last = first + (last - first) // 2
         return last
 
     def before_read_afresh(self, first: int, last: int) -> int:
-        """Return where to end a batch of base rows: at ``last``, or earlier, at a row-group boundary of the only source."""
-        sources = [place for place, operator in enumerate(self.plan.operators) if isinstance(operator, Source)]
+        """Return where to end a batch of base rows: at ``last``, or earlier, at a row-group boundary, if there is only one source."""
+        sources = [index for index, operator in enumerate(self.plan.operators) if isinstance(operator, Source)]
         required = self.required(first, last)[sources[0]] if len(sources) == 1 else []
         # Operators in between may shift or skip rows, so row numbers of the source differ from base rows.
         low, high = min((start for start, _ in required), default=0), max((stop for _, stop in required), default=0)
@@ -530,26 +525,26 @@ class PipelineRunner:
         left = (high - source.batch_end(low, high)) * (last - first) // (high - low)
         return last - left
 
-    def _bytes_between(self, places: Sequence[int], start: int, stop: int) -> float:
+    def _bytes_between(self, indices: Sequence[int], start: int, stop: int) -> float:
         """Return the bytes of the rows of some operators that some base rows require."""
         required = self.required(start, stop)
-        return sum(self._bytes_of(place, *interval) for place in places for interval in required[place])
+        return sum(self._bytes_of(index, *interval) for index in indices for interval in required[index])
 
-    def _bytes_of(self, place: int, start: int, stop: int) -> float:
-        operator = self.plan.operators[place]
-        return self._reader(place, operator).bytes_between(start, stop) if isinstance(operator, Source) else operator.bytes_between(start, stop)
+    def _bytes_of(self, index: int, start: int, stop: int) -> float:
+        operator = self.plan.operators[index]
+        return self._reader(index, operator).bytes_between(start, stop) if isinstance(operator, Source) else operator.bytes_between(start, stop)
 
-    def _reader(self, place: int, source: Source) -> Reader:
-        if place not in self.readers:
-            self.readers[place] = source.reader(self.threads, self.coded)
-        return self.readers[place]
+    def _reader(self, index: int, source: Source) -> Reader:
+        if index not in self.readers:
+            self.readers[index] = source.reader(self.threads, self.coded)
+        return self.readers[index]
 
-    def _children(self, place: int, interval: Interval) -> list[tuple[int, Interval]]:
-        operator = self.plan.operators[place]
-        facts = self.plan.input_facts(place)
+    def _children(self, index: int, interval: Interval) -> list[tuple[int, Interval]]:
+        operator = self.plan.operators[index]
+        facts = self.plan.input_facts(index)
         result = []
-        for slot, child in enumerate(self.plan.inputs[place]):
-            if (place, slot) in self.lookup_slots:
+        for slot, child in enumerate(self.plan.inputs[index]):
+            if (index, slot) in self.lookup_slots:
                 continue
             first, last = operator.input_interval(slot, interval[0], interval[1], facts)
             rows = facts[slot].length.rows
@@ -559,58 +554,58 @@ class PipelineRunner:
             result.append((child, (first, max(first, last))))
         return result
 
-    def _inputs(self, place: int, chunks: Sequence[Chunk]) -> list[Any]:
+    def _inputs(self, index: int, chunks: Sequence[Chunk]) -> list[Any]:
         """Return the inputs for a kernel: chunks, and lookups, which are reused for all batches of a task."""
         remaining = iter(chunks)
-        slots = enumerate(self.plan.inputs[place])
-        return [self.lookup(place, slot, child) if (place, slot) in self.lookup_slots else next(remaining) for slot, child in slots]
+        slots = enumerate(self.plan.inputs[index])
+        return [self.lookup(index, slot, child) if (index, slot) in self.lookup_slots else next(remaining) for slot, child in slots]
 
-    def lookup(self, place: int, slot: int, child: int) -> Lookup:
-        """Return the lookup with which an operator searches the source at a slot."""
+    def lookup(self, index: int, slot: int, child: int) -> Lookup:
+        """Return the lookup with which an operator searches the source in one of its slots."""
         if child not in self.lookups:
             source = self.plan.operators[child]
             assert isinstance(source, Source)
             self.lookups[child] = Lookup.of(source)
-        if (place, slot) not in self.read_by:
-            self.read_by[place, slot] = self.lookups[child].for_reader()
-        return self.read_by[place, slot]
+        if (index, slot) not in self.read_by:
+            self.read_by[index, slot] = self.lookups[child].for_reader()
+        return self.read_by[index, slot]
 
     def required(self, start: int, stop: int) -> RequiredRows:
         """Return for each operator the intervals of its rows that are read for rows ``start`` to ``stop`` of the root."""
         count = len(self.plan.operators)
         required: list[dict[Interval, None]] = [{} for _ in range(count)]
         required[count - 1][(start, stop)] = None
-        for place in range(count - 1, -1, -1):
-            for interval in required[place]:
-                for child, needed in self._children(place, interval):
+        for index in range(count - 1, -1, -1):
+            for interval in required[index]:
+                for child, needed in self._children(index, interval):
                     required[child][needed] = None
         return [list(intervals) for intervals in required]
 
     def _reads(self, number: int, required: RequiredRows) -> dict[tuple[int, Interval], int]:
         reads: dict[tuple[int, Interval], int] = {}
-        for place in self.stages[number]:
-            for interval in required[place]:
-                for child in self._children(place, interval):
+        for index in self.stages[number]:
+            for interval in required[index]:
+                for child in self._children(index, interval):
                     reads[child] = reads.get(child, 0) + 1
         return reads
 
-    def _compute(self, place: int, operator: Operator, inputs: list[Any], interval: Interval, needed: list[Interval], final: bool) -> Chunk:
+    def _compute(self, index: int, operator: Operator, inputs: list[Any], interval: Interval, needed: list[Interval], final: bool) -> Chunk:
         if isinstance(operator, Source):
-            return self._reader(place, operator).read(*interval)
-        chunk = self._computed(place, operator, inputs, interval, needed, final)
-        return require_inferred(operator, inputs, chunk, self.plan.facts[place].schema)
+            return self._reader(index, operator).read(*interval)
+        chunk = self._computed(index, operator, inputs, interval, needed, final)
+        return require_inferred(operator, inputs, chunk, self.plan.facts[index].schema)
 
-    def _computed(self, place: int, operator: Operator, inputs: list[Any], interval: Interval, needed: list[Interval], final: bool) -> Chunk:
-        facts = self.plan.input_facts(place)
+    def _computed(self, index: int, operator: Operator, inputs: list[Any], interval: Interval, needed: list[Interval], final: bool) -> Chunk:
+        facts = self.plan.input_facts(index)
         try:
             if isinstance(operator, SequentialOperator):
-                chunk, self.states[place] = advance(operator, inputs, facts, self.states[place])
-                return with_final_rows(chunk, operator.finish(facts, self.states[place])) if final else chunk
+                chunk, self.states[index] = advance(operator, inputs, facts, self.states[index])
+                return with_final_rows(chunk, operator.finish(facts, self.states[index])) if final else chunk
             return call_operator(operator, lambda: operator.run_interval(inputs, facts, interval[0], interval[1], needed))
         except ConversionError as error:
             if isinstance(operator, SequentialOperator):
                 raise
-            raise error.counted_from(interval[0] if self.plan.is_dense(place) else None) from None
+            raise error.counted_from(interval[0] if self.plan.is_dense(index) else None) from None
         except pa.ArrowCapacityError:
             made = f"{operator.called()} makes over 2 GiB of texts or lists from {interval[1] - interval[0]:,} rows at once, more than an array holds"
             raise TooLargeError(f"{made}: set config.batch_rows to fewer rows, or make shorter values") from None
@@ -619,11 +614,6 @@ class PipelineRunner:
 def local_threads() -> int:
     """Return how many threads run a plan in this process."""
     return min(available_cores(), MAX_THREADS)
-
-
-def knows_bytes(operator: Operator) -> bool:
-    """Return whether an operator knows the bytes of its rows before they are computed."""
-    return operator.is_source or operator.counts_rows
 
 
 def with_last(values: Iterable[Value]) -> Iterator[tuple[Value, bool]]:

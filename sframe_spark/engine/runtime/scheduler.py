@@ -41,7 +41,7 @@ LOG = logging.getLogger("sframe_spark")
 Task = Callable[[], Any]
 # The module that worker processes run.
 MODULE = "sframe_spark.engine.runtime.worker_process"
-# Fewer rows than this count as a short call: so many calls of quick functions take about as long as starting a process.
+# Tasks over fewer rows than this are short: as many calls of a quick function take about as long as starting a process.
 MAX_ROWS_OF_SHORT = 4_194_304
 
 
@@ -246,7 +246,7 @@ def name_of(workers: TaskRunner) -> str:
 # Starting a Spark task takes some ten milliseconds, so a range has at least so many rows or bytes, if rows are not too few.
 MIN_TASK_ROWS = 65_536
 MIN_TASK_BYTES = 32 << 20
-# If there are fewer bytes of numbers, one thread reads them as fast as several: each thread has to allocate batches and waits for Python's lock.
+# Fewer bytes of numbers are read by one thread as fast as by several: each thread has to allocate batches and waits for Python's lock.
 MIN_THREAD_BYTES = 6 << 20
 # If a summarising pass processes at least this share of all bytes, one thread is as fast as several; below it, two threads take at most three
 # quarters of the time.
@@ -261,14 +261,14 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Tas
     """Divide a section of ``rows`` base rows into tasks: into ``segments`` tasks if given, else into as many as are worth it."""
     workers.require_readable(node)
     plan = Pipeline.of(node)
-    made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
-    most = int(made) // MIN_THREAD_BYTES if not workers.is_out_of_process and is_of_numbers(node, plan) else None
-    ranges = row_ranges(rows, int(made), segments, workers, most)
+    size = int(max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True)))
+    most = size // MIN_THREAD_BYTES if not workers.is_out_of_process and is_of_numbers(node, plan) else None
+    ranges = row_ranges(rows, size, segments, workers, most)
     divided = DividedPlan.of(plan) if workers.is_out_of_process else DividedPlan.undivided(plan)
     if workers.is_on_this_machine and len(ranges) > 1 and (segments or config.default_segments) is None:
         ranges = at_row_groups(divided.runner, ranges)
     if workers.is_sequential:
-        return in_turn(divided, ranges, min(local_threads(), int(made) // MIN_THREAD_BYTES) - 1)
+        return in_turn(divided, ranges, min(local_threads(), size // MIN_THREAD_BYTES) - 1)
     return with_states(divided, ranges, workers)
 
 
@@ -276,29 +276,29 @@ def sequential_if_faster(node: PlannerNode, workers: TaskRunner) -> TaskRunner:
     """Return the given runner, or a sequential one if summarising running states first would cost more than parallel threads save.
 
     Before ranges can run in parallel, the running states at their starts are needed: each level of sequential operators takes a pass over all rows.
-    If these passes process most of the bytes, the threads take as long as one thread does without them, for which other threads decode rows. If much
-    else is computed, threads save more than the passes cost.
+    If these passes process most of the bytes, parallel threads take as long as one thread that needs no passes, while other threads decode rows for
+    it. If much else is computed, parallel threads save more than the passes cost.
     """
-    if workers.is_out_of_process or not any(isinstance(each.operator, SequentialOperator) for each in postorder([node])):
+    if workers.is_out_of_process or not any(isinstance(below.operator, SequentialOperator) for below in postorder([node])):
         return workers
     plan, others = Pipeline.of(node), workers.parallelism() - 1
-    levels = [places for places in plan.sequential_levels() if any(not may_converge(plan.operators[place]) for place in places)]
-    passed = sum(bytes_made(plan, {below for place in places for below in plan.places_below(place)}) for places in levels)
+    levels = [indices for indices in plan.sequential_levels() if any(not may_converge(plan.operators[index]) for index in indices)]
+    passed = sum(bytes_made(plan, {below for index in indices for below in plan.indices_below(index)}) for indices in levels)
     is_cheaper = levels and others <= len(levels) and passed >= others * MIN_PASSED * bytes_made(plan, range(len(plan.operators)))
     return SequentialRunner() if is_cheaper else workers
 
 
-def bytes_made(plan: Pipeline, places: Iterable[int]) -> float:
+def bytes_made(plan: Pipeline, indices: Iterable[int]) -> float:
     """Return the bytes of a row that some operators of a plan read or compute; operators that only arrange columns do not count."""
-    return sum(row_bytes(plan.sizes[place], UNKNOWN_BYTES) for place in places if not plan.operators[place].arranges_columns)
+    return sum(row_bytes(plan.sizes[index], UNKNOWN_BYTES) for index in indices if not plan.operators[index].arranges_columns)
 
 
 def in_turn(divided: DividedPlan, ranges: Sequence[tuple[int, int]], ahead: int) -> list[RangeTask]:
     """Return tasks of which each continues from the states of the one before it; ``ahead`` threads prefetch rows for each."""
     tasks: list[RangeTask] = []
-    for place, rows in reversed(list(enumerate(ranges))):
+    for index, rows in reversed(list(enumerate(ranges))):
         task = divided.task(rows, {}, final=rows is ranges[-1])
-        tasks.append(attrs.evolve(task, ahead=max(ahead, 0), then=tasks[-1] if tasks else None, waits=place > 0))
+        tasks.append(attrs.evolve(task, ahead=max(ahead, 0), then=tasks[-1] if tasks else None, waits=index > 0))
     return tasks[::-1]
 
 
@@ -323,32 +323,32 @@ def row_ranges(rows: int, size: int, segments: int | None, workers: TaskRunner, 
 
 
 def at_row_groups(runner: PipelineRunner, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return ranges with their ends moved to row-group boundaries close by, as a row group that two ranges share would be decoded twice."""
+    """Return ranges whose ends are moved to a row-group boundary close by, as a row group that two ranges share would be decoded twice."""
     starts = [start for start, _ in ranges]
-    for place, (start, stop) in enumerate(ranges[:-1], 1):
+    for index, (start, stop) in enumerate(ranges[:-1], 1):
         last = stop + (stop - start) // NEAR
-        found = runner.before_read_afresh(2 * stop - last, last)
-        starts[place] = stop if found == last else found
+        boundary = runner.before_read_afresh(2 * stop - last, last)
+        starts[index] = stop if boundary == last else boundary
     return list(pairwise([*starts, ranges[-1][1]]))
 
 
 def with_states(divided: DividedPlan, ranges: Sequence[tuple[int, int]], workers: TaskRunner) -> list[RangeTask]:
-    """Return tasks with the states of sequential operators before each, computed by one summarising pass for each level of such operators."""
+    """Return tasks with the states of sequential operators before each; one summarising pass for each level of these operators computes them."""
     plan, ranges, states = divided.plan, list(ranges), [dict[int, Any]() for _ in ranges]
-    for places in plan.sequential_levels():
-        operators = {place: operator for place in places if isinstance(operator := plan.operators[place], SequentialOperator)}
-        initial = {place: operator.initial_state(plan.input_facts(place)) for place, operator in operators.items()}
+    for indices in plan.sequential_levels():
+        operators = {index: operator for index in indices if isinstance(operator := plan.operators[index], SequentialOperator)}
+        initial = {index: operator.initial_state(plan.input_facts(index)) for index, operator in operators.items()}
         states[0].update(initial)
         if len(ranges) == 1:
             continue
         pairs = list(zip(ranges, states, strict=True))
         tasks = [divided.task(rows, dict(known)) for rows, known in pairs[:-1]]
-        callables = [partial(summarize_range, task, places) for task in tasks]
+        callables = [partial(summarize_range, task, indices) for task in tasks]
         names = ", ".join(dict.fromkeys(operator.name for operator in operators.values()))
         parts = workers.run(callables, f"summarising {names}", tasks)
         before = {
-            place: states_between(operator, initial[place], (of_range[number] for of_range in parts))
-            for number, (place, operator) in enumerate(operators.items())
+            index: states_between(operator, initial[index], (of_range[number] for of_range in parts))
+            for number, (index, operator) in enumerate(operators.items())
         }
         ranges, states = joined_ranges(ranges, states, before)
     last = ranges[-1]
@@ -364,27 +364,27 @@ class DividedPlan:
     plan
         The whole plan.
     shared
-        The plan without these segments; sources that are looked up have only the required columns.
-    places
-        The positions of the sources that are divided.
+        The plan without the segments of divided sources; sources that are looked up have only the required columns.
+    indices
+        The indices of the sources that are divided.
     runner
         Maps base rows to rows of the sources, and finds row-group boundaries.
     """
 
     plan: Pipeline
     shared: Pipeline
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     runner: PipelineRunner
 
     @classmethod
     def of(cls, plan: Pipeline) -> DividedPlan:
-        """Return a plan, divided."""
-        places = plan.divided_places()
-        shared = {place: slice_of_source(plan.operators[place], 0, 0) for place in places}
-        for place, operator in enumerate(plan.operators):
-            if isinstance(operator, SegmentSource) and place not in places:
-                shared[place] = attrs.evolve(operator, manifest=operator.manifest.about(operator.positions))
-        return cls(plan, plan.with_sources(shared), places, PipelineRunner(plan))
+        """Return a plan whose stored sources are divided."""
+        indices = plan.divided_sources()
+        shared = {index: slice_of_source(plan.operators[index], 0, 0) for index in indices}
+        for index, operator in enumerate(plan.operators):
+            if isinstance(operator, SegmentSource) and index not in indices:
+                shared[index] = attrs.evolve(operator, manifest=operator.manifest.about(operator.positions))
+        return cls(plan, plan.with_sources(shared), indices, PipelineRunner(plan))
 
     @classmethod
     def undivided(cls, plan: Pipeline) -> DividedPlan:
@@ -394,10 +394,10 @@ class DividedPlan:
     def task(self, rows: tuple[int, int], states: dict[int, Any], final: bool = True) -> RangeTask:
         """Return the task of a range of base rows, given the states of sequential operators before it."""
         own = {}
-        required = self.runner.required(*rows) if self.places else []
-        for place in self.places:
-            low, high = min((first for first, _ in required[place]), default=0), max((stop for _, stop in required[place]), default=0)
-            own[place] = slice_of_source(self.plan.operators[place], low, high)
+        required = self.runner.required(*rows) if self.indices else []
+        for index in self.indices:
+            low, high = min((first for first, _ in required[index]), default=0), max((stop for _, stop in required[index]), default=0)
+            own[index] = slice_of_source(self.plan.operators[index], low, high)
         return RangeTask(self.shared, *rows, config.batch_rows, states, final, own)
 
 

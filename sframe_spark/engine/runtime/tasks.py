@@ -19,6 +19,7 @@ from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, Opera
 from sframe_spark.planner.row_sizes import row_bytes
 from sframe_spark.process.threads import raise_if_cancelled
 from sframe_spark.storage.manifest.manifest import SegmentEntry
+from sframe_spark.storage.segments.writer import write_segment
 
 # Summaries: the state of a sequential operator over one range. If the ends of the range decide it, the rows in between are not read.
 
@@ -34,8 +35,8 @@ class RowsOfInputs:
     ----------
     plan
         The whole plan.
-    place
-        The position of the operator.
+    index
+        The index of the operator.
     runners
         A runner for each of the operator's inputs.
     batch_rows
@@ -43,20 +44,20 @@ class RowsOfInputs:
     """
 
     plan: Pipeline
-    place: int
+    index: int
     runners: tuple[PipelineRunner, ...]
     batch_rows: int
 
     @classmethod
-    def of(cls, plan: Pipeline, place: int, states: Mapping[int, Any], batch_rows: int) -> RowsOfInputs:
-        """Return the inputs of the operator at a position, given the states of the sequential operators below it."""
-        inputs = plan.inputs[place]
-        return cls(plan, place, tuple(PipelineRunner(plan.below(child), states_below(plan, child, states)) for child in inputs), batch_rows)
+    def of(cls, plan: Pipeline, index: int, states: Mapping[int, Any], batch_rows: int) -> RowsOfInputs:
+        """Return the inputs of the operator at an index, given the states of the sequential operators below it."""
+        inputs = plan.inputs[index]
+        return cls(plan, index, tuple(PipelineRunner(plan.below(child), states_below(plan, child, states)) for child in inputs), batch_rows)
 
     @property
     def operator(self) -> SequentialOperator:
         """The sequential operator."""
-        operator = self.plan.operators[self.place]
+        operator = self.plan.operators[self.index]
         assert isinstance(operator, SequentialOperator)
         return operator
 
@@ -67,7 +68,7 @@ class RowsOfInputs:
     def part_of(self, first: int, last: int) -> Any:
         """Return the operator's state for one batch of rows."""
         raise_if_cancelled()
-        facts = self.plan.input_facts(self.place)
+        facts = self.plan.input_facts(self.index)
         if len(self.runners) == 1:
             chunks = self.runners[0].chunks(first, last, False, self.batch_rows)
             return self.combine(*(call_operator(self.operator, partial(self.operator.summarize, [chunk], facts)) for chunk in chunks))
@@ -87,13 +88,13 @@ class RowsOfInputs:
         return combine_states(self.operator, self.operator.combine, parts)
 
 
-def summarize(plan: Pipeline, place: int, states: Mapping[int, Any], start: int, stop: int, batch_rows: int) -> Any:
-    """Return the state of the sequential operator at a position for one range of rows, given the states of those below it.
+def summarize(plan: Pipeline, index: int, states: Mapping[int, Any], start: int, stop: int, batch_rows: int) -> Any:
+    """Return the state of the sequential operator at an index for one range of rows, given the states of the sequential operators below it.
 
     If the ends of the range decide the state, rows are read from the beginning and then backwards from the end, until no row in between matters.
     """
-    rows = RowsOfInputs.of(plan, place, states, batch_rows)
-    running = running_below(plan, place)
+    rows = RowsOfInputs.of(plan, index, states, batch_rows)
+    running = running_below(plan, index)
     position = rows.end_of_batch(start, stop)
     step = max(position - start, 1)
     total, is_tried = rows.part_of(start, position), False
@@ -119,15 +120,18 @@ def state_of_end(rows: RowsOfInputs, position: int, stop: int, step: int) -> Any
 
 
 def state_of_end_over_running(rows: RowsOfInputs, running: list[int], position: int, stop: int, step: int) -> Any:
-    """Return the same if there are sequential operators below, whose states converge within few rows; None if few rows do not suffice."""
+    """Return the state of the last rows of a range, if sequential operators are below, whose states converge within few rows.
+
+    The result is None if few rows do not suffice.
+    """
     plan, batch_rows = rows.plan, rows.batch_rows
-    if any(running_below(plan, place) or not may_converge(plan.operators[place]) for place in running):
+    if any(running_below(plan, index) or not may_converge(plan.operators[index]) for index in running):
         return None
     while MAX_TRIED * step <= stop - position:
         first = stop - step
-        states = {place: converged_state(RowsOfInputs.of(plan, place, {}, batch_rows), first - step, first) for place in running}
+        states = {index: converged_state(RowsOfInputs.of(plan, index, {}, batch_rows), first - step, first) for index in running}
         if None not in states.values():
-            end = RowsOfInputs.of(plan, rows.place, states, batch_rows).parts_of(first, stop)
+            end = RowsOfInputs.of(plan, rows.index, states, batch_rows).parts_of(first, stop)
             if rows.operator.ends_suffice(end):
                 return end
         step *= 2
@@ -142,17 +146,17 @@ def may_converge(operator: Operator) -> bool:
 def converged_state(rows: RowsOfInputs, first: int, stop: int) -> Any:
     """Return the state after some rows if it does not depend on earlier rows, else None."""
     part, operator = rows.parts_of(first, stop), rows.operator
-    return rows.combine(operator.initial_state(rows.plan.input_facts(rows.place)), part) if operator.ends_suffice(part) else None
+    return rows.combine(operator.initial_state(rows.plan.input_facts(rows.index)), part) if operator.ends_suffice(part) else None
 
 
-def running_below(plan: Pipeline, place: int) -> list[int]:
-    """Return the positions of the sequential operators below an operator."""
-    return [index for index in plan.places_below(place) if index != place and isinstance(plan.operators[index], SequentialOperator)]
+def running_below(plan: Pipeline, index: int) -> list[int]:
+    """Return the indices of the sequential operators below an operator."""
+    return [below for below in plan.indices_below(index) if below != index and isinstance(plan.operators[below], SequentialOperator)]
 
 
-def states_below(plan: Pipeline, place: int, states: Mapping[int, Any]) -> dict[int, Any]:
-    """Return the states of operators below a position, by their positions in ``plan.below(place)``."""
-    moved = {old: new for new, old in enumerate(plan.places_below(place))}
+def states_below(plan: Pipeline, index: int, states: Mapping[int, Any]) -> dict[int, Any]:
+    """Return the states of operators below an operator, by their indices in ``plan.below(index)``."""
+    moved = {old: new for new, old in enumerate(plan.indices_below(index))}
     return {moved[old]: state for old, state in states.items() if old in moved}
 
 
@@ -177,11 +181,11 @@ class RangeTask:
     batch_rows
         The number of rows that kernels get at a time.
     states
-        The states of sequential operators before ``start``, by position.
+        The states of sequential operators before ``start``, by index.
     final
         Whether no base rows follow ``stop``.
     own
-        Sources with only the segments that this task reads, by their positions in the plan.
+        Sources with only the segments that this task reads, by their indices in the plan.
     ahead
         How many threads prefetch rows.
     then
@@ -210,7 +214,7 @@ class RangeTask:
 def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
     """Estimate the bytes that tasks process, at the widest node of the plan; None if users' functions are called, which may take any time."""
     plan = tasks[0].plan
-    if any(operator.user_functions(sum(facts.width for facts in plan.input_facts(place))) for place, operator in enumerate(plan.operators)):
+    if plan.calls_functions():
         return None
     widest = max(row_bytes(sizes, UNKNOWN_BYTES) for sizes in plan.sizes)
     return int(sum(task.stop - task.start for task in tasks) * widest)
@@ -227,7 +231,7 @@ def chunks_of(task: RangeTask, coded: Iterable[int] = ()) -> Iterator[Chunk]:
 
 
 def states_before(task: RangeTask) -> dict[int, Any]:
-    """Return the states before a task's rows; those that the task before has left are released.
+    """Return the states before a task's rows; states that the preceding task has left are released.
 
     Raises
     ------
@@ -244,8 +248,6 @@ def states_before(task: RangeTask) -> dict[int, Any]:
 
 def write_range(task: RangeTask, directory: str, number: int) -> SegmentEntry:
     """Run a task and write its rows as one segment; an interrupted task may leave a file, which no manifest lists."""
-    from sframe_spark.storage.segments.writer import write_segment
-
     # The types are part of the plan, which is sent once.
     types = task.plan.facts[-1].schema
     return write_segment(directory, number, types, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
@@ -292,15 +294,15 @@ def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int
     >>> [chunk.columns[0].to_pylist() for chunk in in_longer_runs(chunks, (INT,), 3, 1 << 20)]
     [[1, 2, 3], [4, 5, 6], [7]]
     """
-    waiting: list[Chunk] = []
+    run: list[Chunk] = []
     for chunk in chunks:
-        held = [*waiting, chunk]
-        if waiting and (chunk.types != waiting[0].types or sum(each.rows for each in held) > rows or sum(each.size for each in held) > size):
-            yield concatenate(waiting, schema)
-            waiting = []
-        waiting.append(chunk)
-    if waiting:
-        yield concatenate(waiting, schema)
+        longer = [*run, chunk]
+        if run and (chunk.types != run[0].types or sum(part.rows for part in longer) > rows or sum(part.size for part in longer) > size):
+            yield concatenate(run, schema)
+            run = []
+        run.append(chunk)
+    if run:
+        yield concatenate(run, schema)
 
 
 def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts], max_bytes: float = math.inf) -> Any:
@@ -324,14 +326,14 @@ def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: 
     return TOO_LARGE if held and operator.bytes_of_part(total) > max_bytes else total
 
 
-def summarize_range(task: RangeTask, places: Sequence[int]) -> list[Any]:
+def summarize_range(task: RangeTask, indices: Sequence[int]) -> list[Any]:
     """Return, for some sequential operators, the part of their state over the task's rows that later ranges need; or ``TOO_LARGE``."""
-    whole, found = task.whole, []
-    for place in places:
-        operator = task.plan.operators[place]
+    whole, carried = task.whole, []
+    for index in indices:
+        operator = task.plan.operators[index]
         assert isinstance(operator, SequentialOperator)
-        found.append(operator.carried(summarize(whole, place, task.states, task.start, task.stop, task.batch_rows)))
-    return found
+        carried.append(operator.carried(summarize(whole, index, task.states, task.start, task.stop, task.batch_rows)))
+    return carried
 
 
 # Row ranges, and the states of sequential operators between them.
@@ -352,14 +354,14 @@ def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[A
         For each range what ``operator.carried`` returns for its state.
     """
     running: Any = initial
-    found = []
+    states = []
     for part in parts:
         if part is TOO_LARGE or (running is TOO_LARGE and not operator.ends_suffice(part)):
             running = TOO_LARGE
         else:
             running = operator.carried(combine_states(operator, operator.combine, (initial if running is TOO_LARGE else running, part)))
-        found.append(running)
-    return found
+        states.append(running)
+    return states
 
 
 def joined_ranges(
@@ -372,12 +374,12 @@ def joined_ranges(
     >>> joined_ranges([(0, 4), (4, 8), (8, 9)], [{7: "a"}, {}, {}], {7: [TOO_LARGE, None]})
     ([(0, 8), (8, 9)], [{7: 'a'}, {7: None}])
     """
-    kept, known = [ranges[0]], [states[0]]
+    joined, known_states = [ranges[0]], [states[0]]
     for number, ((start, stop), state) in enumerate(zip(ranges[1:], states[1:], strict=True)):
-        found = {place: of_ranges[number] for place, of_ranges in before.items()}
-        if any(value is TOO_LARGE for value in found.values()):
-            kept[-1] = (kept[-1][0], stop)
+        added = {index: of_ranges[number] for index, of_ranges in before.items()}
+        if any(value is TOO_LARGE for value in added.values()):
+            joined[-1] = (joined[-1][0], stop)
         else:
-            kept.append((start, stop))
-            known.append({**state, **found})
-    return kept, known
+            joined.append((start, stop))
+            known_states.append({**state, **added})
+    return joined, known_states

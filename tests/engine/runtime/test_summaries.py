@@ -52,7 +52,7 @@ def resampled(times: list[int]) -> PlannerNode:
 def rows_read(times: list[int]) -> int:
     """How many rows of a range are read for the state of what fills intervals."""
     plan = Pipeline.of(resampled(times))
-    group, fill = plan.sequential_places()
+    group, fill = plan.sequential_indices()
     before = {group: summarize(plan, group, {}, 0, FIRST, 20)}
     READ.clear()
     found = summarize(plan, fill, before, FIRST, LAST, 20)
@@ -71,7 +71,7 @@ def test_only_the_ends_of_a_range_are_read_where_running_values_are_read(rows_of
 def test_nothing_is_tried_over_values_that_remember_all_rows() -> None:
     source = source_of([number // 30 for number in range(2_500)])
     plan = Pipeline.of(streaming_group_by(cumulative(project(source, [0]), "max"), [0], [Aggregation("count")]))
-    _, group = plan.sequential_places()
+    _, group = plan.sequential_indices()
     READ.clear()
     summarize(plan, group, {}, 0, LAST, 20)
     assert [(start, start + 20) for start in range(0, LAST, 20)] == READ

@@ -117,7 +117,7 @@ def test_tasks_read_no_rows_of_which_they_were_not_told(tmp_path: Path, name: st
         with config.using(batch_rows=batch_rows):
             divided = DividedPlan.of(plan)
             tasks = [divided.task((rows * number // count, rows * (number + 1) // count), {}) for number in range(count)]
-        assert divided.places
+        assert divided.indices
         assert [value for task in tasks for chunk in chunks_of(task) for value in chunk.columns[0].to_pylist()] == expected
 
 
@@ -125,7 +125,7 @@ def test_sources_that_are_searched_are_told_whole(tmp_path: Path) -> None:
     right = stored(tmp_path / "right", 100, 10)
     left = memory_source([pa.array([5, 55])], [INT])
     divided = DividedPlan.of(Pipeline.of(AsofJoin(0, (), (0,)).make_planner_node(left, right)))
-    assert divided.places == ()
+    assert divided.indices == ()
     (chunk,) = chunks_of(divided.task((0, 2), {}))
     assert chunk.columns[0].to_pylist() == [5, 55]
 
