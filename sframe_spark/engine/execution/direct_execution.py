@@ -113,7 +113,7 @@ def _may_be_few(root: PlannerNode) -> bool:
 
 
 @attrs.define(eq=False)
-class Step:
+class DirectStep:
     """How a node is computed directly, and its values once they are computed.
 
     Parameters
@@ -173,8 +173,8 @@ class DirectRun:
     root: PlannerNode
     max_rows: int
     max_bytes: int
-    steps: dict[int, Step] = attrs.Factory(dict)
-    order: list[Step] = attrs.Factory(list)
+    steps: dict[int, DirectStep] = attrs.Factory(dict)
+    order: list[DirectStep] = attrs.Factory(list)
     size: int = 0
     recorded_row_order: RecordedOrder = NO_RECORDED_ORDER
 
@@ -234,7 +234,7 @@ class DirectRun:
             raise _NeedsPlanError
         self.recorded_row_order = recorded_order(self.root)
 
-    def _sets_an_order(self, step: Step) -> bool:
+    def _sets_an_order(self, step: DirectStep) -> bool:
         operator = step.operator
         if operator.is_source:
             return isinstance(operator, MemorySource) and operator.order is not NO_RECORDED_ORDER
@@ -250,7 +250,7 @@ class DirectRun:
             is_first = step is None
             if step is None:
                 inputs = united_inputs(node) if node.operator.unites_rows else node.inputs
-                self.steps[id(node)] = step = Step(node, operator_without_plan(node), inputs)
+                self.steps[id(node)] = step = DirectStep(node, operator_without_plan(node), inputs)
             new = [column for column in requested if column not in step.required]
             if not new and not is_first:
                 continue
@@ -259,7 +259,7 @@ class DirectRun:
                 step.reads.setdefault(slot, set()).update(positions)
                 waiting.append((step.inputs[slot], positions))
 
-    def _columns_read_for(self, step: Step, columns: Sequence[int]) -> Mapping[int, Sequence[int]]:
+    def _columns_read_for(self, step: DirectStep, columns: Sequence[int]) -> Mapping[int, Sequence[int]]:
         """Return the columns of the inputs, by slot, that are needed to compute some columns of a node."""
         operator, inputs = step.operator, step.inputs
         if operator.is_source:
@@ -292,7 +292,7 @@ class DirectRun:
                 waiting.append((node, True))
                 waiting.extend([(step.inputs[slot], False) for slot in step.reads])
 
-    def _read_source(self, source: Source, step: Step) -> None:
+    def _read_source(self, source: Source, step: DirectStep) -> None:
         columns, width = sorted(step.required), step.node.facts.width
         step.rows = rows = source.row_count
         if rows > self.max_rows:
@@ -305,7 +305,7 @@ class DirectRun:
             step.values = dict(zip(columns if narrowed else range(width), (narrowed or source).read(0, rows).columns, strict=True))
         self._count_bytes(Chunk(tuple(step.values.values()), rows))
 
-    def _arrange(self, step: Step) -> None:
+    def _arrange(self, step: DirectStep) -> None:
         counts = set()
         for column, (slot, position) in zip(step.required, step.operator.origins_of([*step.required], step.inputs), strict=True):
             child = self.steps[id(step.inputs[slot])]
@@ -315,7 +315,7 @@ class DirectRun:
             raise _NeedsPlanError
         step.rows = counts.pop()
 
-    def _run_kernel(self, step: Step) -> None:
+    def _run_kernel(self, step: DirectStep) -> None:
         operator, schema, width = step.operator, step.node.schema, step.node.facts.width
         outputs: Sequence[int] = range(width)
         columns = sorted(step.required)
