@@ -221,8 +221,8 @@ class MeasuredCalls:
         if all(fixed_size(kind) is not None for index in by_index for kind in operators[index].types_made(widths[index])):
             return cls(tuple(operators), {}, frozenset())
         results = list(chain.from_iterable(by_index.values()))
-        for made in results:
-            made.alone = len(results) == 1
+        for result in results:
+            result.alone = len(results) == 1
         return cls(tuple(measured), by_index, frozenset(unnumbered))
 
     def begin(self, may_cut: bool) -> None:
