@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.engine.materialize_options import MaterializeOptions
 from sframe_spark.engine.runtime.results import new_dataset
-from sframe_spark.operators.sources.generated import constant_source, range_source
-from sframe_spark.operators.sources.memory import memory_source
+from sframe_spark.operators.sources.in_memory import constant_source, memory_source, range_source
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.filesystem.temporary_datasets import scratch_store

@@ -265,7 +265,7 @@ def run_ranges(node: PlannerNode, count: int) -> Chunk:
     placement = placements[id(node)]
     assert placement is not None
     bounds = [placement.rows_to_run * number // count for number in range(count + 1)]
-    states: dict[int, Any] = {place: _initial_state(plan, place) for place in plan.sequential_indices()}
+    states: dict[int, Any] = {index: _sequential(plan, index).initial_state(plan.input_facts(index)) for index in plan.sequential_indices()}
     parts = []
     for number, (start, stop) in enumerate(pairwise(bounds), start=1):
         try:

@@ -19,10 +19,8 @@ from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.file_checks import require_all_rows, require_known_rows, require_writable
 from sframe_spark.errors import MemoryReservationError
 from sframe_spark.locations import is_remote_location
-from sframe_spark.operators.sources.generated import RangeSource
-from sframe_spark.operators.sources.memory import MemorySource
-from sframe_spark.operators.sources.source import SegmentSource, segment_source, source_of
-from sframe_spark.operators.sources.statistics import recorded_order
+from sframe_spark.operators.sources.in_memory import MemorySource, RangeSource
+from sframe_spark.operators.sources.source import SegmentSource, recorded_order, segment_source, source_of
 from sframe_spark.planner.chunk import Chunk, ChunkedRows, coalesce_chunks, concatenate, drained
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import postorder, rebuild
