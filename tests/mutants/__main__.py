@@ -1,7 +1,7 @@
 """Whether the suite notices seeded faults: each is put into a copy of the package, and the tests that run its line are run.
 
 ``python -m tests.mutants check`` says which faults are found no longer, or in two places, as code has changed.
-``python -m tests.mutants collect`` runs the suite once and notes which test functions run which lines (this needs the package `coverage`).
+``python -m tests.mutants collect`` runs the suite once and notes which test functions run the line of each fault.
 ``python -m tests.mutants run [--ids ID ...] [--tests PATH ...] [--all] --results FILE`` makes and runs the mutants.
 """
 
@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from tests.mutants.faults import FAULTS, Fault
+from tests.mutants.reached import DIRECTORY, noted, with_recorders
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "sframe_spark"
@@ -84,23 +84,20 @@ def environment(tree: Path, **more: str) -> dict[str, str]:
     }
 
 
-def collect(coverage: Path, durations: Path, tests: Sequence[str]) -> int:
-    """Run the suite once, noting the lines that each test function runs, and how long each takes."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.coverage_by_test", "-m", SELECTION]
-    environ = environment(ROOT, SFRAME_SPARK_COVERAGE=str(coverage))
-    return subprocess.run([*command, f"--junitxml={durations}", *tests], cwd=ROOT, env=environ, check=False).returncode
-
-
-def functions_running(connection: sqlite3.Connection, path: Path, lines: range) -> list[str]:
-    """Return the test functions that run any of some lines of a file of the package."""
-    found: set[str] = set()
-    query = (
-        "select context.context, line_bits.numbits, file.path from line_bits join file on file.id = file_id join context on context.id = context_id"
-    )
-    for context, bits, name in connection.execute(f"{query} where file.path like ?", (f"%/{path}",)):
-        if context and str(name).endswith(f"/{path}") and any(line // 8 < len(bits) and bits[line // 8] & 1 << line % 8 for line in lines):
-            found.add(context)
-    return sorted(found)
+def collect(reached: Path, durations: Path, tests: Sequence[str]) -> int:
+    """Run the suite once on a copy of the package that records which tests run the line of each fault, and how long each test takes."""
+    tree, texts = copied_tree(), sources()
+    by_file: dict[Path, list[tuple[str, int, int]]] = {}
+    for fault in FAULTS:
+        path, first, last = location_of(fault, texts)
+        by_file.setdefault(path, []).append((fault.id, first, last))
+    for path, lines in by_file.items():
+        (tree / path).write_text(with_recorders(texts[path], lines), encoding="utf-8")
+    shutil.rmtree(reached, ignore_errors=True)
+    reached.mkdir(parents=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "worksteal", "-m", SELECTION]
+    environ = environment(tree, **{DIRECTORY: str(reached)})
+    return subprocess.run([*command, f"--junitxml={durations}", *tests], cwd=tree, env=environ, check=False).returncode
 
 
 def seconds_of_functions(durations: Path) -> dict[str, float]:
@@ -139,8 +136,8 @@ def run_tests(tree: Path, tests: Sequence[str], seconds: float, stop_at_first: b
 
 
 def copied_tree() -> Path:
-    """Return a copy of the package, with what tests read beside it."""
-    tree = BUILD / "tree"
+    """Return a copy of the project of this process's own."""
+    tree = BUILD / f"tree-{os.getpid()}"
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
     kept = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -193,17 +190,16 @@ def run_mutant(fault: Fault, tree: Path, functions: Sequence[str], seconds: dict
     }
 
 
-def run(faults: Sequence[Fault], results: Path, tests: Sequence[str], coverage: Path, durations: Path, everything: bool) -> int:
+def run(faults: Sequence[Fault], results: Path, tests: Sequence[str], reached: Path, durations: Path, everything: bool) -> int:
     """Run mutants, writing what became of each as soon as it is known; return how many survived."""
-    tree, texts = copied_tree(), sources()
-    connection = None if tests else sqlite3.connect(coverage)
+    tree = copied_tree()
+    functions_of = {} if tests else noted(reached)
     seconds = seconds_of_functions(durations) if durations.exists() else {}
     known: dict[str, Any] = json.loads(results.read_text()) if results.exists() else {}
     for fault in faults:
         if fault.spark or fault.id in known:
             continue
-        path, first, last = location_of(fault, texts)
-        functions = tests if connection is None else functions_running(connection, path, range(first, last + 1))
+        functions = tests or functions_of.get(fault.id, [])
         known[fault.id] = run_mutant(fault, tree, functions, seconds, everything)
         results.write_text(json.dumps(known, indent=1))
         print(
@@ -223,7 +219,7 @@ def main() -> int:
     parser.add_argument("--tests", nargs="*", default=[], help="run these tests instead of those that run the fault's line")
     parser.add_argument("--all", action="store_true", help="go on after the first test that notices")
     parser.add_argument("--results", type=Path, default=BUILD / "results.json")
-    parser.add_argument("--coverage", type=Path, default=BUILD / "coverage")
+    parser.add_argument("--reached", type=Path, default=BUILD / "reached", help="what collect notes")
     parser.add_argument("--durations", type=Path, default=BUILD / "durations.xml")
     chosen = parser.parse_args()
     BUILD.mkdir(parents=True, exist_ok=True)
@@ -232,8 +228,8 @@ def main() -> int:
         print("\n".join(reasons := unusable(faults)) or f"all {len(faults)} faults can be seeded")
         return int(bool(reasons))
     if chosen.command == "collect":
-        return collect(chosen.coverage, chosen.durations, chosen.tests or [PACKAGE, "tests"])
-    run(faults, chosen.results, chosen.tests, chosen.coverage, chosen.durations, chosen.all)
+        return collect(chosen.reached, chosen.durations, chosen.tests or [PACKAGE, "tests"])
+    run(faults, chosen.results, chosen.tests, chosen.reached, chosen.durations, chosen.all)
     return 0
 
 
