@@ -18,7 +18,7 @@ AMOUNTS = re.compile(r"(^|_)(rows?|lengths?|counts?|sizes?|stop|bounds?|most|byt
 ALLOWED = {
     ("process/resource_limits.py", "os.cpu_count() or 1"): "a machine has a core, whatever it says",
     (
-        "storage/parquet/column_annotations.py",
+        "storage/parquet/external_types.py",
         "_number(fields, _CHILDREN) or 0",
     ): "an element that is a column has no parts, and says so by no number",
     ("turicreate/file_format.py", "number or 0"): "a file that is named without a column stands for its first",

@@ -25,7 +25,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
-from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.statistics import Scalar
 from sframe_spark.storage.parquet.footer import VerifiedColumns
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
@@ -91,7 +91,7 @@ class FakeCluster:
         answers: dict[Any, Callable[..., Any]] = {write_range: written, summarize_range: summarized, part_of_range: part}
         return answers[work.func](*work.args)
 
-    def footer(self, manifest: Manifest, entry: SegmentEntry) -> Any:
+    def footer(self, directory: str, entry: SegmentEntry) -> Any:
         """A footer of one row group."""
         self.footers += 1
         return SimpleNamespace(starts=(0, entry.rows))

@@ -90,7 +90,7 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
 
 def _row_groups(source: SegmentSource, entry: SegmentEntry, offset: int) -> Iterator[RowBlock]:
     """Yield a block for each row group of a segment that holds rows of the source; a row group that is too large is divided into several blocks."""
-    starts = segment_footer(source.manifest, entry).starts
+    starts = segment_footer(source.manifest.directory, entry).starts
     for group, (low, high) in enumerate(itertools.pairwise(starts)):
         first, parts = offset + low - source.start, 1
         if not source.manifest.has_key and high - low > 1:
@@ -122,9 +122,9 @@ def _first_key(manifest: Manifest, block: RowBlock, position: int) -> tuple[bool
         first = entry.columns[position].first
         # NaN as the recorded first value says nothing about the first row: NaN sorts last.
         return (True, first) if first == first else (False, None)
-    chunk = segment_footer(manifest, entry).metadata.row_group(group)
+    chunk = segment_footer(manifest.directory, entry).metadata.row_group(group)
     name = order_column(manifest.file_name(position), manifest.types[position])
-    statistics = chunk.column(segment_footer(manifest, entry).places[name]).statistics
+    statistics = chunk.column(segment_footer(manifest.directory, entry).places[name]).statistics
     if statistics is None or not statistics.has_null_count:
         return False, None
     if statistics.null_count:

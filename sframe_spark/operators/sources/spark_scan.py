@@ -22,7 +22,7 @@ from sframe_spark.storage.filesystem.paths import as_named, join, spark_path
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME
 from sframe_spark.storage.parquet.checksums import FileChecksums, PageCheck, as_it_is, checksum_positions
-from sframe_spark.storage.parquet.footer import footer_of_entry
+from sframe_spark.storage.parquet.footer import segment_footer
 from sframe_spark.storage.segments.reader import iterate_rows
 from sframe_spark.udf.errors import ErrorTransport, error_transport
 
@@ -166,7 +166,7 @@ def scanned_file(directory: str, entry: SegmentEntry) -> Hashable:
     """
     file = as_it_is(directory, entry)
     if file is None:
-        footer_of_entry(directory, entry)
+        segment_footer(directory, entry)
     return file, entry.number, entry.first_position, entry.rows, entry.tail, entry.pages
 
 

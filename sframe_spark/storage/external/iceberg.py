@@ -1,4 +1,4 @@
-"""Reads local Iceberg tables without a JVM: metadata with the library `pyiceberg`, the files as segments of ours."""
+"""Opens local Iceberg tables without a JVM: the library `pyiceberg` reads the metadata, and this package reads the Parquet files."""
 
 from __future__ import annotations
 
@@ -23,21 +23,25 @@ from sframe_spark.storage.manifest.statistics import Scalar
 INSTALL = "pip install 'sframe_spark[iceberg]'"
 WITH_SPARK = "read it with Spark, SFrame(spark.read.format('iceberg').load(...)), or have its files rewritten"
 COMPRESSED = ".gz.metadata.json"
-# A small compressed file can expand without limit.
+# A limit on decompressed metadata, since a small compressed file may expand to any size.
 MAX_METADATA = 256 << 20
 
 
 def iceberg_manifests(table: Any, snapshot_id: int | None = None) -> list[Manifest]:
-    """Return manifests of a snapshot of an Iceberg table, files ordered by when they were added and then by name.
+    """Return manifests for a snapshot of an Iceberg table, for the current one if ``snapshot_id`` is None.
+
+    Files are ordered by the sequence numbers with which they were added, and then by name.
 
     Raises
     ------
     StorageError
-        If there is no such table or snapshot, or its files are not as its metadata says.
+        If the table or the snapshot does not exist, the metadata cannot be read, or the files do not agree with it.
     UnsupportedOperationError
-        If the library is missing, or the table has rows that are not those of its files.
+        If the library is not installed, the table is not local, or its files have rows that were deleted.
     SchemaError
-        If it is no table.
+        If ``table`` is neither a table of pyiceberg nor a path, or the type of a column is not supported.
+    InvalidArgumentError
+        If ``snapshot_id`` is not a number.
     """
     try:
         from pyiceberg.io.pyarrow import schema_to_pyarrow
@@ -45,24 +49,26 @@ def iceberg_manifests(table: Any, snapshot_id: int | None = None) -> list[Manife
         raise UnsupportedOperationError(f"Iceberg tables are read by the library pyiceberg, which is missing: {INSTALL}") from None
     if snapshot_id is not None and (isinstance(snapshot_id, bool) or not isinstance(snapshot_id, int)):
         raise InvalidArgumentError(f"snapshot_id is the number of a snapshot, got {snapshot_id!r:.80}")
-    found = _table_of(table)
-    root = _root_of(found)
+    opened = _table_of(table)
+    # The directory above that of the metadata file, which the user named. The location in the metadata is not trusted.
+    root = os.path.dirname(os.path.dirname(_local(opened.metadata_location)))
     with _translate_errors(root):
-        snapshot = found.current_snapshot() if snapshot_id is None else found.snapshot_by_id(snapshot_id)
+        snapshot = opened.current_snapshot() if snapshot_id is None else opened.snapshot_by_id(snapshot_id)
         if snapshot_id is not None and snapshot is None:
-            known = ", ".join(str(one.snapshot_id) for one in found.snapshots()[-5:]) or "it has none"
-            raise StorageError(f"the Iceberg table {visible(root)} has no snapshot {snapshot_id}: the last ones are {known}")
+            latest = ", ".join(str(snapshot.snapshot_id) for snapshot in opened.snapshots()[-5:]) or "it has none"
+            raise StorageError(f"the Iceberg table {visible(root)} has no snapshot {snapshot_id}: the last ones are {latest}")
         if snapshot is not None:
-            ages = _ages(root, found, snapshot)
-        # A snapshot has the columns of its time.
-        scan = found.scan(snapshot_id=snapshot_id)
+            ages = _sequence_numbers(root, opened, snapshot)
+        # The projection has the columns that the table had at the time of the snapshot.
+        scan = opened.scan(snapshot_id=snapshot_id)
         current = scan.projection()
         schema = schema_to_pyarrow(current)
-        files = [] if snapshot is None else _files(root, found, current, schema, ages, list(scan.plan_files()))
+        files = [] if snapshot is None else _files(root, opened, current, schema, ages, list(scan.plan_files()))
     return manifests_of_lake(root, schema, files, f"snapshot {snapshot.snapshot_id}" if snapshot else "the table", by_id=True)
 
 
 def _table_of(table: Any) -> Any:
+    """Return a table of pyiceberg, given as such or by the path of its metadata file."""
     from pyiceberg.table import Table
 
     if isinstance(table, Table):
@@ -81,16 +87,20 @@ def _table_of(table: Any) -> Any:
 
 
 def _static_table(location: str) -> Any:
-    """Return the table that a metadata file describes, with the library's own file access.
+    """Return the table that a metadata file describes. Its files are opened by pyiceberg's own class for files.
 
-    Not by `StaticTable.from_metadata`, which imports and calls whatever class the metadata names for that (`py-io-impl`).
+    `StaticTable.from_metadata` is not used, since it imports and calls the class that the metadata names for this (`py-io-impl`), whatever it is.
     """
     from pyiceberg.catalog.noop import NoopCatalog
     from pyiceberg.io.pyarrow import PyArrowFileIO
     from pyiceberg.table import StaticTable
     from pyiceberg.table.metadata import TableMetadataUtil
 
-    text = _text_of_metadata(location)
+    with gzip.open(location) if location.endswith(COMPRESSED) else open(location, "rb") as file:
+        content = file.read(MAX_METADATA + 1)
+    if len(content) > MAX_METADATA:
+        raise StorageError(f"{visible(location)} has more than {MAX_METADATA >> 20} MB of metadata, so it is not read")
+    text = content.decode("utf-8")
     try:
         metadata = TableMetadataUtil.parse_raw(text)
     except MemoryError:
@@ -102,29 +112,16 @@ def _static_table(location: str) -> Any:
     return StaticTable(("static-table", location), metadata, location, PyArrowFileIO(), NoopCatalog("static-table"))
 
 
-def _text_of_metadata(location: str) -> str:
-    with gzip.open(location) if location.endswith(COMPRESSED) else open(location, "rb") as file:
-        content = file.read(MAX_METADATA + 1)
-    if len(content) > MAX_METADATA:
-        raise StorageError(f"{visible(location)} has more than {MAX_METADATA >> 20} MB of metadata, so it is not read")
-    return content.decode("utf-8")
-
-
-def _root_of(table: Any) -> str:
-    """Return the directory above that of the metadata file, which the user named; the location in the metadata is not trusted."""
-    return os.path.dirname(os.path.dirname(_local(table.metadata_location)))
-
-
 def _local(location: str) -> str:
     if scheme_of(location) not in (None, "file"):
         raise UnsupportedOperationError(f"{visible(location)} is not on this machine, where Iceberg tables are read without Spark: {WITH_SPARK}")
-    # What metadata calls a file is a path with `file://` before it, in which per cent signs are per cent signs.
+    # In the metadata, file URIs are paths with `file://` before them, without escapes.
     return normalised(location.removeprefix("file://") if location.startswith("file:///") else location)
 
 
 @contextlib.contextmanager
 def _translate_errors(root: str) -> Iterator[None]:
-    """Translate the library's errors; many of them have no class of their own."""
+    """Translate all errors of the library in the ``with`` block, many of which have no specific class, into a StorageError."""
     try:
         yield
     except (MemoryError, SFrameError):
@@ -133,39 +130,36 @@ def _translate_errors(root: str) -> Iterator[None]:
         raise StorageError(f"the metadata of the Iceberg table {visible(root)} cannot be read: {visible(str(error))[:400]}") from error
 
 
-def _ages(root: str, table: Any, snapshot: Any) -> dict[str, int]:
-    """Return the sequence number of each data file by its location, checking what the library does not check.
+def _sequence_numbers(root: str, table: Any, snapshot: Any) -> dict[str, int]:
+    """Return the sequence number of each data file by its location, after checks that the library does not make.
 
-    The library would open files outside the table, and takes the end of a truncated list for its end.
+    The library would open files outside of the table, and does not notice that a list of files was truncated.
     """
     from pyiceberg.manifest import DataFileContent, ManifestContent
 
     _inside(root, snapshot.manifest_list)
-    manifests = snapshot.manifests(table.io)
     ages: dict[str, int] = {}
     counts = {"total-data-files": 0, "total-delete-files": 0}
-    for manifest in manifests:
-        _require_length(os.path.join(root, _inside(root, manifest.manifest_path)), manifest.manifest_length)
+    for manifest in snapshot.manifests(table.io):
+        path, expected = os.path.join(root, _inside(root, manifest.manifest_path)), manifest.manifest_length
+        if (size := os.path.getsize(path)) != expected:
+            raise StorageError(
+                f"{visible(path)} has {size} bytes, the list of manifests says {expected}: one of them is damaged; restore it from a copy"
+            )
         entries = manifest.fetch_manifest_entry(table.io)
         counts["total-data-files" if manifest.content == ManifestContent.DATA else "total-delete-files"] += len(entries)
         if any(entry.data_file.content == DataFileContent.EQUALITY_DELETES for entry in entries):
             raise _has_delete_files(root)
-        # Format 1 numbers nothing: its files come before those of format 2.
+        # In format 1, files have no numbers. They come before those of format 2.
         ages.update((entry.data_file.file_path, -1 if entry.sequence_number is None else entry.sequence_number) for entry in entries)
-    for name, found in counts.items():
-        said = snapshot.summary[name] if snapshot.summary else None
-        if said is not None and said != str(found):
+    for name, count in counts.items():
+        expected = snapshot.summary[name] if snapshot.summary else None
+        if expected is not None and expected != str(count):
             raise StorageError(
-                f"snapshot {snapshot.snapshot_id} of the Iceberg table {visible(root)} has {visible(str(said))[:80]} files by its summary "
-                f"({name}), its manifests name {found}: one of them is damaged; restore it from a copy, or {WITH_SPARK}"
+                f"snapshot {snapshot.snapshot_id} of the Iceberg table {visible(root)} has {visible(str(expected))[:80]} files by its summary "
+                f"({name}), its manifests name {count}: one of them is damaged; restore it from a copy, or {WITH_SPARK}"
             )
     return ages
-
-
-def _require_length(path: str, said: int) -> None:
-    found = os.path.getsize(path)
-    if found != said:
-        raise StorageError(f"{visible(path)} has {found} bytes, the list of manifests says {said}: one of them is damaged; restore it from a copy")
 
 
 def _has_delete_files(root: str) -> UnsupportedOperationError:
@@ -173,52 +167,36 @@ def _has_delete_files(root: str) -> UnsupportedOperationError:
 
 
 def _files(root: str, table: Any, current: Any, schema: pa.Schema, ages: Mapping[str, int], tasks: list[Any]) -> list[LakeFile]:
-    defaults = _defaults(current, schema)
-    never_missing = {spec_id: _never_missing(spec, current, defaults) for spec_id, spec in table.specs().items()}
-    found = []
+    """Return the files of scan tasks in row order."""
+    # The values of columns in files that were written before the columns were added, if such values are supported.
+    defaults: dict[str, Scalar] = {}
+    with_default = [field for field in current.fields if getattr(field, "initial_default", None) is not None]
+    for field in with_default:
+        data_type = schema.field(field.name).type
+        with contextlib.suppress(SchemaError):
+            defaults[field.name] = constants_of(field.name, pa.array([pa.scalar(field.initial_default, data_type)], data_type))[0]
+    unsupported = {field.name: "it has a default value for rows of before" for field in with_default if field.name not in defaults}
+    # For each partition spec, the columns that must be in its files, with the reason.
+    required = {}
+    for spec_id, spec in table.specs().items():
+        partitioned = {field.source_id for field in spec.fields if str(field.transform) == "identity"}
+        in_partitions = {field.name: "its value is in the partition alone" for field in current.fields if field.field_id in partitioned}
+        required[spec_id] = unsupported | in_partitions
+    files = []
     for task in sorted(tasks, key=lambda task: (ages[task.file.file_path], natural(task.file.file_path))):
         file = task.file
         if task.delete_files:
             raise _has_delete_files(root)
         if file.file_format.name != "PARQUET":
             raise UnsupportedOperationError(f"the Iceberg table {visible(root)} has files of format {file.file_format.name}: {WITH_SPARK}")
-        inside, missing = _inside(root, file.file_path), never_missing[file.spec_id]
-        found.append(
-            LakeFile(
-                inside,
-                file.file_size_in_bytes,
-                file.record_count,
-                {},
-                {name: value for name, value in defaults.items() if name not in missing},
-                missing,
-            )
-        )
-    return found
-
-
-def _defaults(current: Any, schema: pa.Schema) -> dict[str, Scalar]:
-    """The default values of columns in files that were written before the columns were added."""
-    found = {}
-    for field in _with_default(current):
-        data_type = schema.field(field.name).type
-        with contextlib.suppress(SchemaError):
-            found[field.name] = constants_of(field.name, pa.array([pa.scalar(field.initial_default, data_type)], data_type))[0]
-    return found
-
-
-def _with_default(current: Any) -> list[Any]:
-    return [field for field in current.fields if getattr(field, "initial_default", None) is not None]
-
-
-def _never_missing(spec: Any, current: Any, defaults: Mapping[str, Scalar]) -> dict[str, str]:
-    """Columns, with the reason, that must not be taken for missing where a file lacks them."""
-    found = {field.name: "it has a default value for rows of before" for field in _with_default(current) if field.name not in defaults}
-    partitioned = {field.source_id for field in spec.fields if str(field.transform) == "identity"}
-    return found | {field.name: "its value is in the partition alone" for field in current.fields if field.field_id in partitioned}
+        never_missing = required[file.spec_id]
+        fallbacks = {name: value for name, value in defaults.items() if name not in never_missing}
+        files.append(LakeFile(_inside(root, file.file_path), file.file_size_in_bytes, file.record_count, {}, fallbacks, never_missing))
+    return files
 
 
 def _inside(root: str, location: str) -> str:
-    """Return the path of a file below the table's directory."""
+    """Return the path, relative to the directory of the table, of a file that the metadata names."""
     path = location.removeprefix("file://") if location.startswith("file:///") else location.removeprefix("file:")
     if not path.startswith(os.path.join(root, "")):
         raise StorageError(

@@ -1,12 +1,13 @@
-"""Manifests of lake table snapshots: columns of the table's schema, checked against each file's footer.
+"""Makes manifests of snapshots of Delta and Iceberg tables, from the schema and the files that the log of a table names.
 
-The log is not trusted: paths stay inside the table, and sizes and numbers of rows are those of the files.
+The log is not trusted: files must be in the directory of the table, and have the columns, the size and the number of rows that the log says.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import attrs
@@ -25,7 +26,7 @@ from sframe_spark.values.from_arrow import arrow_column_type, normalize, warn_of
 from sframe_spark.values.input_values import require_known_extensions
 
 FIELD_ID = b"PARQUET:field_id"
-# Field metadata: the column's name in the files, where it differs.
+# The key of field metadata with the name of a column in the files, if it is not the name in the table.
 STORED_NAME = b"sframe:stored_name"
 
 
@@ -36,17 +37,17 @@ class LakeFile:
     Parameters
     ----------
     inside
-        Path below the directory of the table.
+        The path of the file, relative to the directory of the table.
     size
-        Length in bytes.
+        The size in bytes.
     rows
-        How many rows it has; None where the log does not say.
+        The number of rows; None if the log does not say it.
     constants
-        Columns, by name, with one value in all rows, even if the file has them.
+        The values of columns that have the same value in all rows, by column name; a column of the file with that name is not read.
     defaults
-        Columns, by name, with one value in all rows if the file lacks them; without a default they are missing there.
+        The values of columns in all rows, by column name, if the file does not have the column. A column without a default has missing values then.
     never_missing
-        Columns, by name, that the file must have, and why.
+        The columns, by name, that the file must have, with the reason.
     """
 
     inside: str
@@ -58,8 +59,20 @@ class LakeFile:
 
 
 @attrs.frozen
-class _Read:
-    """A file with its footer, and its fields by the table's column names."""
+class _OpenedFile:
+    """A file of a snapshot whose footer was read.
+
+    Parameters
+    ----------
+    file
+        The file as the log describes it.
+    path
+        The path of the file.
+    footer
+        The footer of the file.
+    fields
+        The fields of the file, by the names of the columns of the table. Columns that the file does not have are left out.
+    """
 
     file: LakeFile
     path: str
@@ -68,47 +81,54 @@ class _Read:
 
 
 def manifests_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], snapshot: str, by_id: bool = False) -> list[Manifest]:
-    """Return manifests of a snapshot's files in order; a new one starts where files name columns differently.
+    """Return manifests with the rows of a snapshot, in the order of the files. Files that name columns differently are in different manifests.
 
     Parameters
     ----------
     root
-        Directory of the table.
+        The directory of the table.
     schema
-        Columns of the table; ``STORED_NAME`` in the metadata of one says what files call it.
+        The columns of the table. ``STORED_NAME`` in the metadata of a field is the name of the column in the files, if it is another one.
     files
         The files in row order.
     snapshot
-        What messages call the snapshot.
+        The name of the snapshot in messages.
     by_id
-        Whether columns are those with the same field number (``FIELD_ID`` in the metadata of a field), not with the same name.
+        Whether columns of the table and of files correspond if they have the same field number (``FIELD_ID`` in the metadata of a field), and not
+        if they have the same name.
 
     Raises
     ------
     StorageError
-        If a file is missing, outside the table or not as the log says, or if it stores a column otherwise than the table has it.
+        If a file is missing, is outside of the table, is not as the log says, or stores a column in a type that is not the one of the table.
     SchemaError
-        If a column is of a type that no column can have.
+        If the type of a column is not supported.
     """
     if files and not schema.names:
         raise StorageError(f"{snapshot} of the table {visible(root)} has files but no columns: its log is damaged; restore it from a copy")
-    _require_named_once(files, root)
-    paths = [_path_of(root, file, snapshot) for file in files]
+    paths: dict[str, LakeFile] = {}
+    for file in files:
+        path = path_inside(root, file.inside)
+        if path in paths:
+            raise StorageError(f"the table {visible(root)} names the file {visible(file.inside)!r} twice: its log is damaged")
+        if not os.path.lexists(path):
+            raise StorageError(f"{visible(path)} is missing, which {snapshot} of the table needs: it may be vacuumed or expired; read a later one")
+        paths[path] = file
     with translate_os_errors("read", root):
         wait_for_tick(paths)
-    read = [_read(file, path, schema, by_id) for file, path in zip(files, paths, strict=True)]
-    types = tuple(_type_of(field, read, by_id) for field in schema)
+    opened = [_opened(file, path, schema, by_id) for path, file in paths.items()]
+    types = tuple(_type_of(field, opened, by_id) for field in schema)
     warn_of_decimal_types((field.name, field.type) for field in schema)
-    return [_manifest(root, group, schema.names, types) for group in _called_alike(read)]
+    return [_manifest(root, group, schema.names, types) for group in _by_names(opened)]
 
 
 def constants_of(name: str, values: pa.Array) -> list[Scalar]:
-    """Return the values of a column, one for each file, as statistics have them.
+    """Return the values that a column has in files, one for each file, as Python values that statistics have.
 
     Raises
     ------
     SchemaError
-        If they are of a type that is not supported for a column that files do not have.
+        If the type of the values is not supported for a column that is not in the files.
 
     Examples
     --------
@@ -119,25 +139,25 @@ def constants_of(name: str, values: pa.Array) -> list[Scalar]:
     column_type = arrow_column_type(values.type)
     if values.null_count == len(values):
         return [None] * len(values)
-    # Logs hold bytes as escaped text, in an unspecified way.
+    # Logs contain bytes as strings with escapes, whose form is not specified.
     is_bytes = pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type) or pa.types.is_binary_view(values.type)
     if is_bytes or column_type.is_zoned or column_type.is_encoded or pa.types.is_nested(column_type.physical):
         raise SchemaError(f"the table is partitioned by column {visible(name)!r}, of Arrow {values.type}: read it with Spark, SFrame(spark.read...)")
     try:
-        plain = normalize(values)[0]
+        normalized = normalize(values)[0]
     except SchemaError as error:
         raise SchemaError(f"column {visible(name)!r}, which the table is partitioned by: {error}") from None
-    found: list[Scalar] = (plain.cast(pa.int64()) if column_type == DATETIME else plain).to_pylist()
-    return found
+    constants: list[Scalar] = (normalized.cast(pa.int64()) if column_type == DATETIME else normalized).to_pylist()
+    return constants
 
 
 def path_inside(root: str, inside: str) -> str:
-    """Return the path of a file below a directory.
+    """Return the path of a file, given by its path relative to the directory of a table.
 
     Raises
     ------
     StorageError
-        If it would be remote.
+        If the file would be outside of the directory, also by a link.
 
     Examples
     --------
@@ -156,43 +176,29 @@ def path_inside(root: str, inside: str) -> str:
     return path
 
 
-def _path_of(root: str, file: LakeFile, snapshot: str) -> str:
-    path = path_inside(root, file.inside)
-    if not os.path.lexists(path):
-        raise StorageError(f"{visible(path)} is missing, which {snapshot} of the table needs: it may be vacuumed or expired; read a later one")
-    return path
-
-
-def _require_named_once(files: Sequence[LakeFile], root: str) -> None:
-    seen: set[str] = set()
-    for file in files:
-        if file.inside in seen:
-            raise StorageError(f"the table {visible(root)} names the file {visible(file.inside)!r} twice: its log is damaged")
-        seen.add(file.inside)
-
-
-def _read(file: LakeFile, path: str, schema: pa.Schema, by_id: bool) -> _Read:
+def _opened(file: LakeFile, path: str, schema: pa.Schema, by_id: bool) -> _OpenedFile:
+    """Read the footer of a file, and find the columns of the table in the file."""
     footer = footer_of(path)
-    for what, said, found in (("bytes", file.size, footer.size), ("rows", file.rows, footer.rows)):
-        if said is not None and said != found:
+    for unit, expected, actual in (("bytes", file.size, footer.size), ("rows", file.rows, footer.rows)):
+        if expected is not None and expected != actual:
             raise StorageError(
-                f"{visible(path)} has {found} {what}, the log of the table says {said}: one of them is damaged; restore it from a copy"
+                f"{visible(path)} has {actual} {unit}, the log of the table says {expected}: one of them is damaged; restore it from a copy"
             )
-    in_file: dict[object, list[pa.Field]] = {}
+    in_file: dict[object, list[pa.Field]] = defaultdict(list)
     for field in footer.schema:
-        in_file.setdefault(_id_of(field) if by_id else field.name, []).append(field)
+        in_file[_id_of(field) if by_id else field.name].append(field)
     if by_id and None in in_file:
         raise StorageError(f"{visible(path)} has columns without field numbers, so which of the table's they are is unknown: read it with Spark")
     folded = {str(name).casefold() for name in in_file}
     fields = {}
     for field in schema:
-        found_fields = in_file.get(_id_of(field) if by_id else stored_name(field), [])
         if field.name in file.constants:
             continue
-        if len(found_fields) > 1:
+        matches = in_file.get(_id_of(field) if by_id else stored_name(field), [])
+        if len(matches) > 1:
             raise StorageError(f"{visible(path)} has several columns {visible(field.name)!r}: it is damaged")
-        if found_fields:
-            fields[field.name] = found_fields[0]
+        if matches:
+            fields[field.name] = matches[0]
         elif field.name in file.defaults:
             continue
         elif field.name in file.never_missing:
@@ -201,114 +207,114 @@ def _read(file: LakeFile, path: str, schema: pa.Schema, by_id: bool) -> _Read:
             raise StorageError(f"{visible(path)} has column {visible(field.name)!r} with other capitals than the table: read it with Spark")
         elif not field.nullable:
             raise StorageError(f"{visible(path)} has no column {visible(field.name)!r}, which misses no value in the table: one of them is damaged")
-    return _Read(file, path, footer, fields)
+    return _OpenedFile(file, path, footer, fields)
 
 
 def stored_name(field: pa.Field) -> str:
-    """Return what files call a column of a table, or a part of one."""
+    """Return the name in the files of a column of a table, or of a field within one."""
     stored: bytes | None = (field.metadata or {}).get(STORED_NAME)
     return str(field.name) if stored is None else stored.decode()
 
 
 def _id_of(field: pa.Field) -> bytes | None:
-    found: bytes | None = (field.metadata or {}).get(FIELD_ID)
-    return found
+    number: bytes | None = (field.metadata or {}).get(FIELD_ID)
+    return number
 
 
-def _type_of(field: pa.Field, read: Sequence[_Read], by_id: bool) -> ColumnType:
-    """Return the type of a column of the table, which all files must be able to give."""
+def _type_of(field: pa.Field, opened: Sequence[_OpenedFile], by_id: bool) -> ColumnType:
+    """Return the type of a column of the table; raise if the values in a file cannot be read as values of this type."""
     try:
         required = arrow_column_type(field.type)
     except SchemaError as error:
         raise SchemaError(f"column {visible(field.name)!r} of the table: {error}") from error
-    having = [one for one in read if field.name in one.fields]
-    if required.is_zoned and having and all(_is_int96_without_zone(one, field.name) for one in having):
-        # UTC instants not marked as such in the files; `read_parquet` gives the same type.
+    with_column = [file for file in opened if field.name in file.fields]
+    if required.is_zoned and with_column and all(_is_int96_without_zone(file, field.name) for file in with_column):
+        # The files contain instants in UTC without saying so. `read_parquet` returns the same type.
         return DATETIME
-    for one in having:
-        found = one.fields[field.name]
+    for file in with_column:
+        stored = file.fields[field.name]
+        column = f"column {visible(field.name)!r}"
         try:
-            require_known_extensions(found)
+            require_known_extensions(stored)
         except SchemaError as error:
-            raise SchemaError(f"column {visible(field.name)!r} of {visible(one.path)}: {error}") from None
-        if found.name in one.footer.refused:
-            raise SchemaError(f"column {visible(field.name)!r} of {visible(one.path)}: {one.footer.refused[found.name]}")
-        if not _same_shape(field, found, by_id) or not _gives(found.type, required):
+            raise SchemaError(f"{column} of {visible(file.path)}: {error}") from None
+        if stored.name in file.footer.refused:
+            raise SchemaError(f"{column} of {visible(file.path)}: {file.footer.refused[stored.name]}")
+        if not _same_structure(field, stored, by_id) or not _is_readable_as(required, stored.type):
             raise StorageError(
-                f"column {visible(field.name)!r} is {field.type} in the table but {found.type} in {visible(one.path)}: "
+                f"{column} is {field.type} in the table but {stored.type} in {visible(file.path)}: "
                 "have its files rewritten, or read it with Spark, SFrame(spark.read...)"
             )
     return required
 
 
-def _gives(found: pa.DataType, required: ColumnType) -> bool:
-    """Return whether values of an Arrow type can be read as those of a column without change."""
+def _is_readable_as(required: ColumnType, stored: pa.DataType) -> bool:
+    """Return whether values of an Arrow type are values of a column type, without a change of values."""
     try:
-        stored = arrow_column_type(found)
-        return stored == required or (not required.is_zoned and common_encoding(stored, required) == required)
+        column_type = arrow_column_type(stored)
+        return column_type == required or (not required.is_zoned and common_encoding(column_type, required) == required)
     except (SchemaError, TypeError):
         return False
 
 
-def _is_int96_without_zone(one: _Read, name: str) -> bool:
-    """Return whether a column is INT96 in a file that Spark did not write: only then is the zone UTC by the table."""
-    stored = one.fields[name].name
-    place = one.footer.places.get(stored)
-    return stored not in one.footer.meant and place is not None and one.footer.metadata.schema.column(place).physical_type == "INT96"
+def _is_int96_without_zone(file: _OpenedFile, name: str) -> bool:
+    """Return whether a column is stored as INT96 in a file that Spark did not write, so that only the table says that it is in UTC."""
+    stored = file.fields[name].name
+    leaf = file.footer.places.get(stored)
+    return stored not in file.footer.meant and leaf is not None and file.footer.metadata.schema.column(leaf).physical_type == "INT96"
 
 
-def _same_shape(required: pa.Field, found: pa.Field, by_id: bool) -> bool:
-    """Return whether two fields have the same structure: a struct with other fields would be read as another dict."""
-    if by_id and _id_of(required) != _id_of(found):
+def _same_structure(required: pa.Field, stored: pa.Field, by_id: bool) -> bool:
+    """Return whether a field of the table and one of a file have the same structure: lists, maps, and structs with the same fields."""
+    if by_id and _id_of(required) != _id_of(stored):
         return False
-    left, right = required.type, found.type
+    left, right = required.type, stored.type
     if isinstance(left, pa.BaseExtensionType) or isinstance(right, pa.BaseExtensionType):
         return bool(left == right)
     if pa.types.is_struct(left) and pa.types.is_struct(right):
-        # Nested fields are found by their names in the files.
+        # Fields within structs are found by their names in the files.
         names = [(field.name, stored_name(field)) for field in left] == [(field.name, field.name) for field in right]
-        return names and all(_same_shape(*fields, by_id) for fields in zip(left, right, strict=True))
+        return names and all(_same_structure(*fields, by_id) for fields in zip(left, right, strict=True))
     if pa.types.is_map(left) and pa.types.is_map(right):
         pairs = (left.key_field, right.key_field), (left.item_field, right.item_field)
-        return all(_same_shape(*fields, by_id) for fields in pairs)
+        return all(_same_structure(*fields, by_id) for fields in pairs)
     if hasattr(left, "value_field") and hasattr(right, "value_field"):
-        return _same_shape(left.value_field, right.value_field, by_id)
+        return _same_structure(left.value_field, right.value_field, by_id)
     return pa.types.is_nested(left) == pa.types.is_nested(right)
 
 
-def _entry(number: int, one: _Read, names: Sequence[str], types: Sequence[ColumnType]) -> SegmentEntry:
-    rows = one.footer.rows
-    known_values = {**one.file.defaults, **one.file.constants}
-    constants = {place: known_values.get(name) for place, name in enumerate(names) if name not in one.fields}
-    facts = tuple(
-        facts_of(constants[place], rows) if place in constants else statistics_in_footer(one.footer, one.fields[name].name, types[place])
-        for place, name in enumerate(names)
+def _entry(number: int, opened: _OpenedFile, names: Sequence[str], types: Sequence[ColumnType]) -> SegmentEntry:
+    footer, values = opened.footer, {**opened.file.defaults, **opened.file.constants}
+    constants = {index: values.get(name) for index, name in enumerate(names) if name not in opened.fields}
+    statistics = tuple(
+        facts_of(constants[index], footer.rows) if index in constants else statistics_in_footer(footer, opened.fields[name].name, types[index])
+        for index, name in enumerate(names)
     )
-    seen = Seen(one.footer.identity[1], one.footer.tail)
-    return SegmentEntry(one.file.inside, number, rows, facts, size=one.footer.size, seen=seen, constants=tuple(constants.items()))
+    seen = Seen(footer.identity[1], footer.tail)
+    return SegmentEntry(opened.file.inside, number, footer.rows, statistics, size=footer.size, seen=seen, constants=tuple(constants.items()))
 
 
-def _called_alike(read: Sequence[_Read]) -> list[list[_Read]]:
-    """Group consecutive files in which columns and names correspond one to one; at least one group."""
-    groups: list[list[_Read]] = [[]]
-    stored: dict[str, str] = {}
-    column_of: dict[str, str] = {}
-    for one in read:
-        called = {name: field.name for name, field in one.fields.items()}
-        if any(stored.get(name, found) != found or column_of.get(found, name) != name for name, found in called.items()):
+def _by_names(opened: Sequence[_OpenedFile]) -> list[list[_OpenedFile]]:
+    """Divide files into groups of consecutive files in which each column has one name, and each name means one column; at least one group."""
+    groups: list[list[_OpenedFile]] = [[]]
+    in_files: dict[str, str] = {}
+    columns: dict[str, str] = {}
+    for file in opened:
+        names = {name: field.name for name, field in file.fields.items()}
+        if any(in_files.get(name, stored) != stored or columns.get(stored, name) != name for name, stored in names.items()):
             groups.append([])
-            stored, column_of = {}, {}
-        groups[-1].append(one)
-        stored.update(called)
-        column_of.update((found, name) for name, found in called.items())
+            in_files, columns = {}, {}
+        groups[-1].append(file)
+        in_files.update(names)
+        columns.update((stored, name) for name, stored in names.items())
     return groups
 
 
-def _manifest(root: str, read: Sequence[_Read], names: Sequence[str], types: tuple[ColumnType, ...]) -> Manifest:
-    entries = tuple(_entry(number, one, names, types) for number, one in enumerate(read) if one.footer.rows)
-    found = {name: field.name for one in read for name, field in one.fields.items()}
-    used_names = set(found.values())
+def _manifest(root: str, opened: Sequence[_OpenedFile], names: Sequence[str], types: tuple[ColumnType, ...]) -> Manifest:
+    entries = tuple(_entry(number, file, names, types) for number, file in enumerate(opened) if file.footer.rows)
+    stored = {name: field.name for file in opened for name, field in file.fields.items()}
+    used_names = set(stored.values())
     # A column that no file has needs a name that no file uses.
     free = (name for name in map("missing {}".format, itertools.count()) if name not in used_names)
-    in_files = tuple(found[name] if name in found else next(free) for name in names)
+    in_files = tuple(stored[name] if name in stored else next(free) for name in names)
     return Manifest(types, entries, root, tuple(names), has_key=False, column_names_in_files=in_files)

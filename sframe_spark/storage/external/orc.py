@@ -1,12 +1,13 @@
-"""Reads ORC files by stripe, with the footer fields that pyarrow does not expose."""
+"""Reads external ORC files stripe by stripe, and the parts of their footers that pyarrow does not expose."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import attrs
@@ -23,47 +24,50 @@ from sframe_spark.storage.filesystem.path_resolution import DataFiles
 from sframe_spark.storage.hybrid_calendar import HybridColumns
 from sframe_spark.storage.manifest.physical_types import convert_foreign
 from sframe_spark.storage.manifest.statistics import Scalar
-from sframe_spark.storage.parquet.column_annotations import field_by_note
+from sframe_spark.storage.parquet.external_types import field_by_note
+from sframe_spark.storage.parquet.thrift import read_unsigned
 from sframe_spark.storage.segments.partition_columns import partition_columns, repeated
 from sframe_spark.types import ColumnType
 from sframe_spark.values.datetimes import lost_nanoseconds
 from sframe_spark.values.from_arrow import warn_of_decimal_types
 from sframe_spark.values.value_errors import column_named
 
-# The footer: the writer's calendar, and types that pyarrow does not know.
+# The footer says which calendar the writer used, and which types the columns have, also types that pyarrow does not know.
 
 # Field numbers of a postscript, of a footer, and of a type.
 _FOOTER_LENGTH, _COMPRESSION = 1, 2
 _TYPES, _WRITER, _CALENDAR = 4, 9, 11
 _KIND, _SUBTYPES, _FIELD_NAMES = 1, 2, 3
-# The last type kind that pyarrow reads (instant); it reads values of later kinds as booleans.
+# The number of the last type that pyarrow knows (timestamps in UTC). It reads values of types with larger numbers as Boolean values.
 _LAST_KIND = 18
 _LEAVE_OUT = "have it written as another type, or without this column"
 _AS_TEXT = "which no column can have: have it written as text, as ST_AsText(...) gives it, or without this column"
 _REFUSED = {19: f"it holds values of ORC's type GEOMETRY, {_AS_TEXT}", 20: f"it holds values of ORC's type GEOGRAPHY, {_AS_TEXT}"}
 _ZLIB, _SNAPPY, _LZ4, _ZSTD = 1, 2, 4, 5
+# The wire types of protocol buffers.
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _CHUNK_HEADER = 3
 _UNKNOWN, _PROLEPTIC = 0, 2
 _JAVA = 0
 # A footer has a few hundred bytes per column and stripe.
 MAX_FOOTER_BYTES = 256 << 20
+# The start of a file in LZ4's frame format, with blocks of up to 4 MB that do not depend on each other.
+_LZ4_FRAME = b"\x04\x22\x4d\x18\x60\x70\x73"
 
 
 @attrs.frozen
 class OrcFooter:
-    """What pyarrow does not expose of a file's footer.
+    """The parts of the footer of a file that pyarrow does not expose.
 
-    A file may name its writer's calendar. If it does not, files of Java programs (Hive, Spark) are in the hybrid calendar and
-    those of other programs, such as Arrow, in the proleptic one. Only dates are affected; timestamps that pyarrow reads
-    start in 1678.
+    A file may say which calendar its writer used. If it does not, files of Java programs (Hive, Spark) are in the hybrid calendar, and files of
+    other programs, such as Arrow, in the proleptic Gregorian one. Only dates are affected, since the timestamps that pyarrow reads begin in 1678.
 
     Parameters
     ----------
     hybrid
-        Which columns are in the hybrid calendar; None where none is.
+        Which columns are in the hybrid calendar; None if no column is.
     refused
-        Why columns cannot be read, by their names.
+        The columns that cannot be read, by name, with the reason.
     """
 
     hybrid: HybridColumns | None
@@ -71,51 +75,50 @@ class OrcFooter:
 
 
 def orc_footer(path: str) -> OrcFooter:
-    """Return the footer facts of a file; those of a typical Java writer if the footer cannot be decoded."""
+    """Return the footer of a file. If it cannot be decoded, the file is taken for one of a Java program without unknown types."""
     try:
         with open(path, "rb") as file:
             footer = _footer(file)
-        found = dict(_numbers(footer))
+        numbers = dict(_numbers(footer))
         refused = _refused([content for field, content in _fields(footer) if field == _TYPES and isinstance(content, bytes)])
     except (ValueError, IndexError, OSError, zlib.error, pa.ArrowException):
-        # Either pyarrow knows a compression that we do not, or it reports the damage.
-        found, refused = {}, {}
-    calendar, writer = found.get(_CALENDAR, _UNKNOWN), found.get(_WRITER, _JAVA)
+        # Either pyarrow supports a compression that is not supported here, or it reports the damage.
+        numbers, refused = {}, {}
+    calendar, writer = numbers.get(_CALENDAR, _UNKNOWN), numbers.get(_WRITER, _JAVA)
     is_proleptic = calendar == _PROLEPTIC or (calendar == _UNKNOWN and writer != _JAVA)
     return OrcFooter(None if is_proleptic else HybridColumns(dates=True, instants=False, unzoned=False), refused)
 
 
 def _refused(types: list[bytes]) -> dict[str, str]:
-    """Return why columns cannot be read. Types are in depth-first order, beginning with the row."""
+    """Return, by column name, why columns cannot be read, from the types of a footer. They are in depth-first order; the first one is the row."""
     if not types:
         return {}
     names = [content.decode("utf-8", "replace") for field, content in _fields(types[0]) if field == _FIELD_NAMES and isinstance(content, bytes)]
     starts = _subtypes(types[0])
-    found = {}
+    refused = {}
     for name, start, stop in zip(names, starts, [*starts[1:], len(types)], strict=False):
-        kinds = [dict(_numbers(content)).get(_KIND, 0) for content in types[start:stop]]
-        unknown = [kind for kind in kinds if kind > _LAST_KIND]
-        if unknown:
-            found[name] = _REFUSED.get(unknown[0], f"it holds values of type {unknown[0]} of ORC, which is not known here: {_LEAVE_OUT}")
-    return found
+        kinds = (dict(_numbers(content)).get(_KIND, 0) for content in types[start:stop])
+        if (unknown := next((kind for kind in kinds if kind > _LAST_KIND), None)) is not None:
+            refused[name] = _REFUSED.get(unknown, f"it holds values of type {unknown} of ORC, which is not known here: {_LEAVE_OUT}")
+    return refused
 
 
 def _subtypes(content: bytes) -> list[int]:
-    """The indices of a type's children, single or packed."""
-    found: list[int] = []
+    """Return the indices of the types within a type. They are stored as one field each, or all in one field."""
+    indices: list[int] = []
     for field, value in _fields(content):
         if field == _SUBTYPES and isinstance(value, int):
-            found.append(value)
+            indices.append(value)
         elif field == _SUBTYPES and isinstance(value, bytes):
             at = 0
             while at < len(value):
-                number, at = _varint(value, at)
-                found.append(number)
-    return found
+                index, at = read_unsigned(value, at)
+                indices.append(index)
+    return indices
 
 
 def _footer(file: BinaryIO) -> bytes:
-    """The decompressed footer of a file."""
+    """Return the decompressed footer of a file."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(size - 256, 0))
     end = file.read(256)
@@ -125,27 +128,27 @@ def _footer(file: BinaryIO) -> bytes:
     if not 0 <= start <= size or length > MAX_FOOTER_BYTES:
         raise ValueError("no footer")
     file.seek(start)
-    packed = file.read(length)
+    content = file.read(length)
     compression = postscript.get(_COMPRESSION, 0)
-    return packed if not compression else b"".join(_unpacked(packed, _CODECS.get(compression, _unknown)))
+    return b"".join(_unpacked(content, compression)) if compression else content
 
 
 def _numbers(content: bytes) -> Iterator[tuple[int, int]]:
-    """The numeric fields of a message."""
+    """Yield the numeric fields of a message of protocol buffers, each with its field number."""
     return ((field, value) for field, value in _fields(content) if isinstance(value, int))
 
 
 def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The numeric and binary fields of a protocol buffers message, with their field numbers."""
+    """Yield the numeric and binary fields of a message of protocol buffers, each with its field number."""
     at = 0
     while at < len(content):
-        key, at = _varint(content, at)
+        key, at = read_unsigned(content, at)
         kind = key & 7
         if kind == _VARINT:
-            value, at = _varint(content, at)
+            value, at = read_unsigned(content, at)
             yield key >> 3, value
         elif kind == _BYTES:
-            length, at = _varint(content, at)
+            length, at = read_unsigned(content, at)
             yield key >> 3, content[at : at + length]
             at += length
         elif kind in (_EIGHT_BYTES, _FOUR_BYTES):
@@ -154,99 +157,54 @@ def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
             raise ValueError("no message")
 
 
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = content[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return value, at
-        if shift > 63:
-            raise ValueError("a number has no end")
-
-
-def _unpacked(packed: bytes, unpack: Callable[[bytes], bytes]) -> Iterator[bytes]:
-    """Yield the decompressed chunks of a stream; each has a header with its length and whether it is compressed."""
+def _unpacked(content: bytes, compression: int) -> Iterator[bytes]:
+    """Yield the decompressed chunks of a stream. Before each chunk is its length, and whether it is compressed."""
     at = 0
-    while at + _CHUNK_HEADER <= len(packed):
-        header = int.from_bytes(packed[at : at + _CHUNK_HEADER], "little")
+    while at + _CHUNK_HEADER <= len(content):
+        header = int.from_bytes(content[at : at + _CHUNK_HEADER], "little")
         at += _CHUNK_HEADER
-        chunk = packed[at : at + (header >> 1)]
+        chunk = content[at : at + (header >> 1)]
         at += header >> 1
-        yield chunk if header & 1 else unpack(chunk)
+        yield chunk if header & 1 else _decompressed(chunk, compression)
 
 
-def _of_zlib(chunk: bytes) -> bytes:
-    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, MAX_FOOTER_BYTES)
-
-
-def _of_zstd(chunk: bytes) -> bytes:
-    with pa.input_stream(io.BytesIO(chunk), compression="zstd") as stream:
+def _decompressed(chunk: bytes, compression: int) -> bytes:
+    if compression == _ZLIB:
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, MAX_FOOTER_BYTES)
+    if compression == _SNAPPY:
+        length, _ = read_unsigned(chunk, 0)
+        if length > MAX_FOOTER_BYTES:
+            raise ValueError("too long")
+        return pa.decompress(chunk, decompressed_size=length, codec="snappy", asbytes=True)
+    if compression == _LZ4:
+        # ORC stores a plain block without the length of its content. pyarrow reads it in a frame, with its length before it, and 0 at the end.
+        codec, chunk = "lz4", _LZ4_FRAME + len(chunk).to_bytes(4, "little") + chunk + bytes(4)
+    elif compression == _ZSTD:
+        codec = "zstd"
+    else:
+        raise ValueError("an unknown compression")
+    with pa.input_stream(io.BytesIO(chunk), compression=codec) as stream:
         return bytes(stream.read(MAX_FOOTER_BYTES))
-
-
-def _of_snappy(chunk: bytes) -> bytes:
-    length, _ = _varint(chunk, 0)
-    if length > MAX_FOOTER_BYTES:
-        raise ValueError("too long")
-    return pa.decompress(chunk, decompressed_size=length, codec="snappy", asbytes=True)
-
-
-def _of_lz4(chunk: bytes) -> bytes:
-    """Decompress an LZ4 block, which does not record its length, as pyarrow would need it."""
-    found, at = bytearray(), 0
-    while at < len(chunk):
-        token = chunk[at]
-        literals, at = _lz4_length(chunk, at + 1, token >> 4)
-        found += chunk[at : at + literals]
-        at += literals
-        if at >= len(chunk):
-            break
-        distance = int.from_bytes(chunk[at : at + 2], "little")
-        length, at = _lz4_length(chunk, at + 2, token & 15)
-        if not 0 < distance <= len(found) or len(found) + length > MAX_FOOTER_BYTES:
-            raise ValueError("no block of LZ4")
-        for _ in range(length + 4):
-            found.append(found[-distance])
-    return bytes(found)
-
-
-def _lz4_length(chunk: bytes, at: int, length: int) -> tuple[int, int]:
-    if length == 15:
-        while True:
-            length += chunk[at]
-            at += 1
-            if chunk[at - 1] < 255:
-                break
-    return length, at
-
-
-def _unknown(chunk: bytes) -> bytes:
-    raise ValueError("an unknown compression")
-
-
-_CODECS: dict[int, Callable[[bytes], bytes]] = {_ZLIB: _of_zlib, _SNAPPY: _of_snappy, _LZ4: _of_lz4, _ZSTD: _of_zstd}
 
 
 @attrs.frozen
 class OrcFile:
-    """A file in the state in which it was opened.
+    """An ORC file in the state in which it was opened.
 
     Parameters
     ----------
     path
-        Where it is.
+        The path of the file.
     state
-        What the file system said of it.
+        The state of the file.
     stripes, rows
-        How many it has.
+        The numbers of its stripes and rows.
     constants
-        Values of its partition columns.
+        The values of its partition columns.
     meant
-        Annotated types, by column name, where pyarrow reads others.
+        The types of columns, by name, for which notes of Spark give another type than pyarrow reads.
     hybrid
-        Which columns are in the hybrid calendar; None where none is.
+        Which columns are in the hybrid calendar; None if no column is.
     """
 
     path: str
@@ -258,7 +216,7 @@ class OrcFile:
     hybrid: HybridColumns | None = None
 
     def as_meant(self, name: str, values: pa.Array) -> pa.Array:
-        """Return the values of a column as its writer meant them."""
+        """Return values of a column that pyarrow has read in the type of the column, with dates in the proleptic Gregorian calendar."""
         if self.hybrid is not None:
             values = self.hybrid.to_gregorian(values, values.type)
         return values.cast(self.meant[name]) if name in self.meant else values
@@ -271,9 +229,9 @@ class OrcEnd:
     Parameters
     ----------
     schema
-        The columns, of the types that their writer means.
+        The Arrow schema, with the types that Spark has noted.
     refused
-        Why a column cannot be read, by its name.
+        The columns that cannot be read, by name, with the reason.
     """
 
     schema: pa.Schema
@@ -282,14 +240,14 @@ class OrcEnd:
 
 @attrs.frozen
 class StripesSeen:
-    """Counts gathered over stripes.
+    """Counts of what was read from stripes.
 
     Parameters
     ----------
     rows
-        How many rows were found, by the number of the file.
+        The number of rows that were read, by the index of the file.
     lost
-        How many datetimes had nanoseconds that are cut off, by the name of the column.
+        The number of datetimes whose nanoseconds were cut off, by column name.
     """
 
     rows: Counter[int] = attrs.field(factory=Counter)
@@ -303,16 +261,16 @@ class StripesSeen:
 
 @attrs.frozen
 class OrcTable:
-    """Files with the same columns.
+    """ORC files with the same columns.
 
     Parameters
     ----------
     files
         The files, in row order.
     names, types
-        Their columns; those that directories name come last.
+        The names and types of the columns; partition columns come last.
     stored
-        Number of columns stored in the files.
+        The number of columns in the files, without partition columns.
     """
 
     files: tuple[OrcFile, ...]
@@ -322,28 +280,28 @@ class OrcTable:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows in all files."""
         return sum(file.rows for file in self.files)
 
     @property
     def size(self) -> int:
-        """How many bytes the files have."""
+        """The size of all files in bytes."""
         return sum(file.state.size for file in self.files)
 
     def arrays(self, stripes: Sequence[tuple[int, int]], seen: StripesSeen) -> Iterator[list[pa.Array]]:
-        """Yield the rows of some stripes (pairs of file and stripe number), one array for each column.
+        """Yield for each of some stripes an array for each column.
 
         Parameters
         ----------
         stripes
-            The stripes.
+            The index of the file and the index of the stripe in it, for each stripe.
         seen
-            Counts, added to as stripes are read.
+            The counts, to which those of the stripes are added.
 
         Raises
         ------
         StorageError
-            If a file is damaged, or another one than before.
+            If a file is damaged, or was changed.
         """
         for number, stripe in stripes:
             raise_if_cancelled()
@@ -353,24 +311,24 @@ class OrcTable:
                 opened = _opened(file.path)
                 batch = opened.read_stripe(stripe)
                 seen.rows[number] += batch.num_rows
-                places = {name: place for place, name in enumerate(opened.schema.names)}
-                found = []
-                for name, kind in zip(self.names[: self.stored], self.types[: self.stored], strict=True):
-                    values = file.as_meant(name, batch.column(places[name]))
+                indices = {name: index for index, name in enumerate(opened.schema.names)}
+                columns = []
+                for name, column_type in zip(self.names[: self.stored], self.types[: self.stored], strict=True):
+                    values = file.as_meant(name, batch.column(indices[name]))
                     seen.lost[name] += lost_nanoseconds(values)
                     with column_named(name):
-                        found.append(convert_foreign(values, kind))
+                        columns.append(convert_foreign(values, column_type))
             unchanged(file.path, file.state)
-            kinds = self.types[self.stored :]
-            yield [*found, *(repeated(value, kind, batch.num_rows) for value, kind in zip(file.constants, kinds, strict=True))]
+            partitions = zip(file.constants, self.types[self.stored :], strict=True)
+            yield [*columns, *(repeated(value, column_type, batch.num_rows) for value, column_type in partitions)]
 
     def require_rows(self, seen: StripesSeen) -> None:
-        """Compare the counted rows with the footers: a truncated stripe is read without an error.
+        """Compare the numbers of rows that were read with the footers, since pyarrow reads a truncated stripe without an error.
 
         Raises
         ------
         StorageError
-            If a file has other rows.
+            If they differ.
         """
         for number, file in enumerate(self.files):
             if seen.rows[number] != file.rows:
@@ -379,18 +337,18 @@ class OrcTable:
                 )
 
 
-def orc_table(found: DataFiles) -> OrcTable:
+def orc_table(resolved: DataFiles) -> OrcTable:
     """Return the table of ORC files; only footers are read.
 
     Raises
     ------
     StorageError
-        If the files do not fit together, or one is no ORC file.
+        If the files have different columns, or a file is not an ORC file.
     SchemaError
-        If a column is of a type that no column can have.
+        If the type of a column is not supported.
     """
-    paths, files, partitions = found.paths, [], partition_columns(found.files)
-    # Only the columns are kept: thousands of files are not open at once.
+    paths, files, partitions = resolved.paths, [], partition_columns(resolved.files)
+    # The files are closed, since there may be thousands of them; only their columns are kept.
     ends = []
     for number, path in enumerate(paths):
         state = unchanged(path, None)
@@ -428,19 +386,15 @@ def _opened(path: str) -> Any:
     return orc.ORCFile(path)
 
 
-class _translate_errors:
-    """Translate pyarrow's errors of a file."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, pa.ArrowInvalid) and "out of range for nanosecond" in str(error):
+@contextlib.contextmanager
+def _translate_errors(path: str) -> Iterator[None]:
+    with translate_os_errors("read", path):
+        try:
+            yield
+        except pa.ArrowInvalid as error:
+            if "out of range for nanosecond" not in str(error):
+                raise
             raise StorageError(
-                f"{visible(self._path)} has a date-time outside the years 1678 to 2261, which pyarrow does not read from ORC: "
+                f"{visible(path)} has a date-time outside the years 1678 to 2261, which pyarrow does not read from ORC: "
                 "let Spark read it, or write the table as Parquet"
             ) from error
-        translate_os_errors("read", self._path).__exit__(kind, error, trace)

@@ -156,13 +156,9 @@ def natural(name: str) -> tuple[tuple[int, int, str, str], ...]:
     >>> sorted(["part-10", "part-2", "a"], key=natural)
     ['a', 'part-2', 'part-10']
     """
-    return tuple(map(_natural_part, re.split(r"([0-9]+)", name)))
-
-
-def _natural_part(part: str) -> tuple[int, int, str, str]:
     # Digits are compared as strings of equal length, since Python does not convert strings of thousands of digits to integers.
-    digits = part.lstrip("0")
-    return (0, len(digits), digits, part) if part.isdecimal() else (1, 0, "", part)
+    parts = ((part, part.lstrip("0")) for part in re.split(r"([0-9]+)", name))
+    return tuple((0, len(digits), digits, part) if part.isdecimal() else (1, 0, "", part) for part, digits in parts)
 
 
 class HasSchema(Protocol):

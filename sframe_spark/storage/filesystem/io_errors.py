@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from pyarrow import ArrowException, ArrowNotImplementedError
 
-from sframe_spark.errors import NoMemoryError, SFrameError, StorageError
+from sframe_spark.errors import BrokenThrift, NoMemoryError, SFrameError, StorageError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.process.leases import owner_in
 from sframe_spark.storage.filesystem.paths import of_named
@@ -42,7 +42,7 @@ _CLEARED = "it held rows of a frame that is not saved, and the temporary directo
 
 
 def translate_os_errors(action: str, location: str) -> contextlib.AbstractContextManager[None]:
-    """Turn errors of the operating system and of pyarrow in the ``with`` block into a :class:`StorageError`.
+    """Turn errors of the operating system and of pyarrow, and a damaged Parquet footer, in the ``with`` block into a :class:`StorageError`.
 
     Parameters
     ----------
@@ -74,6 +74,8 @@ class _TranslateOsErrors(contextlib.AbstractContextManager[None]):
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, BrokenThrift) and self._action == "read":
+            raise StorageError(f"{self._location} is damaged: {error}; restore it from a copy") from None
         # Errors of this package are not translated, although some are OSErrors, too.
         if isinstance(error, (OSError, ArrowException)) and not isinstance(error, SFrameError):
             reason = explanation(error, self._location, self._action in READING)
@@ -92,8 +94,9 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         return "it does not exist" if reading else "the system makes nothing there; choose another path"
     if isinstance(error, NotADirectoryError):
         return "a file stands where a directory should be; choose another path"
-    if isinstance(error, FileExistsError) and _leads_nowhere(error.filename):
-        return f"{error.filename} is a link to {os.readlink(error.filename)}, where nothing is: remove the link, or choose another path"
+    link = error.filename if isinstance(error, FileExistsError) else None
+    if isinstance(link, str) and os.path.islink(link) and not os.path.exists(link):
+        return f"{link} is a link to {os.readlink(link)}, where nothing is: remove the link, or choose another path"
     if isinstance(error, PermissionError) and reading:
         return "permission denied; ask its owner for the permission to read it and to enter its directories"
     if isinstance(error, PermissionError):
@@ -105,9 +108,7 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
     if isinstance(error, ArrowNotImplementedError) or (number is None and reading and _UNSUPPORTED.search(str(error))):
         said = (str(error).strip().splitlines() or [""])[0]
         return f"pyarrow does not read what it is made of ({said}); have it written with another compression, encoding or type"
-    # For errors of the system, the message without the file name is used, since the user may not know the file.
-    reported = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
-    said = (reported.strip().splitlines() or [""])[0]
+    said = (message_without_file(error).strip().splitlines() or [""])[0]
     is_there = is_remote_location(location) or os.path.isfile(location)
     if number is None and reading and is_there and not is_out_of_memory(error):
         # An error of pyarrow while an existing file is read, other than lack of memory, means that the file is damaged.
@@ -115,13 +116,14 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
     return f"{type(error).__name__}: {said}"
 
 
+def message_without_file(error: Exception) -> str:
+    """Return the message of an error; of the operating system's errors without the name of the file, which the user may not know."""
+    return error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
+
+
 def is_out_of_memory(error: Exception) -> bool:
     """Return whether an error of Python, the operating system or Arrow means that there is not enough memory."""
     return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM or NO_THREAD in str(error)
-
-
-def _leads_nowhere(path: object) -> bool:
-    return isinstance(path, str) and os.path.islink(path) and not os.path.exists(path)
 
 
 def full_disk(location: str) -> str:
@@ -172,7 +174,7 @@ def full_disk_of_executor(text: str, location: str) -> str | None:
 
 def _is_about_files(before: str) -> bool:
     """Return whether all error conditions in a text are about files; True if there are none."""
-    return all(found.startswith(_ABOUT_FILES) for found in _ABOUT.findall(before))
+    return all(condition.startswith(_ABOUT_FILES) for condition in _ABOUT.findall(before))
 
 
 def file_damage_in_message(text: str) -> str | None:
@@ -190,15 +192,10 @@ def file_damage_in_message(text: str) -> str | None:
     # A file that Spark cannot read is named by its URI, with escapes such as %20; a path that does not exist, with the escapes of patterns.
     file = (unquote(match["file"]) if match["uri"] else of_named(match["file"]) if match["given"] else match["file"]).removeprefix("file:")
     file = "/" + file.lstrip("/") if file.startswith("/") else file
-    if os.path.exists(file) and _FILE_NOT_FOUND.search(text[: match.end()]):
-        return _unseen(file, text)
-    if os.path.exists(file):
+    if not os.path.exists(file):
+        return missing(file)
+    if not _FILE_NOT_FOUND.search(text[: match.end()]):
         return f"{file} is damaged: Spark cannot read it; restore it from a copy"
-    return missing(file)
-
-
-def _unseen(file: str, text: str) -> str:
-    """Return a message that a file exists here, but that a Spark process, maybe on another machine, does not find it."""
     task = _TASK.search(text)
     host = "" if task is None or task["executor"] == "driver" else f" on {task['host']}"
     return (
@@ -257,5 +254,5 @@ def free_space(location: str) -> str:
         location = os.path.dirname(location)
     free = f"{shutil.disk_usage(location).free:,} bytes free"
     # File systems without a fixed number of inodes report 0.
-    has_no_inodes = hasattr(os, "statvfs") and (found := os.statvfs(location)).f_files and not found.f_favail
+    has_no_inodes = hasattr(os, "statvfs") and (status := os.statvfs(location)).f_files and not status.f_favail
     return f"{free}, and no inode for another file: delete files" if has_no_inodes else free

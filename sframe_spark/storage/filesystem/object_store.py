@@ -1,4 +1,4 @@
-"""Operations on remote file systems through fsspec: reading byte ranges, and writing, listing, copying and removing whole files.
+"""Operations on remote file systems through fsspec: reading ranges of bytes, and writing, listing, copying and removing whole files.
 
 Errors of file systems are translated into messages of one line without secrets.
 """
@@ -26,7 +26,7 @@ from sframe_spark.message_text import visible
 from sframe_spark.process.fork_safety import keep_whole_at_fork
 from sframe_spark.process.leases import HIDDEN, PREFIX, new_name
 from sframe_spark.redaction import without_secrets
-from sframe_spark.storage.filesystem.io_errors import why_missing
+from sframe_spark.storage.filesystem.io_errors import message_without_file, why_missing
 
 # Opening file systems, and translating their errors.
 
@@ -69,28 +69,28 @@ def file_system(uri: str) -> tuple[Any, str]:
 
 
 def _options() -> StorageOptions:
-    found = config.storage_options
-    return found if isinstance(found, StorageOptions) else StorageOptions(found)
+    options = config.storage_options
+    return options if isinstance(options, StorageOptions) else StorageOptions(options)
 
 
 def _path_in(files: Any, scheme: str, rest: str) -> str:
     """Return the path of a location in a file system object of the user, whose own scheme may be another one."""
     protocols = (files.protocol,) if isinstance(files.protocol, str) else files.protocol
-    if is_made_of_another(files, ARROW):
+    if is_defined_in(files, ARROW):
         # For these schemes, the first part is a host; for others, it is a bucket, which is a part of the path.
         return f"/{rest.partition('/')[2]}" if scheme in ("hdfs", "viewfs") else rest
     path: str = files._strip_protocol(f"{scheme}://{rest}" if scheme in protocols else rest)
     return path
 
 
-def writing_class(files: Any) -> Any:
-    """Return the class of a file system; for one that wraps a directory of another file system, the class of the wrapped one."""
-    while is_made_of_another(files, DIRECTORY):
+def _unwrapped(files: Any) -> Any:
+    """Return a file system; for one that wraps a directory of another file system, the wrapped one."""
+    while is_defined_in(files, DIRECTORY):
         files = files.fs
-    return type(files)
+    return files
 
 
-def is_made_of_another(files: Any, module: str) -> bool:
+def is_defined_in(files: Any, module: str) -> bool:
     """Return whether a file system's class, or a base class, is defined in a module."""
     return any(kind.__module__ == module for kind in type(files).__mro__)
 
@@ -105,12 +105,7 @@ def is_shared(uri: str) -> bool:
     chosen = _options().file_system_for(uri)
     if chosen is None:
         return not is_private(uri)
-    if not chosen.can_be_sent:
-        return False
-    files = chosen.in_this_process()
-    while is_made_of_another(files, DIRECTORY):
-        files = files.fs
-    return not is_made_of_another(files, MEMORY)
+    return chosen.can_be_sent and not is_defined_in(_unwrapped(chosen.in_this_process()), MEMORY)
 
 
 def identity_of(uri: str) -> str:
@@ -134,30 +129,22 @@ def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
     address = f"{scheme}://{authority}"
     try:
         import fsspec
-    except ImportError:
-        raise StorageError(f"{address} cannot be read or written: {_installing(scheme)}") from None
-    try:
-        kind = fsspec.get_filesystem_class(scheme)
-    except ImportError:
-        raise StorageError(f"{address} cannot be read or written: {_installing(scheme)}") from None
-    except ValueError:
-        if scheme in PACKAGES:
-            # Some packages register their schemes with fsspec only when they are installed.
-            raise StorageError(f"{address} cannot be read or written: {_installing(scheme)}") from None
-        raise StorageError(f"{address} cannot be read or written: {unknown_scheme(scheme)}") from None
+
+        files_class = fsspec.get_filesystem_class(scheme)
+    except (ImportError, ValueError) as error:
+        # Some packages register their schemes with fsspec only when they are installed.
+        is_unknown = isinstance(error, ValueError) and scheme not in PACKAGES
+        reason = unknown_scheme(scheme) if is_unknown else f"{INSTALL} {PACKAGES.get(scheme, '')}".strip()
+        raise StorageError(f"{address} cannot be read or written: {reason}") from None
     with translate_remote_errors("open", address, options):
         # The URI may contain options, such as the host; the configured options take precedence.
-        return kind(**{**kind._get_kwargs_from_urls(address), **json.loads(options)})
+        return files_class(**{**files_class._get_kwargs_from_urls(address), **json.loads(options)})
 
 
 def unknown_scheme(scheme: str) -> str:
     """Return the message for a scheme without a known file system."""
     known = "s3://, gs://, abfss://, hdfs:// and whatever else fsspec.available_protocols() tells"
     return f"there is no file system {visible(scheme)!r}: known are {known}"
-
-
-def _installing(scheme: str) -> str:
-    return f"{INSTALL} {PACKAGES.get(scheme, '')}".strip()
 
 
 @contextlib.contextmanager
@@ -180,19 +167,9 @@ def translate_remote_errors(action: str, uri: str, options: str | None = None) -
         reason = explanation(error, uri, options)
         if reason == NOT_THERE and action in ("read", "copy"):
             reason = f"{reason}; {why_missing(uri)}"
-        named = _as_named(uri) if action == "write" else uri
-        raise StorageError(f"cannot {action} {without_secrets(named)}: {reason}") from None
-
-
-def _as_named(uri: str) -> str:
-    """Return the location that the user gave, from the path of a file that this package writes below it.
-
-    Examples
-    --------
-    >>> _as_named("s3://bucket/frame/_manifests/00000007.json"), _as_named("s3://bucket/a.csv")
-    ('s3://bucket/frame', 's3://bucket/a.csv')
-    """
-    return _WRITTEN_BY_US.sub("", uri)
+        # Of a file that this package writes below a location of the user, the message names the location.
+        location = _WRITTEN_BY_US.sub("", uri) if action == "write" else uri
+        raise StorageError(f"cannot {action} {without_secrets(location)}: {reason}") from None
 
 
 def explanation(error: Exception, uri: str, options: str | None = None) -> str:
@@ -207,11 +184,13 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
     options
         The options of the file system as JSON; None for the configured ones.
     """
-    options = json.dumps(options_of(uri), default=_readable_option) if options is None else options
-    named = "/".join(uri.split("/")[:3])
-    bucket = without_secrets(named)
+    if options is None:
+        # Of an option that is an object, such as a file system, its own options are taken, or its string.
+        options = json.dumps(options_of(uri), default=lambda value: getattr(value, "storage_options", None) or str(value))
+    address = "/".join(uri.split("/")[:3])
+    bucket = without_secrets(address)
     # The error may show a user name before the bucket, which is removed.
-    text = visible(_without_secrets(error, options)).replace(named.partition("://")[2] or named, bucket.partition("://")[2] or bucket)
+    text = visible(_without_secrets(error, options)).replace(address.partition("://")[2] or address, bucket.partition("://")[2] or bucket)
     kinds = {kind.__name__ for kind in type(error).__mro__} | {kind.__name__ for kind in type(error.__cause__).__mro__}
     if isinstance(error, FileNotFoundError) or "ResourceNotFoundError" in kinds:
         return f"there is no {bucket}: make it, or check the name" if "bucket" in text.lower() or "container" in text.lower() else NOT_THERE
@@ -250,21 +229,15 @@ def is_refusal(error: Exception) -> bool:
     >>> is_refusal(PermissionError("Forbidden")), is_refusal(FileNotFoundError("bucket"))
     (True, False)
     """
-    codes = {getattr(found, name, None) for found in (error, error.__cause__) for name in ("status_code", "status", "code")}
-    kinds = {kind.__name__ for found in (error, error.__cause__) for kind in type(found).__mro__}
+    errors = (error, error.__cause__)
+    codes = {getattr(failure, name, None) for failure in errors for name in ("status_code", "status", "code")}
+    kinds = {kind.__name__ for failure in errors for kind in type(failure).__mro__}
     return isinstance(error, PermissionError) or bool(codes & {401, 403}) or "ClientAuthenticationError" in kinds
-
-
-def _readable_option(value: Any) -> Any:
-    """Return a JSON value for an option that is an object, such as a file system: its own options, or its string."""
-    return getattr(value, "storage_options", None) or str(value)
 
 
 def _without_secrets(error: Exception, options: str) -> str:
     """Return the first line of the message of an error, with ``***`` in place of secret strings in the options."""
-    # For errors of the system, the message without the file name, which the user may not know.
-    said = error.strerror if isinstance(error, OSError) and error.filename is not None and error.strerror else str(error)
-    lines = said.strip().splitlines()
+    lines = message_without_file(error).strip().splitlines()
     # If the first line ends with a colon, the second line is needed, too.
     text = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
     for secret in sorted(secret_texts(json.loads(options)), key=len, reverse=True):
@@ -279,8 +252,9 @@ keep_whole_at_fork(_CREATING, "object store")
 _MERGED = {"s3fs.core": (5 << 20, 5 << 30, 10_000), "gcsfs.core": (0, 1 << 60, 32)}
 # Modules of file systems that can create a file exclusively, but whose functions have no parameter `mode`.
 _CREATING_BY_OPTION = ("adlfs.spec",)
-_TIMES_OF_CHANGE = ("LastModified", "last_modified", "mtime", "modified", "updated")
-_TIMES = (*_TIMES_OF_CHANGE, "created")
+# The names under which file systems give the times of files.
+TIMES_OF_CHANGE = ("LastModified", "last_modified", "mtime", "modified", "updated")
+_TIMES = (*TIMES_OF_CHANGE, "created")
 
 
 @attrs.frozen
@@ -311,7 +285,7 @@ def read_range(uri: str, start: int, stop: int) -> bytes:
 def read_ranges(uri: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
     """Return several ranges of bytes of a file, with one request for each; asynchronous file systems make them in parallel."""
     if len(ranges) < 2:
-        return [read_range(uri, *place) for place in ranges]
+        return [read_range(uri, start, stop) for start, stop in ranges]
     files, path = file_system(uri)
     with translate_remote_errors("read", uri):
         starts, stops = [start for start, _ in ranges], [stop for _, stop in ranges]
@@ -320,7 +294,7 @@ def read_ranges(uri: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
 
 def _seeking(files: Any) -> dict[str, bool]:
     """Return the arguments with which file systems of pyarrow do not read beyond the end of the range."""
-    return {"seekable": True} if is_made_of_another(files, ARROW) else {}
+    return {"seekable": True} if is_defined_in(files, ARROW) else {}
 
 
 def listed(uri: str, below: bool = False) -> list[ListedFile]:
@@ -331,39 +305,28 @@ def listed(uri: str, below: bool = False) -> list[ListedFile]:
         # Some file systems cache listings, which may be out of date.
         files.invalidate_cache(path)
         try:
-            found = list(files.find(path, detail=True).values()) if below else files.ls(path, detail=True)
+            items = list(files.find(path, detail=True).values()) if below else files.ls(path, detail=True)
         except (FileNotFoundError, NotADirectoryError):
             # If the bucket does not exist either, a later request raises an error.
             return []
-    return sorted(
-        (_listed_file(uri, root, item) for item in found if item["type"] == "file" and item["name"].startswith(root)), key=lambda item: item.uri
-    )
+    listing = []
+    for item in items:
+        if item["type"] == "file" and item["name"].startswith(root):
+            file = f"{uri}/{item['name'].removeprefix(root)}"
+            if item["size"] is None:
+                raise StorageError(f"the file system does not tell how long {visible(file)} is: data that is saved there cannot be checked")
+            listing.append(ListedFile(file, int(item["size"]), time_of(item, _TIMES)))
+    return sorted(listing, key=lambda file: file.uri)
 
 
-def written_at(item: Mapping[str, Any]) -> datetime.datetime | None:
-    """Return the time at which a file was written, or else created; None if its file system has no times."""
-    return _time_of(item, _TIMES)
-
-
-def changed_at(item: Mapping[str, Any]) -> datetime.datetime | None:
-    """Return the modification time of a file; None if there is none. The creation time is not used, as rewriting may not change it."""
-    return _time_of(item, _TIMES_OF_CHANGE)
-
-
-def _time_of(item: Mapping[str, Any], names: Sequence[str]) -> datetime.datetime | None:
-    written = next((item[name] for name in names if item.get(name) is not None), None)
-    if isinstance(written, (int, float)):
-        written = datetime.datetime.fromtimestamp(written, datetime.UTC)
-    if not isinstance(written, datetime.datetime):
+def time_of(item: Mapping[str, Any], names: Sequence[str]) -> datetime.datetime | None:
+    """Return the first of some times that a file system gives for a file, by their names; None if it gives none of them."""
+    time = next((item[name] for name in names if item.get(name) is not None), None)
+    if isinstance(time, (int, float)):
+        time = datetime.datetime.fromtimestamp(time, datetime.UTC)
+    if not isinstance(time, datetime.datetime):
         return None
-    return written.replace(tzinfo=datetime.UTC) if written.tzinfo is None else written
-
-
-def _listed_file(uri: str, root: str, item: dict[str, Any]) -> ListedFile:
-    found = f"{uri}/{item['name'].removeprefix(root)}"
-    if item["size"] is None:
-        raise StorageError(f"the file system does not tell how long {visible(found)} is: data that is saved there cannot be checked")
-    return ListedFile(found, int(item["size"]), written_at(item))
+    return time.replace(tzinfo=datetime.UTC) if time.tzinfo is None else time
 
 
 def require_bucket(uri: str) -> None:
@@ -380,7 +343,7 @@ def require_bucket(uri: str) -> None:
     bucket = path.strip("/").partition("/")[0]
     with translate_remote_errors("read", uri):
         # The paths of a file system that wraps a directory do not begin with a bucket.
-        if bucket and type(files) is writing_class(files) and _is_missing(files, bucket):
+        if bucket and files is _unwrapped(files) and _is_missing(files, bucket):
             raise FileNotFoundError("bucket")
 
 
@@ -421,21 +384,19 @@ def create(uri: str, content: bytes) -> bool:
 
 
 def put_bytes(uri: str, content: bytes) -> None:
-    """Write a file, replacing an existing one; atomically on object stores."""
+    """Write a file, replacing an existing one. This is atomic on object stores; on other file systems, an unfinished file may be visible."""
     files, path = file_system(uri)
     with translate_remote_errors("write", uri):
-        if not _is_object_store(uri):
-            files.makedirs(files._parent(path), exist_ok=True)
+        _make_parent(files, path)
         files.pipe_file(path, content)
 
 
 def creates_exclusively(uri: str) -> bool:
     """Return whether the file system of a location can itself create a file only if it does not exist."""
     files, _ = file_system(uri)
-    kind = writing_class(files)
+    methods = (getattr(type(_unwrapped(files)), name, None) for name in ("_pipe_file", "pipe_file"))
     # The functions of fsspec itself first check whether the file exists, and then create it, which is not atomic.
-    own = [method for name in ("_pipe_file", "pipe_file") if (method := getattr(kind, name, None)) is not None]
-    own = [method for method in own if method.__module__ not in ("fsspec.spec", "fsspec.asyn")]
+    own = [method for method in methods if method is not None and method.__module__ not in ("fsspec.spec", "fsspec.asyn")]
     return any(method.__module__ in _CREATING_BY_OPTION or "mode" in inspect.signature(method).parameters for method in own)
 
 
@@ -451,9 +412,7 @@ def upload(local: str, uri: str, named: str | None = None) -> None:
     """
     files, path = file_system(uri)
     with translate_remote_errors("write", named or uri):
-        # Object stores have no directories; creating them would be a request for each.
-        if not _is_object_store(uri):
-            files.makedirs(files._parent(path), exist_ok=True)
+        _make_parent(files, path)
         files.put_file(local, path)
 
 
@@ -467,17 +426,17 @@ def download(uri: str, local: str) -> None:
 def copy_within(origin: str, target: str) -> bool:
     """Copy a file within its file system, and return True; return False, without copying, if the target is on another file system."""
     files, path = file_system(origin)
-    target_files, place = file_system(target)
+    target_files, target_path = file_system(target)
     if files is not target_files:
         return False
     with translate_remote_errors("copy", origin):
-        files.cp_file(path, place)
+        files.cp_file(path, target_path)
     return True
 
 
 def put_whole(local: str, uri: str) -> None:
-    """Upload a local file so that other programs never see an unfinished one; an existing file is replaced."""
-    if _is_object_store(uri):
+    """Upload a local file so that other programs never see an unfinished one; an existing file is replaced (see :func:`place_within`)."""
+    if _is_object_store(file_system(uri)[0]):
         upload(local, uri)
         return
     # On other file systems an unfinished file is visible. So the file is uploaded under a hidden name, and then renamed.
@@ -492,35 +451,44 @@ def put_whole(local: str, uri: str) -> None:
 
 
 def place_within(origin: str, target: str) -> None:
-    """Rename a file within its file system, replacing an existing file; on object stores, it is copied, and the original is not removed."""
+    """Rename a file within its file system, replacing an existing file; on object stores, it is copied, and the original is not removed.
+
+    On object stores this is atomic. On other file systems an existing file is removed first, since some of them do not rename a file to the name of
+    another one; so there is a moment without a file of this name, and if the process ends then, only the original is left.
+    """
     files, path = file_system(origin)
-    _, place = file_system(target)
+    _, target_path = file_system(target)
     with translate_remote_errors("write", target):
-        if _is_object_store(origin):
-            files.cp_file(path, place)
+        if _is_object_store(files):
+            files.cp_file(path, target_path)
             return
-        files.makedirs(files._parent(place), exist_ok=True)
-        if files.isfile(place):
-            files.rm_file(place)
-        files.mv(path, place)
+        _make_parent(files, target_path)
+        if files.isfile(target_path):
+            files.rm_file(target_path)
+        files.mv(path, target_path)
 
 
-def _is_object_store(uri: str) -> bool:
-    """Return whether a location is on an object store, where a file becomes visible only when it is complete."""
+def _make_parent(files: Any, path: str) -> None:
+    """Make the directory of a file; not on object stores, which have no directories, so that this would only be a request for each."""
+    if not _is_object_store(files):
+        files.makedirs(files._parent(path), exist_ok=True)
+
+
+def _is_object_store(files: Any) -> bool:
+    """Return whether a file system is an object store, where a file becomes visible only when it is complete."""
     # The classes of fsspec for object stores have this method to upload whole files. Others write to open files.
-    files, _ = file_system(uri)
-    return hasattr(writing_class(files), "_put_file")
+    return hasattr(type(_unwrapped(files)), "_put_file")
 
 
 def merged_within(origins: Sequence[ListedFile], target: str) -> bool:
     """Concatenate files on the server, and return True; return False, without writing, if the file system cannot do that with these files."""
-    files, place = file_system(target)
+    files, path = file_system(target)
     sizes = [origin.size for origin in origins]
-    min_size, largest, max_count = _MERGED.get(type(files).__module__, (0, 0, 0))
-    if len(origins) > max_count or min(sizes[:-1], default=0) < min_size or max(sizes) > largest:
+    min_size, max_size, max_count = _MERGED.get(type(files).__module__, (0, 0, 0))
+    if len(origins) > max_count or min(sizes[:-1], default=0) < min_size or max(sizes) > max_size:
         return False
     with translate_remote_errors("write", target):
-        files.merge(place, [file_system(origin.uri)[1] for origin in origins])
+        files.merge(path, [file_system(origin.uri)[1] for origin in origins])
     return True
 
 
@@ -547,10 +515,11 @@ def remote_entry(uri: str) -> RemoteEntry:
     with translate_remote_errors("list", uri):
         files.invalidate_cache(path)
         try:
-            found = [item["name"].rstrip("/") for item in files.ls(path, detail=True) if item["type"] == "file" or item["name"].rstrip("/") != path]
+            items = files.ls(path, detail=True)
         except (FileNotFoundError, NotADirectoryError):
-            found = []
-    return RemoteEntry(path in found, tuple(sorted(item.removeprefix(path + "/") for item in found if item.startswith(path + "/"))))
+            items = []
+    paths = [item["name"].rstrip("/") for item in items if item["type"] == "file" or item["name"].rstrip("/") != path]
+    return RemoteEntry(path in paths, tuple(sorted(name.removeprefix(path + "/") for name in paths if name.startswith(path + "/"))))
 
 
 def size_of(uri: str) -> int | None:
@@ -569,7 +538,7 @@ def remove(uri: str) -> None:
         files.rm_file(path)
 
 
-def require_size(uri: str, found: int, said: int) -> None:
+def require_size(uri: str, actual: int, expected: int) -> None:
     """Raise if the number of bytes that were read from a file is not the expected one.
 
     Raises
@@ -577,6 +546,6 @@ def require_size(uri: str, found: int, said: int) -> None:
     StorageError
         If there are fewer or more bytes.
     """
-    if found != said:
-        longer = "more" if found > said else "fewer"
+    if actual != expected:
+        longer = "more" if actual > expected else "fewer"
         raise StorageError(f"{uri} is damaged or was replaced: it has {longer} bytes than its manifest says; save the frame again")

@@ -1,4 +1,4 @@
-"""Files that a URL names: listed on their file system, then read in place or fetched into a temporary directory."""
+"""Finds the files that a URL names, by listing them on their file system; they are then read where they are, or downloaded."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ from sframe_spark.storage.filesystem.local_files import FileState, is_hidden
 from sframe_spark.storage.filesystem.object_store import (
     INSTALL,
     PACKAGES,
-    changed_at,
+    TIMES_OF_CHANGE,
     explanation,
     file_system,
     has_user_file_system,
     is_shared,
     options_of,
     require_bucket,
+    time_of,
     translate_remote_errors,
     unknown_scheme,
 )
@@ -57,12 +58,12 @@ METADATA_OF_ICEBERG = (".metadata.json", ".metadata.json.gz")
 
 
 def whole(url: str) -> str:
-    """Write a URL with its scheme in small letters and the two slashes of which ``pathlib`` leaves one.
+    """Return a URL without blanks around it, with its scheme in lower case, and with two slashes behind the scheme, of which ``pathlib`` leaves one.
 
     Raises
     ------
     StorageError
-        If it has to name a bucket, and names none, or has a password that cannot be separated from the rest.
+        If a bucket is needed and not given, or the URL has a password whose end is not clear.
 
     Examples
     --------
@@ -70,23 +71,23 @@ def whole(url: str) -> str:
     ('https://host/a.csv', 'memory:///a')
     """
     scheme, mark, rest = url.strip().removeprefix("\ufeff").strip().partition(":")
-    found = with_two_slashes(scheme.lower() + mark + rest)
-    require_named_bucket(found)
-    if is_unclear(found):
+    url = with_two_slashes(scheme.lower() + mark + rest)
+    require_named_bucket(url)
+    if is_unclear(url):
         raise StorageError(
-            f"{visible(without_secrets(found))} has a password with signs in it that end the name of a host: write @ as %40, / as %2F, ? as %3F "
+            f"{visible(without_secrets(url))} has a password with signs in it that end the name of a host: write @ as %40, / as %2F, ? as %3F "
             f"and # as %23, or {INSTEAD_OF_PASSWORDS}"
         )
-    return found
+    return url
 
 
 def file_system_of(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it.
+    """Return the fsspec file system of a URL, and the path in it. The URL may have any scheme that fsspec supports, or several schemes.
 
     Raises
     ------
     StorageError
-        If the packages that know it are not installed.
+        If the scheme is unknown, or a package is not installed.
     """
     canonical = with_canonical_scheme(url)
     if has_user_file_system(canonical) or (canonical.partition(":")[0] in PACKAGES and "::" not in canonical):
@@ -100,15 +101,17 @@ def file_system_of(url: str) -> tuple[Any, str]:
     try:
         files, path = fsspec.core.url_to_fs(url, **options_of(canonical))
     except (ImportError, ValueError) as error:
-        # Of several schemes in one URL fsspec says which one is meant.
-        unknown = "::" not in url and scheme_of(url) not in fsspec.available_protocols()
-        why = unknown_scheme(url.partition(":")[0]) if unknown else f"{visible(str(error).splitlines()[0])}; install what is missing, or copy it here"
-        raise StorageError(f"{visible(without_secrets(url))} cannot be read: {why}") from None
+        # If the URL has several schemes, fsspec's message says which one is unknown.
+        if "::" not in url and scheme_of(url) not in fsspec.available_protocols():
+            reason = unknown_scheme(url.partition(":")[0])
+        else:
+            reason = f"{visible(str(error).splitlines()[0])}; install what is missing, or copy it here"
+        raise StorageError(f"{visible(without_secrets(url))} cannot be read: {reason}") from None
     return files, path
 
 
-def name_of(url: str, files: Any, place: str) -> str:
-    """Return the URL of a listed file: with the scheme, host or account that the user wrote.
+def name_of(url: str, files: Any, listed_path: str) -> str:
+    """Return the URL of a listed file, with the scheme, and the host or account, of the URL that the user gave.
 
     Examples
     --------
@@ -120,17 +123,17 @@ def name_of(url: str, files: Any, place: str) -> str:
     'abfss://box@account.dfs.core.windows.net/a/b.parquet'
     """
     if has_user_file_system(with_canonical_scheme(url)):
-        return f"{scheme_of(url)}://{place.lstrip('/')}"
-    scheme, authority, path = scheme_of(url), url.partition("://")[2].partition("/")[0], place.lstrip("/")
+        return f"{scheme_of(url)}://{listed_path.lstrip('/')}"
+    scheme, authority, path = scheme_of(url), url.partition("://")[2].partition("/")[0], listed_path.lstrip("/")
     before, at, _ = authority.rpartition("@")
-    # A password in a URL must not spread to other URLs.
+    # A password in the given URL must not get into other URLs.
     if authority and "::" not in url and ":" not in before:
         if scheme in WITH_HOSTS:
             return f"{scheme}://{authority}/{path}"
         if scheme in WITH_ACCOUNTS and at and path.startswith(f"{before}/"):
             return f"{scheme}://{authority}/{path.removeprefix(f'{before}/')}"
-    named: str = files.unstrip_protocol(place)
-    return named
+    uri: str = files.unstrip_protocol(listed_path)
+    return uri
 
 
 class Listed(NamedTuple):
@@ -138,81 +141,73 @@ class Listed(NamedTuple):
 
     Parameters
     ----------
-    place
-        Its path in its file system.
+    path
+        The path of the file in its file system.
     inside
-        Its path below the directory that was named; its name, where a file or a pattern was.
+        The path of the file relative to the directory that the user gave; the name of the file, if the user gave a file or a pattern.
     details
-        What the file system says of it.
+        The properties of the file that the file system gives.
     """
 
-    place: str
+    path: str
     inside: str
     details: Mapping[str, Any]
 
 
 def listed_at(url: str, files: Any, path: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[Listed]:
-    """Return the files that hold rows, in order: one, those in a directory, or those that match a pattern.
+    """Return the data files at a URL, in order: one file, the files in a directory, or the files that match a pattern.
 
     Parameters
     ----------
     url, files, path
-        What was named, its file system, and the path there.
+        The URL, its file system, and the path of the URL in it.
     sort_key
-        Puts names in order.
+        The sort key for names.
     is_pattern
-        Whether the name is a pattern where nothing has it.
+        Whether the path is a pattern if no file or directory has this name.
 
     Raises
     ------
     StorageError
-        If there is none, or they are a saved frame, or a table whose own log says which of its files count.
+        If there are no files, or the directory is a saved frame, or a table of Delta, Hudi or Iceberg.
     """
-    found = _listed(url, files, path, sort_key, is_pattern)
-    if not found:
+    matches = _listed(url, files, path, sort_key, is_pattern)
+    if not matches:
         if not has_user_file_system(with_canonical_scheme(url)):
             require_bucket(with_canonical_scheme(url))
         address = visible(without_secrets(url))
         twice = "two slashes name another file than one does; " if "//" in address.partition("://")[2] else ""
         raise StorageError(f"there is no file {address}: {twice}check the address")
-    return found
+    return matches
 
 
 def _listed(url: str, files: Any, path: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[Listed]:
-    # What was listed before is remembered by some, and others may have written since.
+    # Some file systems cache listings, which may be out of date.
     files.invalidate_cache()
-    details = _details(files, path)
-    if details is not None and details["type"] == "file":
+    details: Mapping[str, Any] | None = None
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        details = files.info(path)
+    if details is None:
+        items = files.glob(path, detail=True) if is_pattern else {}
+        matches = {name: item for name, item in items.items() if item["type"] == "file" and not _is_marker(name, item)}
+        return [Listed(name, os.path.basename(name), matches[name]) for name in sorted(matches, key=sort_key)]
+    if details["type"] == "file":
         return [Listed(path, os.path.basename(path), details)]
-    if details is not None:
-        root = path.rstrip("/") + "/"
-        inside = {place.removeprefix(root): found for place, found in files.find(path, detail=True).items()}
-        _refuse_lakes(name_of(url, files, path.rstrip("/")), files, path.rstrip("/"), {name.partition("/")[0] for name in inside})
-        refuse_saved_remote(without_secrets(url), inside)
-        address = [name for name, found in inside.items() if not any(map(is_hidden, name.split("/"))) and not _is_marker(name, found)]
-        ordered = sorted(address, key=lambda name: tuple(sort_key(part) for part in name.split("/")))
-        return [Listed(root + name, name, inside[name]) for name in ordered]
-    if is_pattern:
-        matches = {place: found for place, found in files.glob(path, detail=True).items() if found["type"] == "file" and not _is_marker(place, found)}
-        return [Listed(place, os.path.basename(place), matches[place]) for place in sorted(matches, key=sort_key)]
-    return []
+    root = path.rstrip("/") + "/"
+    inside = {name.removeprefix(root): item for name, item in files.find(path, detail=True).items()}
+    _refuse_lakes(name_of(url, files, path.rstrip("/")), files, path.rstrip("/"), {name.partition("/")[0] for name in inside})
+    refuse_saved_remote(without_secrets(url), inside)
+    names = [name for name, item in inside.items() if not any(map(is_hidden, name.split("/"))) and not _is_marker(name, item)]
+    ordered = sorted(names, key=lambda name: tuple(sort_key(part) for part in name.split("/")))
+    return [Listed(root + name, name, inside[name]) for name in ordered]
 
 
 def _is_marker(name: str, details: Mapping[str, Any]) -> bool:
-    """Return whether an empty object only marks a directory: consoles end its name with a slash, Hadoop with a suffix."""
+    """Return whether an object is empty and only marks a directory: web consoles give it a name that ends with a slash, Hadoop one with a suffix."""
     return details.get("size") == 0 and (name == "" or name.endswith(("/", "_$folder$")))
 
 
-def _details(files: Any, path: str) -> Mapping[str, Any] | None:
-    """The details of a name on a file system; None where it does not exist."""
-    try:
-        found: Mapping[str, Any] = files.info(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return found
-
-
-# Log directories of table formats: what the table is, and how to read it.
+# Directories with the logs of table formats, with the name of the format, and how to read such a table.
 _LOGS = {
     "_delta_log": ("a Delta", "read the table with Spark, SFrame(spark.read.format('delta').load(...))"),
     ".hoodie": ("a Hudi", "read the table with Spark, SFrame(spark.read.format('hudi').load(...))"),
@@ -238,7 +233,7 @@ def _has_metadata_of_iceberg(files: Any, directory: str) -> bool:
 
 
 def other_rows_than_its_files(address: str, kind: str, read: str) -> StorageError:
-    """Return the error for a directory of table files, of which only its own log says which count."""
+    """Return the error for a directory of a table of a format whose log says which of the files have rows of the table."""
     return StorageError(
         f"{address} is a directory of {kind} table, whose own log says which of its files count: {read}. "
         "To read files as they are, rows that were deleted among them, name the files"
@@ -247,7 +242,7 @@ def other_rows_than_its_files(address: str, kind: str, read: str) -> StorageErro
 
 @contextlib.contextmanager
 def translate_url_errors(url: str) -> Iterator[None]:
-    """Translate errors of reading a URL into one line that names the URL."""
+    """Turn errors of reading a URL in the ``with`` block into a :class:`StorageError` with a message of one line that names the URL."""
     address = visible(without_secrets(url))
     try:
         yield
@@ -267,27 +262,28 @@ def translate_url_errors(url: str) -> Iterator[None]:
         raise StorageError(f"cannot read {address}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None
 
 
-# Remote external files that are read in place: listed with a state (tag or time) by which a later change is noticed.
+# Remote external files that are read in place, and their states, by which later changes are noticed: a tag, or the time of the last change.
 
-# Up to this many files of a directory are checked one by one; more are listed, up to a thousand in a request.
+# The states of up to this many files in a directory are requested one by one; for more files the directory is listed, up to a thousand in a request.
 FEW_FILES = 8
+# The number of requests that are made in parallel.
 AT_A_TIME = 8
-# Content tags that file systems give; every write changes them.
+# The names of tags that file systems give, and that every write changes.
 _TAGS = ("ETag", "etag", "generation", "version_id")
 
 
 @attrs.frozen
 class FileInPlace:
-    """A file that stays where it is.
+    """A remote file that is not downloaded.
 
     Parameters
     ----------
     uri
-        Where it is.
+        The URI of the file.
     inside
-        Its path below the directory that was named.
+        The path of the file relative to the directory that the user gave.
     state
-        Its state when it was listed.
+        The state of the file when it was listed.
     """
 
     uri: str
@@ -296,12 +292,12 @@ class FileInPlace:
 
 
 def files_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[FileInPlace] | None:
-    """Return the files that a URL names, in order; None where they have to be fetched, since no task could read ranges of them where they are.
+    """Return the files that a URL names, in order; None if they have to be downloaded, since tasks cannot read ranges of them by their URIs.
 
     Raises
     ------
     StorageError
-        If there are none, or they cannot be listed.
+        If there are no files, or they cannot be listed.
     """
     url = whole(url)
     canonical = with_canonical_scheme(url)
@@ -311,17 +307,17 @@ def files_in_place(url: str, sort_key: Callable[[str], Any], is_pattern: bool) -
         files, path = file_system(canonical)
         if not is_shared(canonical):
             return None
-        found = []
+        in_place = []
         for file in listed_at(url, files, path, sort_key, is_pattern):
-            uri, state = with_canonical_scheme(name_of(url, files, file.place)), state_of_item(file.details)
-            if state is None or not _is_plain(uri, file.place):
+            uri, state = with_canonical_scheme(name_of(url, files, file.path)), state_of_item(file.details)
+            if state is None or not _is_uri_of(file.path, uri):
                 return None
-            found.append(FileInPlace(uri, file.inside, state))
-        return found
+            in_place.append(FileInPlace(uri, file.inside, state))
+        return in_place
 
 
-def _is_plain(uri: str, path: str) -> bool:
-    """Return whether a URI resolves to exactly the listed path."""
+def _is_uri_of(path: str, uri: str) -> bool:
+    """Return whether a URI is in its canonical form, and is that of a listed path."""
     try:
         return location_of(uri) == uri and file_system(uri)[1].strip("/") == path.strip("/")
     except StorageError:
@@ -329,7 +325,7 @@ def _is_plain(uri: str, path: str) -> bool:
 
 
 def state_of_item(item: Mapping[str, Any]) -> FileState | None:
-    """Return what a file system says of a file; None where it does not say its length, or nothing that any later content changes.
+    """Return the state of a file from its properties in a listing; None without its size, or without a property that any later write changes.
 
     Examples
     --------
@@ -342,25 +338,25 @@ def state_of_item(item: Mapping[str, Any]) -> FileState | None:
     size, tag = int(item["size"]), next((str(item[name]).strip('"') for name in _TAGS if item.get(name) is not None), None)
     if tag is not None:
         return FileState(size, 0, int.from_bytes(hashlib.blake2b(tag.encode(), digest_size=7).digest(), "big"), 0)
-    written = changed_at(item)
-    # A time of whole seconds is that of two writes within one.
+    # The time of creation is not used, since rewriting a file may not change it; nor are times in whole seconds, which two writes may have.
+    written = time_of(item, TIMES_OF_CHANGE)
     return FileState(size, round(written.timestamp() * 1e9), 0, 0) if written is not None and written.microsecond else None
 
 
 def states_now(uris: Sequence[str]) -> list[FileState | None]:
-    """Return what is reported now of files; None of those that are gone. Many in a directory take a request for each thousand in it."""
+    """Return the current states of files; None for files that do not exist any more, or whose states are unknown."""
     by_directory: dict[str, list[str]] = defaultdict(list)
     for uri in uris:
         by_directory[os.path.dirname(uri)].append(uri)
-    few = [uri for named in by_directory.values() if len(named) <= FEW_FILES for uri in named]
-    many = [directory for directory, named in by_directory.items() if len(named) > FEW_FILES]
-    # Resolved here, because worker threads may see other options. One directory may have several file systems, by prefix.
-    files = {place: file_system(place)[0] for place in (*few, *many)}
-    for each in {id(found): found for found in files.values()}.values():
-        each.invalidate_cache()
-    states = dict(zip(few, in_threads(lambda uri: _state_now(files[uri], uri), few, AT_A_TIME), strict=True))
-    for listed in in_threads(lambda directory: _states_in(files[directory], directory), many, AT_A_TIME):
-        states.update(listed)
+    few = [uri for in_directory in by_directory.values() if len(in_directory) <= FEW_FILES for uri in in_directory]
+    many = [directory for directory, in_directory in by_directory.items() if len(in_directory) > FEW_FILES]
+    # The file systems are found in this thread, since other threads may have other options. Files of one directory may be on several file systems.
+    file_systems = {location: file_system(location)[0] for location in (*few, *many)}
+    for files in {id(files): files for files in file_systems.values()}.values():
+        files.invalidate_cache()
+    states = dict(zip(few, in_threads(lambda uri: _state_now(file_systems[uri], uri), few, AT_A_TIME), strict=True))
+    for listing in in_threads(lambda directory: _states_in(file_systems[directory], directory), many, AT_A_TIME):
+        states.update(listing)
     return [states.get(uri) for uri in uris]
 
 
@@ -383,17 +379,17 @@ def _states_in(files: Any, directory: str) -> dict[str, FileState | None]:
 
 
 def require_still(uri: str, state: FileState) -> None:
-    """Make sure that a file is unchanged (see :func:`require_all_still`)."""
+    """Raise if a remote file was changed (see :func:`require_all_still`)."""
     require_all_still({uri: state})
 
 
 def require_all_still(states: Mapping[str, FileState]) -> None:
-    """Make sure that files have the states that they had when they were listed.
+    """Raise if remote files, given with the states that they had when they were listed, were changed since.
 
     Raises
     ------
     StorageError
-        If one has gone, or is another one.
+        If a file does not exist any more, or has another state.
     """
     for (uri, state), now in zip(states.items(), states_now(list(states)), strict=True):
         if now is None:
@@ -403,20 +399,21 @@ def require_all_still(states: Mapping[str, FileState]) -> None:
 
 
 def changed(location: str) -> StorageError:
-    """Return the error of a file that is not the one any more that a frame was made of."""
+    """Return the error for a file that was changed after a frame was made from it."""
     return StorageError(f"{location} was changed since it was opened, so what is known of its rows may not be so any more; read it again")
 
 
-# Downloads: remote files are copied once into the temporary store, where Spark's tasks find them too.
+# Downloads: remote files are copied once into a temporary directory.
 
-# Of files that are fetched under their own names.
+# The names of files that keep their names.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 BLOCK_BYTES = 4 << 20
-SECONDS_OF_SILENCE = 60
+# How long a web server may send nothing.
+TIMEOUT_SECONDS = 60
 
 
 class Fetched(NamedTuple):
-    """A file that was fetched: where it is, its URL, and its path below the directory that was named."""
+    """A downloaded file: the path of the copy, its URL, and its path relative to the directory that the user gave."""
 
     path: str
     origin: str
@@ -424,35 +421,37 @@ class Fetched(NamedTuple):
 
 
 class Download:
-    """Fetches files into one temporary directory, which lives as long as its holder."""
+    """Downloads files into one temporary directory, which exists as long as there are references to ``holder``."""
 
     def __init__(self) -> None:
         self.holder: DatasetHandle | None = None
         self._number = 0
 
     def fetch(self, url: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[Fetched]:
-        """Fetch the files that a URL names: a file, or (not for http) the files in a directory or matching a pattern.
+        """Download the files that a URL names: one file, or, except from web servers, the files in a directory or that match a pattern.
 
         Raises
         ------
         StorageError
-            If that cannot be done; the message says why.
+            If there are no files, or they cannot be downloaded; the message says why.
         """
         url = whole(url)
         if scheme_of(url) in WEB:
             return [self._from_web(url)]
         with translate_url_errors(url):
             files, path = file_system_of(url)
-            found = listed_at(url, files, path, sort_key, is_pattern)
-            return self._copied(files, [Fetched(file.place, name_of(url, files, file.place), file.inside) for file in found])
+            matches = listed_at(url, files, path, sort_key, is_pattern)
+            return self._copied(files, [Fetched(file.path, name_of(url, files, file.path), file.inside) for file in matches])
 
     def fetch_directory(self, url: str, member: str) -> str | None:
-        """Fetch the files of a directory under their own names and return the local directory; None where it has no such member or cannot be listed.
+        """Download the files of a directory under their own names, and return the local directory.
+
+        Return None if the directory does not contain a file named ``member``, or is on a web server, which cannot list it.
 
         Raises
         ------
         StorageError
-            If one cannot be fetched, or has a name that is no plain one.
+            If a file cannot be downloaded, or its name has unusual characters.
         """
         url = whole(url)
         if scheme_of(url) in WEB:
@@ -463,7 +462,7 @@ class Download:
             files.invalidate_cache()
             if not files.isfile(root + member):
                 return None
-            names = sorted(place.removeprefix(root) for place in files.find(path, maxdepth=1))
+            names = sorted(name.removeprefix(root) for name in files.find(path, maxdepth=1))
             for name in names:
                 if not _PLAIN_NAME.fullmatch(name):
                     address = visible(without_secrets(url))
@@ -475,32 +474,32 @@ class Download:
         with translate_url_errors(url):
             request = _request(url)
             name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(request.full_url).path))
-            with urllib.request.urlopen(request, timeout=SECONDS_OF_SILENCE) as stream:
-                # Other successful statuses carry a part of a file, or none.
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as stream:
+                # With other successful statuses, the answer is a part of a file, or empty.
                 if stream.status != http.HTTPStatus.OK:
                     address = visible(without_secrets(url))
                     raise StorageError(f"cannot read {address}: the server answers {stream.status} {visible(stream.reason)}, not with a whole file")
-                said = stream.headers.get("Content-Length")
-                size = int(said) if said is not None and said.isdecimal() else None
+                length = stream.headers.get("Content-Length")
+                size = int(length) if length is not None and length.isdecimal() else None
                 address = without_secrets(url)
                 return Fetched(_copied_stream(stream, self._new_path(name), size, address), address, name)
 
-    def _copied(self, files: Any, found: Sequence[Fetched], as_named: bool = False) -> list[Fetched]:
-        """Copy remote files, several at a time, since most of the time is spent waiting."""
+    def _copied(self, files: Any, listing: Sequence[Fetched], as_named: bool = False) -> list[Fetched]:
+        """Copy remote files, given with their remote paths, several at a time."""
 
         def copied(work: tuple[Fetched, str]) -> Fetched:
-            (place, origin, inside), path = work
-            with translate_url_errors(origin), files.open(place, "rb") as stream:
-                return Fetched(_copied_stream(stream, path, files.info(place).get("size"), origin), origin, inside)
+            (remote_path, origin, inside), path = work
+            with translate_url_errors(origin), files.open(remote_path, "rb") as stream:
+                return Fetched(_copied_stream(stream, path, files.info(remote_path).get("size"), origin), origin, inside)
 
-        paths = [self._new_path(os.path.basename(file.path), as_named) for file in found]
-        return in_threads(copied, list(zip(found, paths, strict=True)), AT_A_TIME)
+        paths = [self._new_path(os.path.basename(file.path), as_named) for file in listing]
+        return in_threads(copied, list(zip(listing, paths, strict=True)), AT_A_TIME)
 
     def _new_path(self, name: str, as_named: bool = False) -> str:
-        """The path of a copy: numbered with a harmless form of the name, or the name itself if ``as_named``."""
+        """Return the path of a copy: a number and the name without unusual characters; with ``as_named``, the name itself."""
         if self.holder is None:
             self.holder = scratch_store().new_dataset()
-        # What somebody else named is no path of ours; its ending says how it is compressed.
+        # The end of the name is kept, since it says how the file is compressed.
         harmless = "".join(character if character.isalnum() or character in "._-=" else "_" for character in redacted(name))[-100:]
         path = os.path.join(self.holder.directory, name if as_named else f"{self._number:06d}-{harmless}")
         self._number += 1
@@ -508,14 +507,13 @@ class Download:
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return a web request; credentials in the address are sent to its own server only, not to where it redirects."""
-    # A user name may contain brackets, which URL parsers take for IPv6.
+    """Return a web request; credentials in the URL are sent only to its own server, and not to one to which that redirects."""
+    # The URL is split here, since a user name may contain brackets, which URL parsers take for an IPv6 address.
     scheme, mark, rest = url.partition("://")
-    named = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    user, at, host = named.rpartition("@")
-    # Blanks and letters beyond ASCII, which people write and servers do not take.
-    written = urllib.parse.quote(f"{scheme}{mark}{host}{rest[len(named) :]}", safe=string.punctuation)
-    request = urllib.request.Request(written)
+    authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    user, at, host = authority.rpartition("@")
+    # Blanks and letters that are not ASCII are escaped.
+    request = urllib.request.Request(urllib.parse.quote(f"{scheme}{mark}{host}{rest[len(authority) :]}", safe=string.punctuation))
     if at:
         credentials = base64.b64encode(urllib.parse.unquote_to_bytes(user if ":" in user else f"{user}:"))
         request.add_unredirected_header("Authorization", f"Basic {credentials.decode('ascii')}")
@@ -523,12 +521,12 @@ def _request(url: str) -> urllib.request.Request:
 
 
 def _copied_stream(stream: Any, path: str, size: int | None, origin: str) -> str:
-    """Copy a stream into a new file; Ctrl-C ends it between two blocks."""
+    """Copy a stream into a new file, and return the path of the file; raise if its size is not the expected one, unless that is None."""
     with open(path, "xb") as file:
         while block := stream.read(BLOCK_BYTES):
             raise_if_cancelled()
             file.write(block)
-    found = os.path.getsize(path)
-    if size is not None and found != size:
-        raise StorageError(f"{visible(origin)} has {size} bytes, but {found} came: read it again")
+    copied = os.path.getsize(path)
+    if size is not None and copied != size:
+        raise StorageError(f"{visible(origin)} has {size} bytes, but {copied} came: read it again")
     return path

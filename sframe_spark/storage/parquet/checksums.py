@@ -1,29 +1,222 @@
-"""Computes and compares checksums of files, footers and page headers, which show whether a file was damaged or replaced."""
+"""Computes and compares checksums of page headers, footers and whole Parquet files, which show whether a file was damaged or replaced."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.errors import BrokenThrift, StorageError
+from sframe_spark.errors import BrokenPages, BrokenThrift, StorageError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.process.resource_limits import available_cores
 from sframe_spark.process.threads import in_threads, raise_if_cancelled
 from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.local_files import state_of
 from sframe_spark.storage.filesystem.paths import join
-from sframe_spark.storage.filesystem.ranged_reads import GroupBytes
+from sframe_spark.storage.filesystem.ranged_reads import GroupBytes, open_ranges
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
-from sframe_spark.storage.parquet.footer import VERIFIED_COLUMNS, Footer, Identity, footer_of, footer_of_entry
-from sframe_spark.storage.parquet.open_file import SHORT_BYTES, check_pages
-from sframe_spark.storage.parquet.page_headers import MAGIC, FileBytes, page_headers
+from sframe_spark.storage.parquet.footer import VERIFIED_COLUMNS, Footer, Identity, chunk_range, column_names, footer_of, segment_footer
+from sframe_spark.storage.parquet.open_file import SHORT_BYTES, ranges_of
+from sframe_spark.storage.parquet.thrift import INTEGERS, MAGIC, field_readers, read_fields, read_signed
+
+# Page headers, which the checksums of pages do not cover.
+#
+# A page header contains the encoding and the number of the values of its page, so a damaged header may lead to wrong values without an error.
+# Headers have a few bytes each. The position of the first header of a column is in the footer; each header contains the size of its page, from
+# which the position of the next header follows.
+
+_COMPRESSED_SIZE, _CHECKSUM = 3, 4
+_HEADER_READERS = field_readers({_COMPRESSED_SIZE: (INTEGERS, read_signed), _CHECKSUM: (INTEGERS, read_signed)})
+# A header is first parsed from this many bytes, and if it is longer, from more, up to a limit that no program that writes Parquet reaches.
+COMMON_HEADER, LONGEST_HEADER = 256, 16 << 20
+# Files up to this size are read as a whole.
+SHORT_FILE = 64 << 10
+
+
+@attrs.frozen
+class PageHeaders:
+    """Checksums of the page headers of some columns of a file, and the positions of their pages.
+
+    Parameters
+    ----------
+    sums
+        The checksum of all page headers of each column, in the order of row groups, by column name.
+    complete
+        Whether all page headers contain a checksum of the page's data.
+    ranges
+        The range of bytes of each column chunk, in the order of row groups.
+    """
+
+    sums: dict[str, int]
+    complete: bool
+    ranges: tuple[tuple[int, int], ...]
+
+    @property
+    def end(self) -> int:
+        """The position behind the last page of these columns."""
+        return max((end for _, end in self.ranges), default=len(MAGIC))
+
+    @property
+    def gapless(self) -> bool:
+        """Whether the pages of these columns fill the file, without gaps, from the magic bytes at its start to the end of the last page."""
+        return all(end == start for (_, end), (start, _) in itertools.pairwise([(0, len(MAGIC)), *sorted(self.ranges)]))
+
+
+class FileBytes:
+    """The bytes of an open file, which are read by slices; a short file is read as a whole at first.
+
+    Parameters
+    ----------
+    source
+        The open file.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> content = FileBytes(pa.BufferReader(b"abcdef"))
+    >>> len(content), content[2:4], content[4:]
+    (6, b'cd', b'ef')
+    """
+
+    def __init__(self, source: pa.NativeFile) -> None:
+        self._source = source
+        self._length = int(source.size())
+        self._whole = source.read_at(self._length, 0) if self._length <= SHORT_FILE else None
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, part: slice) -> bytes:
+        if self._whole is not None and len(self._whole) == self._length:
+            return self._whole[part]
+        start, stop, _ = part.indices(self._length)
+        return bytes(self._source.read_at(max(stop - start, 0), start))
+
+
+def page_headers(
+    content: FileBytes | GroupBytes,
+    metadata: pq.FileMetaData,
+    requested: Collection[str] | None = None,
+    with_pages: bool = False,
+    groups: Iterable[int] | None = None,
+) -> PageHeaders:
+    """Return the checksums of the page headers of some columns, and the positions of their pages.
+
+    Parameters
+    ----------
+    content
+        The bytes of the file.
+    metadata
+        The footer of the file.
+    requested
+        The names of the columns; None for all columns.
+    with_pages
+        Whether to compare the data of pages with the checksums in their headers.
+    groups
+        The row groups; None for all row groups.
+
+    Raises
+    ------
+    BrokenPages
+        If a page header or a position is invalid, or the checksum of the data of a page is another one.
+    """
+    leaves = [(leaf, name) for leaf, name in enumerate(column_names(metadata)) if requested is None or name in requested]
+    sums: dict[str, int] = dict.fromkeys((name for _, name in leaves), 0)
+    complete, ranges = True, []
+    for group in range(metadata.num_row_groups) if groups is None else groups:
+        chunks = metadata.row_group(group)
+        for leaf, name in leaves:
+            raise_if_cancelled()
+            start, end = chunk_range(chunks.column(leaf))
+            ranges.append((start, end))
+            if not 0 < start <= end <= len(content):
+                raise BrokenPages(f"column {name} is said to be at {start}")
+            for header, data, stop, checksum in _pages(content, start, end):
+                sums[name] = zlib.crc32(header, sums[name])
+                complete = complete and checksum is not None
+                if with_pages and checksum not in (None, zlib.crc32(content[data:stop])):
+                    raise BrokenPages(f"column {name} has a page of another check sum than its header says")
+    return PageHeaders(sums, complete, tuple(ranges))
+
+
+def _pages(content: FileBytes | GroupBytes, start: int, end: int) -> Iterator[tuple[bytes, int, int, int | None]]:
+    """Yield for each page of a column chunk its header, the range of its data, and the checksum in the header."""
+    while start < end:
+        header, size, checksum = _header(content, start, end)
+        data = start + len(header)
+        stop = data + size
+        if stop > end:
+            break
+        yield header, data, stop, checksum
+        start = stop
+    if start != end:
+        raise BrokenPages("page headers are damaged")
+
+
+def _header(content: FileBytes | GroupBytes, start: int, end: int) -> tuple[bytes, int, int | None]:
+    """Return the bytes of a page header, the size of its page, and the checksum of the page's data (None if the header has none)."""
+    window = COMMON_HEADER
+    while True:
+        stop = min(start + window, end)
+        header = content[start:stop]
+        try:
+            fields, length = read_fields(header, 0, _HEADER_READERS)
+            break
+        except IndexError:
+            if stop == end or window >= LONGEST_HEADER:
+                raise BrokenPages("a page header has no end") from None
+            window *= 16
+    size, checksum = fields.get(_COMPRESSED_SIZE, -1), fields.get(_CHECKSUM)
+    if size < 0:
+        raise BrokenPages("a page has no length")
+    # Thrift stores the checksum as a signed integer.
+    return header[:length], size, None if checksum is None else checksum & 0xFFFFFFFF
+
+
+def check_pages(footer: Footer, location: str, sums: Mapping[str, int], content: bytes | None = None) -> None:
+    """Compare the page headers of some columns with their checksums; columns that this process has verified are not read again.
+
+    Parameters
+    ----------
+    footer
+        The footer of the file.
+    location
+        The path or URI of the file.
+    sums
+        The checksums of the columns' page headers, by column name in the file.
+    content
+        All bytes of the file, if they were read already; otherwise None.
+
+    Raises
+    ------
+    StorageError
+        If a page header is damaged, or a checksum is another one.
+    """
+    requested = VERIFIED_COLUMNS.unchecked(footer.identity, sums)
+    if not requested:
+        return
+    if content is not None:
+        opening = pa.BufferReader(content)
+    elif is_remote_location(location):
+        opening = open_ranges(location, footer.size, [ranges_of(footer, group, requested) for group in range(footer.metadata.num_row_groups)])
+    else:
+        opening = pa.OSFile(location)
+    with translate_os_errors("read", location), opening as source:
+        actual = page_headers(FileBytes(source), footer.metadata, requested).sums
+    for name in requested:
+        if actual.get(name) != sums[name]:
+            raise StorageError(f"{location} is damaged: the check sum of page headers of column {name} is another one; restore it from a copy")
+    VERIFIED_COLUMNS.add(footer.identity, requested)
+
+
+# Files and their footers.
 
 BLOCK_BYTES = 4 * 1024 * 1024
 
@@ -56,14 +249,16 @@ def checksummed(entry: SegmentEntry, location: str, columns: int, metadata: pq.F
         footer = pq.read_metadata(source) if metadata is None else metadata
         content = FileBytes(source)
         headers = page_headers(content, footer, with_pages=with_pages)
-        pages = tuple(headers.sums[name] for name in (*map(file_column, range(columns)), KEY_NAME))
+        names = [*map(file_column, range(columns)), KEY_NAME]
+        if not headers.sums.keys() >= set(names):
+            raise BrokenPages("columns are missing")
         tail = content[headers.end :]
         return attrs.evolve(
             entry,
             checksum=entry.checksum if (headers.complete and headers.gapless) or entry.checksum is not None else checksum_of(location),
             size=len(content),
             tail=(len(content) - headers.end, zlib.crc32(tail)),
-            pages=pages,
+            pages=tuple(headers.sums[name] for name in names),
             whole=zlib.crc32(content[0:]) if len(content) <= SHORT_BYTES else None,
         )
 
@@ -76,24 +271,20 @@ def with_checksums(manifest: Manifest) -> Manifest:
     StorageError
         If a file differs from the checksum of the whole file, if it has one, or its pages are damaged.
     """
-    missing = [place for place, entry in enumerate(manifest.segments) if entry.rows and None in (entry.tail, entry.pages)]
-    if not missing or not manifest.has_key:
-        return manifest
-    segments = list(manifest.segments)
-    completed = in_threads(lambda place: _completed(manifest, manifest.segments[place]), missing, available_cores())
-    for place, entry in zip(missing, completed, strict=True):
-        segments[place] = entry
-    return manifest.with_segments(tuple(segments))
 
-
-def _completed(manifest: Manifest, entry: SegmentEntry) -> SegmentEntry:
-    location = join(manifest.directory, entry.file)
-    check_whole(location, entry)
-    try:
+    def completed(index: int) -> SegmentEntry:
+        location = join(manifest.directory, segments[index].file)
+        check_whole(location, segments[index])
         with translate_os_errors("read", location):
-            return checksummed(entry, location, len(manifest.types))
-    except (BrokenThrift, KeyError) as error:
-        raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
+            return checksummed(segments[index], location, len(manifest.types))
+
+    segments = list(manifest.segments)
+    incomplete = [index for index, entry in enumerate(segments) if entry.rows and None in (entry.tail, entry.pages)]
+    if not incomplete or not manifest.has_key:
+        return manifest
+    for index, entry in zip(incomplete, in_threads(completed, incomplete, available_cores()), strict=True):
+        segments[index] = entry
+    return manifest.with_segments(tuple(segments))
 
 
 def check_whole(location: str, entry: SegmentEntry) -> None:
@@ -104,9 +295,8 @@ def check_whole(location: str, entry: SegmentEntry) -> None:
     StorageError
         If the checksum of the file is another one.
     """
-    found = None if entry.checksum is None else checksum_of(location)
-    if found != entry.checksum:
-        raise StorageError(f"{location} is damaged: check sum {found}, not {entry.checksum}; restore it from a copy")
+    if entry.checksum is not None and (actual := checksum_of(location)) != entry.checksum:
+        raise StorageError(f"{location} is damaged: check sum {actual}, not {entry.checksum}; restore it from a copy")
 
 
 def check_bytes(location: str, entry: SegmentEntry, columns: int) -> None:
@@ -122,10 +312,7 @@ def check_bytes(location: str, entry: SegmentEntry, columns: int) -> None:
     footer = footer_of(location, entry.size, entry.tail)
     with translate_os_errors("read", location), open(location, "rb") as source:
         start = source.read(len(MAGIC))
-    try:
         again = checksummed(entry, location, columns, footer.metadata, with_pages=True)
-    except (BrokenThrift, KeyError) as error:
-        raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     if start != MAGIC or (again.tail, again.pages) != (entry.tail, entry.pages) or entry.whole not in (None, again.whole):
         raise StorageError(f"{location} is damaged: the check sums of its footer or page headers are others; restore it from a copy")
     if entry.whole is None and again.checksum != entry.checksum:
@@ -163,7 +350,7 @@ def with_group_sums(entry: SegmentEntry, location: str, columns: int) -> Segment
             return attrs.evolve(entry, group_pages=None)
         names = [*map(file_column, range(columns)), KEY_NAME]
         sums = [page_headers(content, footer, groups=[group]).sums for group in range(footer.num_row_groups)]
-    return attrs.evolve(entry, group_pages=tuple(tuple(found[name] for name in names) for found in sums))
+    return attrs.evolve(entry, group_pages=tuple(tuple(group[name] for name in names) for group in sums))
 
 
 def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: Iterable[int]) -> Callable[[int, GroupBytes], None] | None:
@@ -179,11 +366,11 @@ def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: I
 
     def check(group: int, content: GroupBytes) -> None:
         try:
-            found = page_headers(content, footer.metadata, names.keys(), groups=[group]).sums
+            actual = page_headers(content, footer.metadata, names.keys(), groups=[group]).sums
         except BrokenThrift as error:
             raise StorageError(f"{location} is damaged: {error}; save the frame again") from None
         for name, column in names.items():
-            if found.get(name) != by_group[group][column]:
+            if actual.get(name) != by_group[group][column]:
                 raise StorageError(f"{location} is damaged: the check sum of page headers of column {name} is another one; save the frame again")
 
     return check
@@ -194,8 +381,8 @@ def checking(manifest: Manifest, entry: SegmentEntry, footer: Footer, columns: I
 
 def checksum_positions(manifest: Manifest, columns: Iterable[int], with_key: bool = False) -> dict[str, int]:
     """Return the index of each column's checksum in an entry's ``pages``, by column name in the file."""
-    places = {manifest.file_name(column): column for column in columns}
-    return {**places, KEY_NAME: -1} if with_key else places
+    indices = {manifest.file_name(column): column for column in columns}
+    return {**indices, KEY_NAME: -1} if with_key else indices
 
 
 class FileChecksums(Mapping[str, int]):
@@ -203,8 +390,8 @@ class FileChecksums(Mapping[str, int]):
 
     Parameters
     ----------
-    places
-        The index of each column's checksum in ``pages``, which many files share.
+    indices
+        The index of each column's checksum in ``pages``. Many files share this mapping.
     pages
         The checksums of all columns; None if none are recorded, and the mapping is empty.
 
@@ -214,25 +401,23 @@ class FileChecksums(Mapping[str, int]):
     {'c1': 8, '_key': 9}
     """
 
-    __slots__ = ("_pages", "_places")
+    __slots__ = ("_indices", "_pages")
 
-    def __init__(self, places: Mapping[str, int], pages: Sequence[int] | None) -> None:
-        self._places, self._pages = {} if pages is None else places, pages
+    def __init__(self, indices: Mapping[str, int], pages: Sequence[int] | None) -> None:
+        self._indices, self._pages = ({}, ()) if pages is None else (indices, pages)
 
     def __getitem__(self, name: str) -> int:
-        place = self._places[name]
-        assert self._pages is not None
-        return self._pages[place]
+        return self._pages[self._indices[name]]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._indices)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indices)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        known = [] if self._pages is None else list(self._pages)
-        return dict, ({name: known[place] for name, place in self._places.items()},)
+        sums = list(self._pages)
+        return dict, ({name: sums[index] for name, index in self._indices.items()},)
 
 
 @attrs.frozen
@@ -271,7 +456,7 @@ class PageCheck:
         StorageError
             If the file is missing, is damaged, or was replaced.
         """
-        check_pages(footer_of_entry(self.directory, self.entry), join(self.directory, self.entry.file), self.sums)
+        check_pages(segment_footer(self.directory, self.entry), join(self.directory, self.entry.file), self.sums)
 
     def file(self) -> Identity | None:
         """Return the path and the current state of the file; None if it is missing or has another size (see :func:`as_it_is`)."""

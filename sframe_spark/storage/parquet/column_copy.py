@@ -1,9 +1,10 @@
-"""Copies some columns of a segment file by copying their pages; only the footer is rewritten."""
+"""Writes a segment file with some columns of another one: their pages are copied without decoding, and the footer is new."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -17,90 +18,87 @@ from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.temporary_datasets import local_file
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, file_column
-from sframe_spark.storage.parquet.checksums import checksummed
-from sframe_spark.storage.parquet.footer import FOOTER_END, Footer, segment_footer
-from sframe_spark.storage.parquet.page_headers import MAGIC, FileBytes, column_names, page_headers
-from sframe_spark.storage.parquet.thrift import BINARY, INTEGERS, LISTS, STRUCT, Struct, Value, read_struct, write_struct
+from sframe_spark.storage.parquet.checksums import FileBytes, checksummed, page_headers
+from sframe_spark.storage.parquet.footer import Footer, column_names, segment_footer
+from sframe_spark.storage.parquet.thrift import BINARY, FOOTER_END, INTEGERS, LISTS, MAGIC, STRUCT, Struct, Value, footer_bytes, read_struct
 
 I64 = INTEGERS[2]
 LIST = LISTS[0]
-# Fields of Parquet's structs, by their numbers in its definition (parquet.thrift).
+# Field numbers of Parquet's structs (parquet.thrift).
 ROWS, ROW_GROUPS, CREATED_BY = 3, 4, 6
 CHUNKS, GROUP_BYTES, GROUP_ROWS, GROUP_START, GROUP_COMPRESSED, GROUP_NUMBER = 1, 2, 3, 5, 6, 7
 CHUNK_OFFSET, CHUNK_METADATA = 2, 3
 PATH, UNCOMPRESSED, COMPRESSED, DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, BLOOM_FILTER, BLOOM_LENGTH = 3, 6, 7, 9, 10, 11, 14, 15
-COPIED_AT_ONCE = 8 << 20
+BLOCK_BYTES = 8 << 20
 
 
 def may_copy(manifest: Manifest, entry: SegmentEntry, positions: Sequence[int], schema: pa.Schema) -> bool:
-    """Return whether pages can be copied into a new file: our file, with checksums of every byte, stored with the same encoding of types."""
-    known = None not in (entry.tail, entry.pages) and entry.checksum is None and not entry.constants
-    if not known or not manifest.has_key or manifest.column_names_in_files is not None:
+    """Return whether pages of a segment file can be copied into a new file with a schema.
+
+    This package must have written the file, with checksums of every byte, and the columns must be stored as its writer stores the schema.
+    """
+    has_checksums = None not in (entry.tail, entry.pages) and entry.checksum is None
+    if not has_checksums or entry.constants or not manifest.has_key or manifest.column_names_in_files is not None:
         return False
-    return is_alike(segment_footer(manifest, entry).metadata, names_in_file(positions), schema)
+    return is_alike(segment_footer(manifest.directory, entry).metadata, names_in_file(positions), schema)
 
 
 def names_in_file(positions: Sequence[int]) -> list[str]:
-    """Return the column names in our files, and that of the key."""
+    """Return the names of some columns, and of the key, in segment files."""
     return [*map(file_column, positions), KEY_NAME]
 
 
 def copy_columns(manifest: Manifest, entry: SegmentEntry, positions: Sequence[int], directory: str, file: str, schema: pa.Schema) -> SegmentEntry:
-    """Write some columns of a file, which :func:`may_copy` allows, to a new one, and return its entry.
+    """Write some columns of a file, for which :func:`may_copy` returns True, to a new file, and return its entry.
 
     Raises
     ------
     StorageError
         If the file is damaged.
     """
+    target = join(directory, file)
     with local_file(join(manifest.directory, entry.file)) as origin:
-        return _copied_columns(manifest, entry, positions, origin, join(directory, file), schema)
-
-
-def _copied_columns(manifest: Manifest, entry: SegmentEntry, positions: Sequence[int], origin: str, place: str, schema: pa.Schema) -> SegmentEntry:
-    _require_sound(segment_footer(manifest, entry), origin, entry, positions)
-    try:
-        with translate_os_errors("read", origin), pa.OSFile(origin) as source, translate_os_errors("write", place), open(place, "xb") as target:
-            footer, ranges = new_footer(
-                footer_of_file(pa.BufferReader(_empty_file(schema))), footer_of_file(source), names_in_file(positions), schema.names
-            )
-            target.write(MAGIC)
-            for start, stop in ranges:
-                _copy(source, target, start, stop)
-            content = write_struct(footer)
-            target.write(content + len(content).to_bytes(4, "little") + MAGIC)
-        columns = tuple(entry.columns[position] for position in positions) if entry.columns else ()
-        return checksummed(
-            attrs.evolve(entry, file=os.path.basename(place), columns=columns, tail=None, pages=None, size=None), place, len(positions)
-        )
-    except BaseException as error:
-        if os.path.exists(place):
-            os.remove(place)
-        if isinstance(error, (BrokenThrift, IndexError, KeyError)):
-            raise StorageError(f"{origin} is damaged: {error}; restore it from a copy") from None
-        raise
+        _require_sound(segment_footer(manifest.directory, entry), origin, entry, positions)
+        try:
+            with (
+                translate_os_errors("read", origin),
+                pa.OSFile(origin) as source,
+                translate_os_errors("write", target),
+                open(target, "xb") as stream,
+            ):
+                template = footer_of_file(pa.BufferReader(_empty_file(schema)))
+                footer, ranges = new_footer(template, footer_of_file(source), names_in_file(positions), schema.names)
+                stream.write(MAGIC)
+                for start, stop in ranges:
+                    _copy(source, stream, start, stop)
+                stream.write(footer_bytes(footer))
+            columns = tuple(entry.columns[position] for position in positions) if entry.columns else ()
+            return checksummed(attrs.evolve(entry, file=file, columns=columns, tail=None, pages=None, size=None), target, len(positions))
+        except BaseException as error:
+            if os.path.exists(target):
+                os.remove(target)
+            if isinstance(error, (BrokenThrift, IndexError, KeyError)):
+                raise StorageError(f"{origin} is damaged: {error}; restore it from a copy") from None
+            raise
 
 
 def _require_sound(footer: Footer, origin: str, entry: SegmentEntry, positions: Sequence[int]) -> None:
-    """Compare page headers and data with their checksums: a copy would get checksums of damaged pages."""
+    """Compare page headers and data with their checksums, since the copies of damaged pages would get checksums that agree."""
     assert entry.pages is not None
     sums = {**{file_column(position): entry.pages[position] for position in positions}, KEY_NAME: entry.pages[-1]}
     with translate_os_errors("read", origin), pa.OSFile(origin) as source:
-        try:
-            found = page_headers(FileBytes(source), footer.metadata, sums.keys(), with_pages=True)
-        except BrokenThrift as error:
-            raise StorageError(f"{origin} is damaged: {error}; restore it from a copy") from None
-    if found.sums != sums or not found.complete:
+        headers = page_headers(FileBytes(source), footer.metadata, sums.keys(), with_pages=True)
+    if headers.sums != sums or not headers.complete:
         raise StorageError(f"{origin} is damaged: the check sums of its page headers are others; restore it from a copy")
 
 
 def is_alike(metadata: pq.FileMetaData, requested: Sequence[str], schema: pa.Schema) -> bool:
-    """Return whether columns are stored as our writer stores a schema: pages say neither types nor levels."""
+    """Return whether columns are stored as our writer stores a schema, since pages contain neither types nor maximum levels."""
     reference = pq.read_metadata(pa.BufferReader(_empty_file(schema))).schema
-    leaves: dict[str, list[tuple[Any, ...]]] = {}
-    for place, name in enumerate(column_names(metadata)):
-        leaves.setdefault(name, []).append(_leaf(metadata.schema.column(place)))
-    return [leaf for name in requested for leaf in leaves.get(name, ())] == [_leaf(reference.column(place)) for place in range(len(reference))]
+    leaves: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for index, name in enumerate(column_names(metadata)):
+        leaves[name].append(_leaf(metadata.schema.column(index)))
+    return [leaf for name in requested for leaf in leaves[name]] == [_leaf(reference.column(index)) for index in range(len(reference))]
 
 
 def _leaf(column: Any) -> tuple[Any, ...]:
@@ -122,60 +120,62 @@ def footer_of_file(source: pa.NativeFile) -> Struct:
 
 
 def new_footer(template: Struct, old: Struct, requested: Sequence[str], names: Sequence[str]) -> tuple[Struct, list[tuple[int, int]]]:
-    """Return a footer for some columns under new names, and the page ranges to copy, in order."""
+    """Return a footer for some columns under new names, and the ranges of bytes of their pages, in the order in which they are copied.
+
+    Parameters
+    ----------
+    template
+        The footer of a file without rows, with the schema of the new file.
+    old
+        The footer of the old file.
+    requested
+        The names of the columns in the old file.
+    names
+        Their names in the new file.
+    """
     groups, ranges, end = [], list[tuple[int, int]](), len(MAGIC)
     for group in old[ROW_GROUPS].content[1]:
+        by_name: dict[bytes, list[Struct]] = {}
+        for chunk in group[CHUNKS].content[1]:
+            metadata = chunk[CHUNK_METADATA].content
+            by_name.setdefault(metadata[PATH].content[1][0], []).append(metadata)
         chunks = []
-        for chunk, name in chunks_of(group, requested, names):
-            start, stop = range_of(chunk[CHUNK_METADATA].content)
-            chunks.append(moved(chunk, name, end - start))
-            ranges.append((start, stop))
-            end += stop - start
-        groups.append(group_of(chunks, group))
+        for old_name, name in zip(requested, names, strict=True):
+            for metadata in by_name[old_name.encode()]:
+                start, stop = range_of(metadata)
+                chunks.append(_moved(metadata, name.encode(), end - start))
+                ranges.append((start, stop))
+                end += stop - start
+        groups.append(_row_group(chunks, group))
     footer = {**template, ROWS: old[ROWS], ROW_GROUPS: Value(LIST, (STRUCT, groups))}
-    # Readers work around bugs of some page writers by this name.
+    # Readers recognise writers with known bugs in pages by this name.
     return {**footer, CREATED_BY: old[CREATED_BY]} if CREATED_BY in old else footer, ranges
 
 
-def chunks_of(group: Struct, requested: Sequence[str], names: Sequence[str]) -> Iterator[tuple[Struct, bytes]]:
-    """Yield the requested column chunks of a row group, with their new names."""
-    found: dict[bytes, list[Struct]] = {}
-    for chunk in group[CHUNKS].content[1]:
-        found.setdefault(chunk[CHUNK_METADATA].content[PATH].content[1][0], []).append(chunk)
-    for old, new in zip(requested, names, strict=True):
-        for chunk in found[old.encode()]:
-            yield chunk, new.encode()
-
-
 def range_of(metadata: Struct) -> tuple[int, int]:
-    """Return where the pages of a column chunk start and end."""
-    places = [metadata[field].content for field in (DATA_PAGE, DICTIONARY_PAGE) if field in metadata]
-    start = min(place for place in places if place > 0)
+    """Return the positions where the pages of a column chunk start and end."""
+    start = min(metadata[field].content for field in (DATA_PAGE, DICTIONARY_PAGE) if field in metadata and metadata[field].content > 0)
     return start, start + metadata[COMPRESSED].content
 
 
-def moved(chunk: Struct, name: bytes, distance: int) -> Struct:
-    """Return a column chunk moved to another position and name, without pointers to other parts of the file."""
-    metadata = dict(chunk[CHUNK_METADATA].content)
+def _moved(metadata: Struct, name: bytes, distance: int) -> Struct:
+    """Return the metadata of a column chunk under a new name, whose pages are at other positions, without positions of Bloom filters."""
+    moved = {field: value for field, value in metadata.items() if field not in (BLOOM_FILTER, BLOOM_LENGTH)}
     for field in (DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE):
-        if field in metadata:
-            metadata[field] = Value(I64, metadata[field].content + distance)
-    path = metadata[PATH].content[1]
-    metadata[PATH] = Value(LIST, (BINARY, [name, *path[1:]]))
-    for field in (BLOOM_FILTER, BLOOM_LENGTH):
-        metadata.pop(field, None)
-    return {CHUNK_OFFSET: Value(I64, 0), CHUNK_METADATA: Value(STRUCT, metadata)}
+        if field in moved:
+            moved[field] = Value(I64, moved[field].content + distance)
+    moved[PATH] = Value(LIST, (BINARY, [name, *moved[PATH].content[1][1:]]))
+    return moved
 
 
-def group_of(chunks: Sequence[Struct], old: Struct) -> Struct:
-    """Return a row group of some column chunks."""
-    parts = [chunk[CHUNK_METADATA].content for chunk in chunks]
+def _row_group(chunks: Sequence[Struct], old: Struct) -> Struct:
+    """Return a row group with column chunks, of which the metadata is given; it has the rows of an old row group."""
     group = {
-        CHUNKS: Value(LIST, (STRUCT, list(chunks))),
-        GROUP_BYTES: Value(I64, sum(part[UNCOMPRESSED].content for part in parts)),
+        CHUNKS: Value(LIST, (STRUCT, [{CHUNK_OFFSET: Value(I64, 0), CHUNK_METADATA: Value(STRUCT, metadata)} for metadata in chunks])),
+        GROUP_BYTES: Value(I64, sum(metadata[UNCOMPRESSED].content for metadata in chunks)),
         GROUP_ROWS: old[GROUP_ROWS],
-        GROUP_START: Value(I64, range_of(parts[0])[0]),
-        GROUP_COMPRESSED: Value(I64, sum(part[COMPRESSED].content for part in parts)),
+        GROUP_START: Value(I64, range_of(chunks[0])[0]),
+        GROUP_COMPRESSED: Value(I64, sum(metadata[COMPRESSED].content for metadata in chunks)),
     }
     return {**group, GROUP_NUMBER: old[GROUP_NUMBER]} if GROUP_NUMBER in old else group
 
@@ -183,8 +183,8 @@ def group_of(chunks: Sequence[Struct], old: Struct) -> Struct:
 def _copy(source: pa.NativeFile, target: Any, start: int, stop: int) -> None:
     while start < stop:
         raise_if_cancelled()
-        part = source.read_at(min(COPIED_AT_ONCE, stop - start), start)
-        if not part:
+        block = source.read_at(min(BLOCK_BYTES, stop - start), start)
+        if not block:
             raise BrokenThrift("its pages have no end")
-        target.write(part)
-        start += len(part)
+        target.write(block)
+        start += len(block)

@@ -25,29 +25,27 @@ from sframe_spark.storage.filesystem.local_files import FileState, Seen, state_o
 from sframe_spark.storage.filesystem.object_store import read_range, require_size
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.remote_files import changed, require_still
-from sframe_spark.storage.hybrid_calendar import HybridColumns
-from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.hybrid_calendar import SPARK_VERSION, HybridColumns, hybrid_columns
+from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
-from sframe_spark.storage.parquet.column_annotations import column_not_read, geometries_by_note, hybrid_columns, refused_columns, types_by_notes
-from sframe_spark.storage.parquet.footer_validation import check_footer
-from sframe_spark.storage.parquet.page_headers import MAGIC
+from sframe_spark.storage.parquet.external_types import column_not_read, geometries_by_note, refused_columns, types_by_notes
+from sframe_spark.storage.parquet.footer_validation import EncryptedColumnsError, check_footer
+from sframe_spark.storage.parquet.thrift import FOOTER_END, MAGIC
 from sframe_spark.types import ColumnType
 
 # INT96 timestamps, which Spark writes by default. They are instants, but pyarrow reads them as nanoseconds without a time zone.
 
-SPARK_WROTE = b"org.apache.spark.version"
 # The unit of INT96 timestamps when they are read: 64-bit nanoseconds would end in the year 2262.
 INT96_UNIT = "us"
 
 
 def int96_columns(metadata: pq.FileMetaData) -> dict[str, pa.DataType]:
     """Return, by column name, the types of INT96 columns as instants in UTC, for a file that Spark wrote; empty for files of other programs."""
-    if SPARK_WROTE not in (metadata.metadata or {}):
+    if SPARK_VERSION not in (metadata.metadata or {}):
         return {}
-    schema = metadata.schema.to_arrow_schema()
-    found = {field.name: in_utc(field.type) for field in schema}
-    return {name: data_type for name, data_type in found.items() if data_type != schema.field(name).type}
+    types = ((field, in_utc(field.type)) for field in metadata.schema.to_arrow_schema())
+    return {field.name: data_type for field, data_type in types if data_type != field.type}
 
 
 def in_utc(data_type: pa.DataType) -> pa.DataType:
@@ -64,9 +62,7 @@ def in_utc(data_type: pa.DataType) -> pa.DataType:
         return pa.list_(_field_in_utc(data_type.value_field))
     if pa.types.is_map(data_type):
         return pa.map_(_field_in_utc(data_type.key_field), _field_in_utc(data_type.item_field))
-    if pa.types.is_struct(data_type):
-        return pa.struct([_field_in_utc(field) for field in data_type])
-    return data_type
+    return pa.struct([_field_in_utc(field) for field in data_type]) if pa.types.is_struct(data_type) else data_type
 
 
 def _field_in_utc(field: pa.Field) -> pa.Field:
@@ -114,30 +110,26 @@ class VerifiedColumns:
     def unchecked(self, file: Identity, names: Iterable[str]) -> set[str]:
         """Return the columns of a file that have not been verified."""
         with self._lock:
-            known = self._names.get(file)
-            if known is None:
-                return set(names)
-            self._names.move_to_end(file)
-            return {name for name in names if name not in known}
+            verified = self._names.get(file, frozenset())
+            if verified:
+                self._names.move_to_end(file)
+            return set(names) - verified
 
     def add(self, file: Identity, names: Iterable[str]) -> None:
         """Record that columns of a file are verified."""
         with self._lock:
-            known = self._names.pop(file, None)
-            found = frozenset(map(sys.intern, names))
-            if known is not None:
-                self._let_go(known)
-                found |= known
-            self._keep(file, found)
+            verified = frozenset(map(sys.intern, names))
+            if (before := self._names.pop(file, None)) is not None:
+                self._remove(before)
+                verified |= before
+            shared, files = self._sets.get(verified, (verified, 0))
+            self._size += COLUMNS_WORTH_A_FILE + (0 if files else len(verified))
+            self._sets[shared], self._names[file] = (shared, files + 1), shared
             while self._size > self._capacity and self._names:
-                self._let_go(self._names.popitem(last=False)[1])
+                self._remove(self._names.popitem(last=False)[1])
 
-    def _keep(self, file: Identity, names: frozenset[str]) -> None:
-        shared, files = self._sets.get(names, (names, 0))
-        self._size += COLUMNS_WORTH_A_FILE + (0 if files else len(names))
-        self._sets[shared], self._names[file] = (shared, files + 1), shared
-
-    def _let_go(self, names: frozenset[str]) -> None:
+    def _remove(self, names: frozenset[str]) -> None:
+        """Remove one file from those that share a set of names."""
         shared, files = self._sets.pop(names)
         self._size -= COLUMNS_WORTH_A_FILE + (0 if files > 1 else len(names))
         if files > 1:
@@ -152,10 +144,10 @@ keep_whole_at_fork(VERIFIED_COLUMNS._lock, "verified columns")
 _ForeignFooter = tuple[pq.FileMetaData, tuple[int, int], dict[str, str]]
 
 REMEMBERED_FOOTERS = 1024
-# The bytes at the end of a file: four for the length of the footer, and four magic bytes.
-FOOTER_END = 8
 # For longer footers, the declared length is checked before the footer is copied.
 LARGE_FOOTER = 64 << 20
+# The size of the signature behind a footer that is not encrypted itself, but has encrypted columns.
+SIGNATURE_BYTES = 28
 TAIL_BLOCK = 4 << 20
 # How many bytes are fetched from the end of an external remote file at first, which usually contain the footer.
 REMOTE_TAIL = 64 << 10
@@ -201,7 +193,7 @@ class Footer:
     def schema(self) -> pa.Schema:
         """The Arrow schema of the file, with the types that annotations give."""
         schema = self._stored_schema
-        fields = [field.with_type(self.meant[field.name]) if field.name in self.meant else field for field in schema]
+        fields = [field.with_type(self.meant.get(field.name, field.type)) for field in schema]
         return pa.schema(fields, schema.metadata) if self.meant else schema
 
     @functools.cached_property
@@ -211,6 +203,7 @@ class Footer:
 
     @functools.cached_property
     def _by_notes(self) -> tuple[dict[str, pa.DataType], dict[str, str]]:
+        """The types of columns that differ from those that pyarrow reads, and the columns that Spark's notes exclude, with the reason."""
         int96 = int96_columns(self.metadata)
         fields = [field.with_type(int96.get(field.name, field.type)) for field in self._stored_schema]
         types, refused = types_by_notes(self.metadata.metadata, pa.schema(fields))
@@ -218,7 +211,7 @@ class Footer:
 
     @property
     def meant(self) -> dict[str, pa.DataType]:
-        """The types of columns, by name, for which annotations of the file give another type than pyarrow reads."""
+        """The types of the columns, by name, whose type is not the one that pyarrow reads."""
         return self._by_notes[0]
 
     @functools.cached_property
@@ -231,7 +224,7 @@ class Footer:
         return hybrid_columns(self.metadata.metadata)
 
     def as_meant(self, name: str, values: pa.Array) -> pa.Array:
-        """Return an array of a column with the annotated type, and with datetimes converted to the Gregorian calendar.
+        """Return values of a column that pyarrow has read in the type of the column, with datetimes in the proleptic Gregorian calendar.
 
         Raises
         ------
@@ -250,11 +243,11 @@ class Footer:
     @functools.cached_property
     def leaves(self) -> dict[str, list[int]]:
         """The indices of the Parquet leaf columns of each column, by column name, which may contain dots."""
-        found: dict[str, list[int]] = {name: [] for name in self.schema.names}
-        for path, place in self.places.items():
-            name = path if path in found else path.partition(".")[0]
-            found.setdefault(name, []).append(place)
-        return found
+        leaves: dict[str, list[int]] = {name: [] for name in self.schema.names}
+        for path, index in self.places.items():
+            name = path if path in leaves else path.partition(".")[0]
+            leaves.setdefault(name, []).append(index)
+        return leaves
 
     def chunks(self, name: str) -> Iterator[pq.Statistics | None]:
         """Yield the statistics of a Parquet leaf column for each row group; None for row groups without statistics."""
@@ -266,19 +259,14 @@ class Footer:
         return self.starts[-1]
 
 
-def segment_footer(manifest: Manifest, entry: SegmentEntry) -> Footer:
-    """Return the footer of the file of a segment, after comparing it with the segment's entry.
+def segment_footer(directory: str, entry: SegmentEntry) -> Footer:
+    """Return the footer of the file of a segment in the directory of a dataset, after comparing it with the segment's entry.
 
     Raises
     ------
     StorageError
         If the file is missing, is damaged, or was replaced.
     """
-    return footer_of_entry(manifest.directory, entry)
-
-
-def footer_of_entry(directory: str, entry: SegmentEntry) -> Footer:
-    """Return the footer of a file in the directory of a dataset (see :func:`segment_footer`)."""
     location = join(directory, entry.file)
     footer = footer_of(location, entry.size, entry.tail, seen=entry.seen)
     require_rows(location, footer, entry)
@@ -350,10 +338,10 @@ def forget_footers() -> None:
     _load.cache_clear()
 
 
-def other_length(location: str, found: int, said: int) -> StorageError:
+def other_length(location: str, size: int, expected: int) -> StorageError:
     """Return an error that says that the size of a file is not the one in its manifest."""
     return StorageError(
-        f"{location} is damaged or was replaced: it has {found} bytes, its manifest says {said}; restore it from a copy or save the frame again"
+        f"{location} is damaged or was replaced: it has {size} bytes, its manifest says {expected}; restore it from a copy or save the frame again"
     )
 
 
@@ -365,14 +353,14 @@ def damaged_footer(location: str) -> StorageError:
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
 def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_written: bool, is_foreign: bool = False) -> Footer:
     """Read a footer, or return it from the cache; the cache key includes the state of the file."""
-    found, unknown = None, dict[str, str]()
+    actual_tail, unknown = None, dict[str, str]()
     try:
         if is_remote_location(location) and is_foreign:
-            metadata, found, unknown = _remote_foreign_footer(location, state.size)
+            metadata, actual_tail, unknown = _remote_foreign_footer(location, state.size)
         elif is_remote_location(location):
             metadata = _remote_footer(location, state.size, tail)
         elif tail is None and not just_written:
-            metadata, found, unknown = _foreign_footer(location, state.size)
+            metadata, actual_tail, unknown = _foreign_footer(location, state.size)
         else:
             with pa.OSFile(location) as source:
                 if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
@@ -382,11 +370,13 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
     except _UnknownTypesError as error:
         name, reason = next(iter(error.columns.items()))
         raise SchemaError(f"column {visible(name)!r} of {location}: {reason}") from None
+    except EncryptedColumnsError:
+        raise StorageError(f"{location} is not a readable Parquet file: it has encrypted columns; decrypt it first") from None
     except (BrokenThrift, UnicodeDecodeError) as error:
         raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
-    return Footer(metadata, state.size, (location, state), found, unknown=unknown)
+    return Footer(metadata, state.size, (location, state), actual_tail, unknown=unknown)
 
 
 def _remote_footer(location: str, size: int, tail: tuple[int, int] | None) -> pq.FileMetaData:
@@ -427,14 +417,22 @@ def _checked_footer(content: bytes, length: int) -> _ForeignFooter:
     """Return a footer as pyarrow reads it, the length and checksum of its bytes, and the unsupported columns; raise if it is invalid."""
     try:
         metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))
-        _require_length(metadata, length)
+        # A footer of encrypted columns has a signature behind it, which its serialized size does not count.
+        if length != metadata.serialized_size + SIGNATURE_BYTES:
+            _require_length(metadata, length)
         unknown = refused_columns(content[:-FOOTER_END])
         check_footer(content[:-FOOTER_END], metadata)
-        # Raises for names that are not text, or an invalid Arrow schema.
+        _require_length(metadata, length)
+        # Raises for names that are not valid UTF-8, or an invalid Arrow schema.
         metadata.schema.to_arrow_schema()
     except (pa.ArrowException, OSError):
         # pyarrow fails on some types that it does not know.
-        _refuse_unknown_types(content[:-FOOTER_END])
+        footer = content[:-FOOTER_END]
+        with contextlib.suppress(BrokenThrift):
+            if unknown := refused_columns(footer):
+                raise _UnknownTypesError(unknown) from None
+        if (column := column_not_read(footer)) is not None:
+            raise _UnknownTypesError(dict([column])) from None
         raise
     return metadata, (len(content), zlib.crc32(content)), unknown
 
@@ -445,15 +443,6 @@ class _UnknownTypesError(Exception):
     def __init__(self, columns: Mapping[str, str]) -> None:
         super().__init__(*columns.values())
         self.columns = columns
-
-
-def _refuse_unknown_types(footer: bytes) -> None:
-    """Raise an error that names unknown types, if the footer has any."""
-    with contextlib.suppress(BrokenThrift):
-        if unknown := refused_columns(footer):
-            raise _UnknownTypesError(unknown)
-    if found := column_not_read(footer):
-        raise _UnknownTypesError(dict([found]))
 
 
 def _refuse_false_length(location: str, source: pa.NativeFile) -> int:
@@ -503,14 +492,14 @@ def shows_nanoseconds(footer: Footer, name: str) -> bool:
     data_type = footer.schema.field(name).type
     if not pa.types.is_timestamp(data_type) or data_type.unit != "ns" or name in footer.meant:
         return False
-    known = [chunk for chunk in footer.chunks(name) if chunk is not None and chunk.has_min_max]
-    return any(bound % 1000 for chunk in known for bound in (chunk.min_raw, chunk.max_raw) if isinstance(bound, int))
+    bounds = [bound for chunk in footer.chunks(name) if chunk is not None and chunk.has_min_max for bound in (chunk.min_raw, chunk.max_raw)]
+    return any(bound % 1000 for bound in bounds if isinstance(bound, int))
 
 
 def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> ColumnStatistics:
     """Return the statistics of a column that follow from the footer of a file.
 
-    They are unknown for columns that the file stores in another type. Bounds of strings are unknown, since programs may truncate them.
+    They are unknown for columns that the file stores in another type. Bounds of strings are not used, since programs may truncate them.
     """
     field = footer.schema.field(name)
     nested = pa.types.is_nested(field.type) and not column_type.is_zoned
@@ -540,14 +529,11 @@ def _of_single_values(facts: ColumnStatistics, chunks: Sequence[pq.Statistics | 
         values += [chunk.min_raw] if chunk.has_min_max else []
     if not values:
         return facts
-    ascending = all(before <= after for before, after in itertools.pairwise(values))
-    descending = all(before >= after for before, after in itertools.pairwise(values))
-    # Strict order is known only if no row group has two rows.
-    single = len(values) == rows
+    ascending, descending = values == sorted(values), values == sorted(values, reverse=True)
+    # The order is strict only if no row group has two rows.
+    distinct = len(values) == rows == len(set(values))
     return attrs.evolve(
-        facts, ascending=ascending, descending=descending,
-        strictly_ascending=single and all(before < after for before, after in itertools.pairwise(values)),
-        strictly_descending=single and all(before > after for before, after in itertools.pairwise(values)),
+        facts, ascending=ascending, descending=descending, strictly_ascending=distinct and ascending, strictly_descending=distinct and descending,
         constant=ascending and descending, edges_known=True, first=values[0], last=values[-1],
     )  # fmt: skip
 
@@ -562,3 +548,17 @@ def column_chunks(metadata: pq.FileMetaData, place: int) -> Iterator[pq.Statisti
     """Yield the statistics of the Parquet leaf column at an index for each row group; None for row groups without statistics."""
     for group in range(metadata.num_row_groups):
         yield metadata.row_group(group).column(place).statistics
+
+
+def chunk_range(chunk: Any) -> tuple[int, int]:
+    """Return the position of the first page of a column chunk, and the position behind the last one."""
+    start = chunk.data_page_offset
+    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
+        start = chunk.dictionary_page_offset
+    return start, start + chunk.total_compressed_size
+
+
+def column_names(metadata: pq.FileMetaData) -> list[str]:
+    """Return the top-level column name of each Parquet leaf column."""
+    schema = metadata.schema
+    return [schema.column(place).path.partition(".")[0] for place in range(len(schema))]

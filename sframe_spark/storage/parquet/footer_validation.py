@@ -1,32 +1,115 @@
-"""Validates footers of external Parquet files before pyarrow reads them.
+"""Validates the footers of external Parquet files: whether their column chunks and statistics agree with the schema.
 
-pyarrow reads column chunks and statistics without a way to report an error: a mismatch with the schema is an uncaught C++
-exception that ends the process.
+pyarrow cannot report such errors: when it reads column chunks or statistics that disagree with the schema, an uncaught C++ exception ends the
+process.
 """
 
 from __future__ import annotations
+
+import functools
+from typing import Any
 
 import attrs
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift
-from sframe_spark.storage.parquet.thrift import BINARY, INTEGERS, LISTS, STRUCT, field_start, list_start, number, signed, skipped
+from sframe_spark.storage.parquet.thrift import (
+    BINARY,
+    INTEGERS,
+    LISTS,
+    STRUCT,
+    FieldReader,
+    field_readers,
+    read_binary,
+    read_fields,
+    read_list_start,
+    read_signed,
+    skip_value,
+)
 
 _PHYSICAL = {"BOOLEAN": 0, "INT32": 1, "INT64": 2, "INT96": 3, "FLOAT": 4, "DOUBLE": 5, "BYTE_ARRAY": 6, "FIXED_LEN_BYTE_ARRAY": 7}
 _WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
-_BYTE_ARRAY = 6
+_BYTE_ARRAY, _FIXED = 6, 7
 # Field numbers, by struct.
 _FILE_ROWS, _ROW_GROUPS = 3, 4
 _COLUMNS, _GROUP_ROWS = 1, 3
-_CHUNK_METADATA, _CHUNK_ENCRYPTED = 3, (8, 9)
+_CHUNK_METADATA, _CRYPTO_METADATA, _ENCRYPTED_METADATA = 3, 8, 9
 _TYPE, _PATH, _VALUES, _STATISTICS, _SIZES = 1, 3, 5, 12, 16
 _BOUNDS = (1, 2, 5, 6)
 _TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 1, 2, 3
 
 
-@attrs.frozen
+class EncryptedColumnsError(Exception):
+    """The error of a footer that says that columns are encrypted."""
+
+
+def check_footer(content: bytes, metadata: pq.FileMetaData) -> None:
+    """Raise unless each row group has a column chunk for each column of the schema, with its type and name, and with possible statistics.
+
+    Parameters
+    ----------
+    content
+        The bytes of the footer, without its length.
+    metadata
+        The footer as pyarrow reads it.
+
+    Raises
+    ------
+    BrokenThrift
+        If the footer is not valid.
+    EncryptedColumnsError
+        If columns are encrypted.
+    """
+    schema = metadata.schema
+    leaves = [_leaf(schema.column(index)) for index in range(len(schema))]
+
+    def read_groups(content: bytes, at: int) -> tuple[tuple[int, int], int]:
+        """Read the list of row groups; return their number and the number of their rows."""
+        count, _, at = read_list_start(content, at)
+        rows = 0
+        for _ in range(count):
+            rows_of_group, at = _read_group(content, at, leaves)
+            rows += rows_of_group
+        return (count, rows), at
+
+    try:
+        fields, _ = read_fields(content, 0, field_readers({_ROW_GROUPS: (LISTS, read_groups), _FILE_ROWS: (INTEGERS, read_signed)}))
+    except IndexError:
+        raise BrokenThrift("its footer has no end") from None
+    groups, rows = fields.get(_ROW_GROUPS, (0, 0))
+    if fields.get(_FILE_ROWS) != rows:
+        raise BrokenThrift(f"its row groups have {rows} rows, the file {fields.get(_FILE_ROWS)}")
+    if groups != metadata.num_row_groups:
+        raise BrokenThrift("its footer makes no sense")
+
+
+def _read_group(content: bytes, at: int, leaves: list[_Leaf]) -> tuple[int, int]:
+    """Read a row group; return the number of its rows."""
+
+    def read_chunks(content: bytes, at: int) -> tuple[set[int | None], int]:
+        """Read the list of column chunks; return the numbers of values of the columns without repetition."""
+        count, _, at = read_list_start(content, at)
+        if count != len(leaves):
+            raise BrokenThrift(f"a row group has {count} columns of {len(leaves)}")
+        counts = set()
+        for leaf in leaves:
+            chunk, at = read_fields(content, at, leaf.chunk_readers)
+            if _CHUNK_METADATA not in chunk:
+                raise BrokenThrift("a column of a row group has no description")
+            if not leaf.max_repetition:
+                counts.add(chunk[_CHUNK_METADATA])
+        return counts, at
+
+    fields, at = read_fields(content, at, field_readers({_COLUMNS: (LISTS, read_chunks), _GROUP_ROWS: (INTEGERS, read_signed)}))
+    counts, rows = fields.get(_COLUMNS), fields.get(_GROUP_ROWS)
+    if counts is None or rows is None or rows < 0 or not counts <= {rows}:
+        raise BrokenThrift(f"a row group is said to have {rows} rows")
+    return rows, at
+
+
+@attrs.frozen(slots=False)
 class _Leaf:
-    """The schema of a Parquet leaf column."""
+    """The schema of a Parquet leaf column, and functions that read a column chunk and compare it with the schema."""
 
     path: bytes
     physical: int
@@ -34,171 +117,74 @@ class _Leaf:
     max_repetition: int
     max_definition: int
 
+    @functools.cached_property
+    def chunk_readers(self) -> dict[int, FieldReader]:
+        bounds = {} if self.width is None else field_readers(dict.fromkeys(_BOUNDS, ((BINARY,), self._read_bound)))
+        levels = ((_REPETITIONS, self.max_repetition), (_DEFINITIONS, self.max_definition))
+        sizes = {field: (LISTS, functools.partial(_read_histogram, max_level=level)) for field, level in levels}
+        text_bytes = {} if self.physical == _BYTE_ARRAY else {_TEXT_BYTES: (INTEGERS, _refuse_text_bytes)}
+        metadata = field_readers(
+            {
+                _TYPE: (INTEGERS, read_signed),
+                _VALUES: (INTEGERS, read_signed),
+                _PATH: (LISTS, self._read_path),
+                _STATISTICS: ((STRUCT,), functools.partial(read_fields, readers=bounds)),
+                _SIZES: ((STRUCT,), functools.partial(read_fields, readers=field_readers({**sizes, **text_bytes}))),
+            }
+        )
 
-def check_footer(content: bytes, metadata: pq.FileMetaData) -> None:
-    """Make sure that every column chunk matches the schema and has possible statistics.
+        def read_metadata(content: bytes, at: int) -> tuple[int | None, int]:
+            """Read the description of a column chunk; return the number of its values."""
+            fields, at = read_fields(content, at, metadata)
+            if fields.get(_TYPE) != self.physical:
+                raise BrokenThrift("a column of a row group is of another type than the schema says")
+            return fields.get(_VALUES), at
 
-    Parameters
-    ----------
-    content
-        The bytes of the footer, without its length.
-    metadata
-        What pyarrow read of it.
+        return field_readers(
+            {
+                _CHUNK_METADATA: ((STRUCT,), read_metadata),
+                _CRYPTO_METADATA: ((STRUCT,), _refuse_encrypted),
+                _ENCRYPTED_METADATA: ((BINARY,), _refuse_encrypted),
+            }
+        )
 
-    Raises
-    ------
-    BrokenThrift
-        If it is not.
-    """
-    schema = metadata.schema
-    leaves = [_leaf(schema.column(place)) for place in range(len(schema))]
-    try:
-        groups = _walk_file(content, leaves)
-    except IndexError:
-        raise BrokenThrift("its footer has no end") from None
-    if groups != metadata.num_row_groups:
-        raise BrokenThrift("its footer makes no sense")
+    def _read_path(self, content: bytes, at: int) -> tuple[None, int]:
+        count, _, at = read_list_start(content, at)
+        parts = []
+        for _ in range(count):
+            part, at = read_binary(content, at)
+            parts.append(part)
+        # The parts are joined, since names may contain dots.
+        if b".".join(parts) != self.path:
+            raise BrokenThrift("a column of a row group has another name than the schema says")
+        return None, at
+
+    def _read_bound(self, content: bytes, at: int) -> tuple[None, int]:
+        bound, at = read_binary(content, at)
+        if len(bound) != self.width:
+            raise BrokenThrift(f"a bound of a column has {len(bound)} bytes")
+        return None, at
 
 
 def _leaf(column: pq.ColumnSchema) -> _Leaf:
     physical = _PHYSICAL.get(column.physical_type)
     if physical is None:
         raise BrokenThrift(f"column {column.name} is of no type of Parquet")
-    width = column.length if physical == _PHYSICAL["FIXED_LEN_BYTE_ARRAY"] else _WIDTHS.get(physical)
+    width = column.length if physical == _FIXED else _WIDTHS.get(physical)
     return _Leaf(column.path.encode(), physical, width, column.max_repetition_level, column.max_definition_level)
 
 
-def _walk_file(content: bytes, leaves: list[_Leaf]) -> int:
-    groups = field = at = 0
-    total, seen = None, 0
-    while True:
-        field, kind, at = field_start(content, at, field)
-        if not kind:
-            break
-        if field == _ROW_GROUPS and kind in LISTS:
-            groups, _, at = list_start(content, at)
-            for _ in range(groups):
-                rows, at = _walk_group(content, at, leaves)
-                seen += rows
-        elif field == _FILE_ROWS and kind in INTEGERS:
-            total, at = signed(content, at)
-        else:
-            at = skipped(content, at, kind)
-    if total != seen:
-        raise BrokenThrift(f"its row groups have {seen} rows, the file {total}")
-    return groups
+def _read_histogram(content: bytes, at: int, max_level: int) -> tuple[None, int]:
+    """Skip a histogram of levels, which is empty or has a number for each level."""
+    count, _, _ = read_list_start(content, at)
+    if count not in (0, max_level + 1):
+        raise BrokenThrift(f"a histogram of levels has {count} of {max_level + 1}")
+    return None, skip_value(content, at, LISTS[0])
 
 
-def _walk_group(content: bytes, at: int, leaves: list[_Leaf]) -> tuple[int, int]:
-    field, rows = 0, None
-    counts: set[int | None] | None = None
-    while True:
-        field, kind, at = field_start(content, at, field)
-        if not kind:
-            break
-        if field == _COLUMNS and kind in LISTS:
-            counts, at = _walk_chunks(content, at, leaves)
-        elif field == _GROUP_ROWS and kind in INTEGERS:
-            rows, at = signed(content, at)
-        else:
-            at = skipped(content, at, kind)
-    if counts is None or rows is None or rows < 0 or not counts <= {rows}:
-        raise BrokenThrift(f"a row group is said to have {rows} rows")
-    return rows, at
+def _refuse_text_bytes(content: bytes, at: int) -> tuple[Any, int]:
+    raise BrokenThrift("numbers are said to have bytes of text")
 
 
-def _walk_chunks(content: bytes, at: int, leaves: list[_Leaf]) -> tuple[set[int | None], int]:
-    """Return the numbers of values of the columns without repetition, and the end of the columns."""
-    count, _, at = list_start(content, at)
-    if count != len(leaves):
-        raise BrokenThrift(f"a row group has {count} columns of {len(leaves)}")
-    counts = set()
-    for leaf in leaves:
-        values, at = _walk_chunk(content, at, leaf)
-        if not leaf.max_repetition:
-            counts.add(values)
-    return counts, at
-
-
-def _walk_chunk(content: bytes, at: int, leaf: _Leaf) -> tuple[int | None, int]:
-    field, found, values = 0, False, None
-    while True:
-        field, kind, at = field_start(content, at, field)
-        if not kind:
-            break
-        if field == _CHUNK_METADATA and kind == STRUCT:
-            (values, at), found = _walk_metadata(content, at, leaf), True
-        elif field in _CHUNK_ENCRYPTED:
-            raise BrokenThrift("it is encrypted")
-        else:
-            at = skipped(content, at, kind)
-    if not found:
-        raise BrokenThrift("a column of a row group has no description")
-    return values, at
-
-
-def _walk_metadata(content: bytes, at: int, leaf: _Leaf) -> tuple[int | None, int]:
-    field, physical, values = 0, None, None
-    while True:
-        field, kind, at = field_start(content, at, field)
-        if not kind:
-            break
-        if field == _TYPE and kind in INTEGERS:
-            physical, at = signed(content, at)
-        elif field == _VALUES and kind in INTEGERS:
-            values, at = signed(content, at)
-        elif field == _PATH and kind in LISTS:
-            at = _walk_path(content, at, leaf)
-        elif field == _STATISTICS and kind == STRUCT:
-            at = _walk_statistics(content, at, leaf)
-        elif field == _SIZES and kind == STRUCT:
-            at = _walk_sizes(content, at, leaf)
-        else:
-            at = skipped(content, at, kind)
-    if physical != leaf.physical:
-        raise BrokenThrift("a column of a row group is of another type than the schema says")
-    return values, at
-
-
-def _walk_path(content: bytes, at: int, leaf: _Leaf) -> int:
-    count, _, at = list_start(content, at)
-    parts = []
-    for _ in range(count):
-        length, at = number(content, at)
-        parts.append(content[at : at + length])
-        at += length
-    # Names may have dots in them.
-    if b".".join(parts) != leaf.path:
-        raise BrokenThrift("a column of a row group has another name than the schema says")
-    return at
-
-
-def _walk_statistics(content: bytes, at: int, leaf: _Leaf) -> int:
-    field = 0
-    while True:
-        field, kind, at = field_start(content, at, field)
-        if not kind:
-            return at
-        if field in _BOUNDS and kind == BINARY:
-            length, at = number(content, at)
-            if leaf.width is not None and length != leaf.width:
-                raise BrokenThrift(f"a bound of a column has {length} bytes")
-            at += length
-        else:
-            at = skipped(content, at, kind)
-
-
-def _walk_sizes(content: bytes, at: int, leaf: _Leaf) -> int:
-    field = 0
-    while True:
-        field, kind, at = field_start(content, at, field)
-        if not kind:
-            return at
-        max_level = {_REPETITIONS: leaf.max_repetition, _DEFINITIONS: leaf.max_definition}.get(field)
-        if max_level is not None and kind in LISTS:
-            count, _, _ = list_start(content, at)
-            if count not in (0, max_level + 1):
-                raise BrokenThrift(f"a histogram of levels has {count} of {max_level + 1}")
-        if field == _TEXT_BYTES and leaf.physical != _BYTE_ARRAY:
-            raise BrokenThrift("numbers are said to have bytes of text")
-        at = skipped(content, at, kind)
+def _refuse_encrypted(content: bytes, at: int) -> tuple[Any, int]:
+    raise EncryptedColumnsError

@@ -1,17 +1,18 @@
-"""Opens Parquet files whose footers are known, reads short files as a whole, and compares page headers with their checksums."""
+"""Opens Parquet files whose footers are known, fetches only the requested parts of remote ones, and reads short files as a whole."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.errors import BrokenThrift, StorageError
+from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.storage.filesystem.io_errors import missing, translate_os_errors
 from sframe_spark.storage.filesystem.local_files import read_regular
@@ -19,48 +20,7 @@ from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.ranged_reads import GroupBytes, open_file, open_ranges
 from sframe_spark.storage.filesystem.remote_files import require_still
 from sframe_spark.storage.manifest.manifest import SegmentEntry
-from sframe_spark.storage.parquet.footer import INT96_UNIT, VERIFIED_COLUMNS, Footer, damaged_footer, other_length, require_rows
-from sframe_spark.storage.parquet.page_headers import FileBytes, chunk_range, page_headers
-
-
-def check_pages(footer: Footer, location: str, sums: Mapping[str, int], content: bytes | None = None) -> None:
-    """Compare the page headers of some columns with their checksums; columns that this process has verified are not read again.
-
-    Parameters
-    ----------
-    footer
-        The footer of the file.
-    location
-        The path or URI of the file.
-    sums
-        The checksums of the columns' page headers, by column name in the file.
-    content
-        All bytes of the file, if they were read already; otherwise None.
-
-    Raises
-    ------
-    StorageError
-        If a page header is damaged, or a checksum is another one.
-    """
-    requested = VERIFIED_COLUMNS.unchecked(footer.identity, sums)
-    if not requested:
-        return
-    opening = _whole_columns(location, footer, requested) if content is None else pa.BufferReader(content)
-    with translate_os_errors("read", location), opening as source:
-        try:
-            found = page_headers(FileBytes(source), footer.metadata, requested).sums
-        except BrokenThrift as error:
-            raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
-    for name in requested:
-        if found.get(name) != sums[name]:
-            raise StorageError(f"{location} is damaged: the check sum of page headers of column {name} is another one; restore it from a copy")
-    VERIFIED_COLUMNS.add(footer.identity, requested)
-
-
-def _whole_columns(location: str, footer: Footer, names: Iterable[str]) -> pa.NativeFile:
-    if not is_remote_location(location):
-        return pa.OSFile(location)
-    return open_ranges(location, footer.size, [ranges_of(footer, group, names) for group in range(footer.metadata.num_row_groups)])
+from sframe_spark.storage.parquet.footer import INT96_UNIT, Footer, chunk_range, damaged_footer, other_length, require_rows
 
 
 @attrs.frozen
@@ -85,11 +45,14 @@ class RequestedChunks:
     coded: Sequence[str] = ()
 
 
+_OPTIONS: dict[str, Any] = {"pre_buffer": False, "coerce_int96_timestamp_unit": INT96_UNIT}
+
+
 def ranges_of(footer: Footer, group: int, names: Iterable[str]) -> list[tuple[int, int]]:
     """Return the ranges of bytes in the file that hold the pages of some columns of a row group."""
     chunks = footer.metadata.row_group(group)
-    found = (chunk_range(chunks.column(place)) for name in names for place in footer.leaves.get(name, ()))
-    return [(start, stop) for start, stop in found if 0 < start < stop <= footer.size]
+    ranges = (chunk_range(chunks.column(leaf)) for name in names for leaf in footer.leaves.get(name, ()))
+    return [(start, stop) for start, stop in ranges if 0 < start < stop <= footer.size]
 
 
 def _open_requested(location: str, footer: Footer, requested: RequestedChunks | None) -> pa.NativeFile:
@@ -99,7 +62,7 @@ def _open_requested(location: str, footer: Footer, requested: RequestedChunks | 
     ranges = [ranges_of(footer, group, requested.names) for group in groups]
     # An external file, which has no checksums in a manifest, is checked for changes after each fetch.
     still = None if footer.tail is None else functools.partial(require_still, location, footer.identity[1])
-    return open_ranges(location, footer.size, ranges, None if check is None else lambda place, content: check(groups[place], content), still)
+    return open_ranges(location, footer.size, ranges, None if check is None else lambda index, content: check(groups[index], content), still)
 
 
 @contextlib.contextmanager
@@ -111,14 +74,7 @@ def opened(location: str, footer: Footer, verify: bool = True, requested: Reques
     coded = [] if requested is None else list(requested.coded)
     with (
         _open_requested(location, footer, requested) as source,
-        pq.ParquetFile(
-            source,
-            metadata=footer.metadata,
-            pre_buffer=False,
-            page_checksum_verification=verify,
-            coerce_int96_timestamp_unit=INT96_UNIT,
-            read_dictionary=coded,
-        ) as file,
+        pq.ParquetFile(source, metadata=footer.metadata, page_checksum_verification=verify, read_dictionary=coded, **_OPTIONS) as file,
     ):
         yield file
 
@@ -133,32 +89,23 @@ _CODED = "coded texts"
 
 
 def coded_texts(footer: Footer, names: Iterable[str]) -> list[str]:
-    """Return those of the named columns that are string columns, and that the file mostly stores dictionary-encoded.
-
-    Parameters
-    ----------
-    footer
-        The footer of the file.
-    names
-        Names of columns in the file.
-    """
-    return [name for name in dict.fromkeys(names) if _is_coded(footer, name)]
+    """Return those of the named columns that are string columns, and that the file mostly stores dictionary-encoded."""
+    coded = []
+    for name in dict.fromkeys(names):
+        if (_CODED, name) not in footer.measured:
+            footer.measured[_CODED, name] = _is_coded(footer, name)
+        if footer.measured[_CODED, name]:
+            coded.append(name)
+    return coded
 
 
 def _is_coded(footer: Footer, name: str) -> bool:
-    known = footer.measured.get((_CODED, name))
-    if known is None:
-        known = footer.measured[_CODED, name] = float(_appears_coded(footer, name))
-    return bool(known)
-
-
-def _appears_coded(footer: Footer, name: str) -> bool:
-    place, schema = footer.places.get(name), footer.schema
-    if place is None or footer.rows < MIN_ROWS or not pa.types.is_string(schema.field(name).type):
+    leaf = footer.places.get(name)
+    if leaf is None or footer.rows < MIN_ROWS or not pa.types.is_string(footer.schema.field(name).type):
         return False
     groups = footer.metadata.num_row_groups
     # Only three row groups are examined. If others are encoded differently, reading takes longer, but is correct.
-    chunks = [footer.metadata.row_group(group).column(place) for group in {0, groups // 2, groups - 1}]
+    chunks = [footer.metadata.row_group(group).column(leaf) for group in {0, groups // 2, groups - 1}]
     return all("RLE_DICTIONARY" in chunk.encodings and chunk.total_uncompressed_size <= MAX_BYTES_OF_CODE * chunk.num_values for chunk in chunks)
 
 
@@ -172,8 +119,8 @@ def decoded(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
     ['a', 'b', 'a']
     """
     for name in names:
-        place = batch.schema.get_field_index(name)
-        batch = batch.set_column(place, name, batch.column(place).dictionary_decode())
+        index = batch.schema.get_field_index(name)
+        batch = batch.set_column(index, name, batch.column(index).dictionary_decode())
     return batch
 
 
@@ -242,9 +189,7 @@ def read_short(directory: str, entry: SegmentEntry) -> ShortFile:
     if entry.whole is None and zlib.crc32(memoryview(content)[entry.size - entry.tail[0] :]) != entry.tail[1]:
         raise damaged_footer(location)
     try:
-        file = pq.ParquetFile(
-            pa.BufferReader(content), pre_buffer=False, page_checksum_verification=entry.whole is None, coerce_int96_timestamp_unit=INT96_UNIT
-        )
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=entry.whole is None, **_OPTIONS)
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
     footer = Footer(file.metadata, entry.size, (location, state))

@@ -1,20 +1,28 @@
-"""Reads, skips and writes structs in Thrift's compact protocol, the encoding of Parquet's footers and page headers."""
+"""Decodes and encodes Thrift's compact protocol, in which Parquet stores footers and page headers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from sframe_spark.errors import BrokenThrift
 
-# Field types, by the lower half of the header byte.
+# The first and the last bytes of a Parquet file.
+MAGIC = b"PAR1"
+# The bytes behind the footer: four for its length, and the magic bytes.
+FOOTER_END = 8
+
+# Types of values: the lower half of the first byte of a field.
 BOOLEANS, BYTE, INTEGERS, DOUBLE, BINARY, LISTS, STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, (9, 10), 12
 MAX_NESTED = 8
 # Longer lists have an explicit length.
-_FEW_ITEMS = 14
+_MAX_SHORT_LIST = 14
+
+# Each reading function takes the content and an offset, and returns the value and the offset behind it.
 
 
-def number(content: bytes, at: int) -> tuple[int, int]:
-    """Return a number of variable length, and where it ends."""
+def read_unsigned(content: bytes, at: int) -> tuple[int, int]:
+    """Read an unsigned integer of variable length."""
     value = shift = 0
     while (byte := content[at]) & 128:
         value |= (byte & 127) << shift
@@ -25,57 +33,47 @@ def number(content: bytes, at: int) -> tuple[int, int]:
     return value | byte << shift, at + 1
 
 
-def signed(content: bytes, at: int) -> tuple[int, int]:
-    """Return a number that may be negative, and where it ends."""
-    value, at = number(content, at)
+def read_signed(content: bytes, at: int) -> tuple[int, int]:
+    """Read an integer of variable length that may be negative."""
+    value, at = read_unsigned(content, at)
     return (value >> 1) ^ -(value & 1), at
 
 
-def list_start(content: bytes, at: int) -> tuple[int, int, int]:
-    """Return length, item type and start of a list."""
+def read_binary(content: bytes, at: int) -> tuple[bytes, int]:
+    """Read a binary value, which has its length before it."""
+    length, at = read_unsigned(content, at)
+    if at + length > len(content):
+        raise BrokenThrift("a value has no end")
+    return content[at : at + length], at + length
+
+
+def read_list_start(content: bytes, at: int) -> tuple[int, int, int]:
+    """Return the length of a list, the type of its items, and the offset of the first item."""
     head = content[at]
-    count, at = (head >> 4, at + 1) if head >> 4 <= _FEW_ITEMS else number(content, at + 1)
-    # Each item takes a byte at least.
+    count, at = (head >> 4, at + 1) if head >> 4 <= _MAX_SHORT_LIST else read_unsigned(content, at + 1)
+    # Each item takes at least one byte.
     if count > len(content) - at:
         raise BrokenThrift("a list has no end")
     return count, head & 15, at
 
 
-def written_number(value: int) -> bytes:
-    """Return a number without a sign, in as few bytes as it takes.
+def _read_field_start(content: bytes, at: int, field: int) -> tuple[int, int, int]:
+    """Return the number of a field, the type of its value, and the offset of the value; type 0 at the end of a struct.
 
-    Examples
-    --------
-    >>> written_number(300), number(written_number(300), 0)
-    (b'\\xac\\x02', (300, 2))
+    ``field`` is the number of the field before it.
     """
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
-
-
-def written_list_start(count: int, kind: int) -> bytes:
-    """Return what comes before the items of a list."""
-    return bytes([count << 4 | kind]) if count <= _FEW_ITEMS else bytes([0xF0 | kind]) + written_number(count)
-
-
-def field_start(content: bytes, at: int, field: int) -> tuple[int, int, int]:
-    """Return the number, the type and the value's start of a field; type 0 ends a struct."""
     head = content[at]
     at += 1
     if not head:
         return field, 0, at
     if head >> 4:
         return field + (head >> 4), head & 15, at
-    field, at = signed(content, at)
+    field, at = read_signed(content, at)
     return field, head & 15, at
 
 
-def skipped(content: bytes, at: int, kind: int, depth: int = 0) -> int:
-    """Return where a field ends."""
+def skip_value(content: bytes, at: int, kind: int, depth: int = 0) -> int:
+    """Return the offset behind a value of a type."""
     if depth > MAX_NESTED:
         raise BrokenThrift("it is too deep")
     if kind in INTEGERS:
@@ -83,52 +81,93 @@ def skipped(content: bytes, at: int, kind: int, depth: int = 0) -> int:
             at += 1
         return at + 1
     if kind == BINARY:
-        length, at = number(content, at)
+        length, at = read_unsigned(content, at)
         return at + length
     if kind == STRUCT:
-        return _skipped_struct(content, at, depth)
+        while kind := content[at]:
+            at += 1
+            if not kind >> 4:
+                _, at = read_signed(content, at)
+            at = skip_value(content, at, kind & 15, depth + 1)
+        return at + 1
     if kind in LISTS:
-        return _skipped_list(content, at, depth)
+        count, item, at = read_list_start(content, at)
+        if item in BOOLEANS:
+            return at + count
+        for _ in range(count):
+            if item in INTEGERS:
+                while content[at] & 128:
+                    at += 1
+                at += 1
+            else:
+                at = skip_value(content, at, item, depth + 1)
+        return at
     if kind in BOOLEANS:
         return at
-    if kind == BYTE:
-        return at + 1
-    if kind == DOUBLE:
-        return at + 8
+    if kind in (BYTE, DOUBLE):
+        return at + (1 if kind == BYTE else 8)
     # Parquet has no maps.
     raise BrokenThrift("it holds what Parquet has not")
 
 
-def _skipped_struct(content: bytes, at: int, depth: int) -> int:
-    while kind := content[at]:
+FieldReader = Callable[[bytes, int], tuple[Any, int]]
+
+
+def field_readers(readers: Mapping[int, tuple[tuple[int, ...], FieldReader]]) -> dict[int, FieldReader]:
+    """Return functions that read values, given by field number with the types that they read, in the form that :func:`read_fields` takes."""
+    return {field << 4 | kind: read for field, (kinds, read) in readers.items() for kind in kinds}
+
+
+def read_fields(content: bytes, at: int, readers: Mapping[int, FieldReader], last: int | None = None) -> tuple[dict[int, Any], int]:
+    """Read some fields of a struct, and skip the others; the values are returned by field number.
+
+    Parameters
+    ----------
+    content, at
+        The content, and the offset of the struct.
+    readers
+        The functions that read values, by field number and type (see :func:`field_readers`). Other fields are skipped.
+    last
+        The number of the field after which reading ends; None for the end of the struct.
+
+    Examples
+    --------
+    >>> read_fields(write_struct({1: Value(5, -3), 4: Value(8, b"a")}), 0, field_readers({4: ((BINARY,), read_binary)}))
+    ({4: b'a'}, 6)
+    """
+    values: dict[int, Any] = {}
+    field = 0
+    # The start of a field is parsed here, and integers are skipped here, since calls would take most of the time.
+    while (kind := content[at]) and field != last:
         at += 1
-        if not kind >> 4:
-            _, at = signed(content, at)
+        if kind >> 4:
+            field += kind >> 4
+        else:
+            field, at = read_signed(content, at)
         kind &= 15
-        if kind in INTEGERS:
-            # Most are, and a call for each would take most of the time.
+        if (read := readers.get(field << 4 | kind)) is not None:
+            values[field], at = read(content, at)
+        elif kind in INTEGERS:
             while content[at] & 128:
                 at += 1
             at += 1
         else:
-            at = skipped(content, at, kind, depth + 1)
-    return at + 1
-
-
-def _skipped_list(content: bytes, at: int, depth: int) -> int:
-    count, kind, at = list_start(content, at)
-    if kind in BOOLEANS:
-        return at + count
-    for _ in range(count):
-        at = skipped(content, at, kind, depth + 1)
-    return at
+            at = skip_value(content, at, kind)
+    return values, at + 1
 
 
 # Structs as Python values that can be changed and written again.
 
 
 class Value(NamedTuple):
-    """A field value: an int or bool as such, binary and float values as bytes, a list, or a struct.
+    """The value of a field, with its type.
+
+    Parameters
+    ----------
+    kind
+        The type. Boolean values are types of their own.
+    content
+        An int, bytes (for bytes, binary and floating-point values), a struct, or a pair of the type of items and a list of items; None for Booleans.
 
     Examples
     --------
@@ -141,58 +180,57 @@ class Value(NamedTuple):
 
 
 Struct = dict[int, Value]
-# Twice what a footer has: its schema's logical types are the deepest.
-_DEPTH = 2 * MAX_NESTED
+# Twice the depth of a footer, whose deepest values are the logical types of its schema.
+_MAX_DEPTH = 2 * MAX_NESTED
 
 
 def read_struct(content: bytes, at: int = 0, depth: int = 0) -> tuple[Struct, int]:
-    """Return the struct that starts somewhere, and where it ends.
+    """Read a struct with all of its fields.
 
     Raises
     ------
     BrokenThrift
-        If it is none.
+        If the bytes are not a struct.
+    IndexError
+        If the content ends within the struct.
 
     Examples
     --------
     >>> read_struct(write_struct({1: Value(5, -3), 4: Value(8, b"a")}))[0]
     {1: Value(kind=5, content=-3), 4: Value(kind=8, content=b'a')}
     """
-    found: Struct = {}
+    struct: Struct = {}
     field = 0
     while True:
-        field, kind, at = field_start(content, at, field)
+        field, kind, at = _read_field_start(content, at, field)
         if not kind:
-            return found, at
+            return struct, at
         value, at = _read_value(content, at, kind, depth)
-        found[field] = Value(kind, value)
+        struct[field] = Value(kind, value)
 
 
 def _read_value(content: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
-    if depth > _DEPTH:
+    if depth > _MAX_DEPTH:
         raise BrokenThrift("it is too deep")
     if kind in INTEGERS:
-        return signed(content, at)
+        return read_signed(content, at)
     if kind in BOOLEANS:
         return None, at
     if kind == STRUCT:
         return read_struct(content, at, depth + 1)
+    if kind == BINARY:
+        return read_binary(content, at)
     if kind in LISTS:
-        count, item, at = list_start(content, at)
+        count, item, at = read_list_start(content, at)
         values = []
         for _ in range(count):
             value, at = (content[at], at + 1) if item in BOOLEANS else _read_value(content, at, item, depth + 1)
             values.append(value)
         return (item, values), at
-    if kind == BINARY:
-        size, at = number(content, at)
-    elif kind in (BYTE, DOUBLE):
-        size = 1 if kind == BYTE else 8
-    else:
-        raise BrokenThrift("it holds what Parquet has not")
-    if at + size > len(content):
+    end = skip_value(content, at, kind)
+    if end > len(content):
         raise BrokenThrift("a value has no end")
-    return content[at : at + size], at + size
+    return content[at:end], end
 
 
 def write_struct(struct: Struct) -> bytes:
@@ -200,8 +238,8 @@ def write_struct(struct: Struct) -> bytes:
     parts, before = [], 0
     for field in sorted(struct):
         kind, content = struct[field]
-        near = 0 < field - before < 16
-        parts.append(bytes([field - before << 4 | kind]) if near else bytes([kind]) + _signed(field))
+        is_near = 0 < field - before < 16
+        parts.append(bytes([field - before << 4 | kind]) if is_near else bytes([kind]) + _signed(field))
         parts.append(_written(kind, content))
         before = field
     return b"".join(parts) + b"\0"
@@ -216,9 +254,33 @@ def _written(kind: int, content: Any) -> bytes:
         return write_struct(content)
     if kind in LISTS:
         item, values = content
-        return written_list_start(len(values), item) + b"".join(bytes([value]) if item in BOOLEANS else _written(item, value) for value in values)
-    return (written_number(len(content)) + content) if kind == BINARY else bytes(content)
+        count = len(values)
+        start = bytes([count << 4 | item]) if count <= _MAX_SHORT_LIST else bytes([0xF0 | item]) + write_unsigned(count)
+        return start + b"".join(bytes([value]) if item in BOOLEANS else _written(item, value) for value in values)
+    return (write_unsigned(len(content)) + content) if kind == BINARY else bytes(content)
+
+
+def write_unsigned(value: int) -> bytes:
+    """Return an unsigned integer in as few bytes as possible.
+
+    Examples
+    --------
+    >>> write_unsigned(300), read_unsigned(write_unsigned(300), 0)
+    (b'\\xac\\x02', (300, 2))
+    """
+    content = bytearray()
+    while value > 127:
+        content.append(value & 127 | 128)
+        value >>= 7
+    content.append(value)
+    return bytes(content)
 
 
 def _signed(value: int) -> bytes:
-    return written_number(value << 1 if value >= 0 else (-value << 1) - 1)
+    return write_unsigned(value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+def footer_bytes(footer: Struct) -> bytes:
+    """Return the end of a Parquet file: the footer, its length, and the magic bytes."""
+    content = write_struct(footer)
+    return content + len(content).to_bytes(4, "little") + MAGIC

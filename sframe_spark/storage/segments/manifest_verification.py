@@ -1,4 +1,4 @@
-"""Verifies what a manifest declares about rows (statistics, orders, keys) against the rows themselves."""
+"""Compares what a manifest says about its rows (statistics, orders and keys) with the rows themselves."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from sframe_spark.storage.filesystem.temporary_datasets import scratch_root
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.manifest_json import damaged
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics
-from sframe_spark.storage.segments.reader import iterate_rows
+from sframe_spark.storage.segments.reader import iterate_rows, overlapping_batches
 from sframe_spark.storage.segments.statistics import StatisticsCollector, compare_scalars, dataset_statistics, has_order_statistics, steps
 from sframe_spark.types import ColumnType
 
-# Exact search for duplicate keys in one pass and bounded memory.
+# Search for equal rows, with hashes of the rows, in bounded memory.
 
-# Hashes kept in memory, eight bytes each; more are partitioned into files of about this many.
+# The largest number of hashes in memory, eight bytes each. More hashes are divided into files of about this many.
 ROWS_IN_MEMORY = 1 << 23
 MAX_FILES = 256
-# Cap on suspected hashes; among 10**10 rows about three hashes collide.
+# The largest number of repeated hashes for which rows are compared. Among 10**10 different rows, about three hashes are equal by chance.
 MAX_CHANCES = 1000
 
 Hashes = npt.NDArray[np.uint64]
 
 
 def equal_rows(manifest: Manifest, columns: Sequence[int]) -> tuple[Any, ...] | None:
-    """Return the values of a duplicate in some columns; None where no two rows are equal.
+    """Return the values that two rows have in some columns; None if no two rows are equal in these columns.
 
-    Missing values, NaN, and zeros of both signs are equal among themselves; datetimes with offsets differ by their offsets; lists and
-    dicts are compared as written. The rows are read once, and again only if two hashes are equal.
+    A missing value is equal to another one, and so are NaN and NaN, and the zeros of both signs. Datetimes with different offsets differ. Lists and
+    dicts are equal if their string representations are. The rows are read once, and a second time only if two hashes are equal.
 
     Parameters
     ----------
     manifest
-        The dataset.
+        The manifest of the dataset.
     columns
-        Positions of the columns, at least one.
+        The positions of the columns, at least one.
 
     Examples
     --------
@@ -64,13 +64,13 @@ def equal_rows(manifest: Manifest, columns: Sequence[int]) -> tuple[Any, ...] | 
     """
     types = [manifest.types[column] for column in columns]
     seeds = [secrets.randbits(64) | 1 for _ in columns]
-    suspects = _repeated(manifest, (_hashes(arrays, types, seeds) for arrays in iterate_rows(manifest, columns)))
-    if not len(suspects):
+    repeated = _repeated(manifest, (_hashes(arrays, types, seeds) for arrays in iterate_rows(manifest, columns)))
+    if not len(repeated):
         return None
     seen: set[tuple[Any, ...]] = set()
     for arrays in iterate_rows(manifest, columns):
-        rows = pa.array(np.flatnonzero(np.isin(_hashes(arrays, types, seeds), suspects)))
-        for row in zip(*(_plain(array.take(rows), column_type) for array, column_type in zip(arrays, types, strict=True)), strict=True):
+        rows = pa.array(np.flatnonzero(np.isin(_hashes(arrays, types, seeds), repeated)))
+        for row in zip(*(_keys_of(array.take(rows), column_type) for array, column_type in zip(arrays, types, strict=True)), strict=True):
             if row in seen:
                 return row
             seen.add(row)
@@ -78,7 +78,7 @@ def equal_rows(manifest: Manifest, columns: Sequence[int]) -> tuple[Any, ...] | 
 
 
 def _repeated(manifest: Manifest, batches: Iterator[Hashes]) -> Hashes:
-    """Return hashes that occur more than once, at most MAX_CHANCES of them."""
+    """Return the hashes that occur more than once, or MAX_CHANCES of them if there are more."""
     number = min(-(-manifest.rows // ROWS_IN_MEMORY), MAX_FILES)
     if number <= 1:
         return _repeated_of(np.concatenate([*batches, np.empty(0, np.uint64)]))
@@ -87,14 +87,14 @@ def _repeated(manifest: Manifest, batches: Iterator[Hashes]) -> Hashes:
     with contextlib.ExitStack() as stack, translate_os_errors("write temporary data in", root):
         files = [stack.enter_context(tempfile.TemporaryFile(dir=root)) for _ in range(number)]
         for hashes in batches:
-            places = hashes % np.uint64(number)
-            for place, file in enumerate(files):
-                file.write(hashes[places == place].tobytes())
-        found = np.empty(0, np.uint64)
+            partition = hashes % np.uint64(number)
+            for index, file in enumerate(files):
+                file.write(hashes[partition == index].tobytes())
+        repeated = np.empty(0, np.uint64)
         for file in files:
             file.seek(0)
-            found = np.concatenate([found, _repeated_of(np.frombuffer(file.read(), np.uint64))])[:MAX_CHANCES]
-        return found
+            repeated = np.concatenate([repeated, _repeated_of(np.frombuffer(file.read(), np.uint64))])[:MAX_CHANCES]
+        return repeated
 
 
 def _repeated_of(hashes: Hashes) -> Hashes:
@@ -103,15 +103,15 @@ def _repeated_of(hashes: Hashes) -> Hashes:
 
 
 def _hashes(arrays: Sequence[pa.Array], types: Sequence[ColumnType], seeds: Sequence[int]) -> Hashes:
-    """A seeded hash of each row, equal for equal rows."""
-    found = np.zeros(len(arrays[0]), np.uint64)
+    """Return a hash of each row, from a random seed for each column."""
+    hashes = np.zeros(len(arrays[0]), np.uint64)
     for array, column_type, seed in zip(arrays, types, seeds, strict=True):
-        found = _mixed((found ^ _numbers(array, column_type)) * np.uint64(seed) + np.uint64(seed >> 7))
-    return found
+        hashes = _mixed((hashes ^ _numbers(array, column_type)) * np.uint64(seed) + np.uint64(seed >> 7))
+    return hashes
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """Mix the bits of each number."""
+    """Mix the bits of each number, as the generator splitmix64 does."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: Hashes = values ^ (values >> np.uint64(31))
@@ -119,42 +119,40 @@ def _mixed(values: Hashes) -> Hashes:
 
 
 def _numbers(array: pa.Array, column_type: ColumnType) -> Hashes:
-    """A number for each value, equal for equal values."""
+    """Return a number for each value, which is the same for equal values."""
     if pa.types.is_integer(array.type) or pa.types.is_timestamp(array.type):
-        plain = pc.fill_null(array.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        signed = pc.fill_null(array.view(pa.int64()), 0).to_numpy(zero_copy_only=False)
     elif pa.types.is_floating(array.type):
         floats = pc.fill_null(array, 0.0).to_numpy(zero_copy_only=False) + 0.0
-        plain = np.where(np.isnan(floats), np.float64(math.nan), floats).view(np.int64)
+        signed = np.where(np.isnan(floats), np.float64(math.nan), floats).view(np.int64)
     elif pa.types.is_string(array.type):
-        # Strings repeat.
+        # Each distinct string is hashed once, since strings often repeat.
         coded = array.dictionary_encode()
         words = np.fromiter(map(hash, coded.dictionary.to_pylist()), np.int64, len(coded.dictionary))
-        plain = np.append(words, 0)[pc.fill_null(coded.indices, len(words)).to_numpy(zero_copy_only=False)]
+        signed = np.append(words, 0)[pc.fill_null(coded.indices, len(words)).to_numpy(zero_copy_only=False)]
     else:
-        plain = np.fromiter(map(hash, _plain(array, column_type)), np.int64, len(array))
-    numbers: Hashes = plain.view(np.uint64)
+        signed = np.fromiter(map(hash, _keys_of(array, column_type)), np.int64, len(array))
+    numbers: Hashes = signed.view(np.uint64)
     return np.where(array.is_valid().to_numpy(zero_copy_only=False), numbers, np.uint64(0x9E3779B97F4A7C15)) if array.null_count else numbers
 
 
-def _plain(array: pa.Array, column_type: ColumnType) -> list[Any]:
-    """Python values whose equality and hashes are those of the column's values."""
+def _keys_of(array: pa.Array, column_type: ColumnType) -> list[Any]:
+    """Return a Python value for each value, so that two of them are equal if and only if the values are equal."""
     if pa.types.is_timestamp(array.type):
-        # As numbers: Python's datetimes have a smaller range.
-        return [None if value is None else int(value) for value in array.view(pa.int64()).to_pylist()]
+        # Python's datetimes have a smaller range.
+        return list(array.view(pa.int64()).to_pylist())
     if column_type.is_zoned:
-        return list(_pairs(array))
+        # Pairs of instant and offset.
+        fields = [array.field(index) for index in range(array.type.num_fields)]
+        numbers = [(field.view(pa.int64()) if pa.types.is_timestamp(field.type) else field).to_pylist() for field in fields]
+        return [pair if valid else None for pair, valid in zip(zip(*numbers, strict=True), array.is_valid().to_pylist(), strict=True)]
     values: list[Any] = array.to_pylist()
     if pa.types.is_floating(array.type):
         return ["NaN" if value is not None and math.isnan(value) else value for value in values]
     return [repr(value) if isinstance(value, list) else value for value in values]
 
 
-def _pairs(array: pa.Array) -> list[tuple[Any, ...] | None]:
-    """Instants paired with their offsets."""
-    fields = [array.field(place) for place in range(array.type.num_fields)]
-    numbers = [(field.view(pa.int64()) if pa.types.is_timestamp(field.type) else field).to_pylist() for field in fields]
-    return [pair if valid else None for pair, valid in zip(zip(*numbers, strict=True), array.is_valid().to_pylist(), strict=True)]
-
+# Statistics of files, and of all rows.
 
 Ordering = tuple[tuple[int, bool], ...]
 
@@ -172,14 +170,14 @@ _BOUNDS = {"minimum": "smallest", "maximum": "largest"}
 
 
 class SegmentClaims:
-    """The declared statistics of one file; given all its rows, it finds what is untrue.
+    """The statistics that a manifest has of one file, which are compared with the rows of the file.
 
     Parameters
     ----------
     manifest
-        The dataset.
+        The manifest of the dataset.
     entry
-        The file.
+        The entry of the file.
 
     Examples
     --------
@@ -206,66 +204,39 @@ class SegmentClaims:
             self._collectors[column].add(values)
 
     def untrue(self) -> str | None:
-        """Describe the first untrue statistic; None where all are true. Declared facts may be fewer than what is true."""
+        """Return a text about the first statistic that is not true of the rows; None if all known statistics are true."""
         for column, collector in self._collectors.items():
-            wrong = untrue(self._entry.columns[column], collector.exact())
-            if wrong is not None:
-                return f"of column {column_label(self._manifest, column)} in {self._entry.file}: {wrong}"
+            reason = untrue(self._entry.columns[column], collector.exact())
+            if reason is not None:
+                return f"of column {column_label(self._manifest, column)} in {self._entry.file}: {reason}"
         return None
 
 
-def untrue(said: ColumnStatistics, found: ColumnStatistics) -> str | None:
-    """Describe the first fact about a column that is not true; None where all known facts are."""
+def untrue(said: ColumnStatistics, true: ColumnStatistics) -> str | None:
+    """Return a text about the first statistic of a column that is not the true one; None if all known statistics are true."""
     for name, meaning in _FLAGS.items():
         claim = getattr(said, name)
-        if claim is not None and claim is not getattr(found, name):
+        if claim is not None and claim is not getattr(true, name):
             return f"that it {meaning} is said to be {str(claim).lower()}, and is not"
     for name, meaning in {**(_EDGES if said.edges_known else {}), **(_BOUNDS if said.bounds_known else {})}.items():
-        claimed, true = getattr(said, name), getattr(found, name)
-        if compare_scalars(claimed, true) != 0:
-            return f"its {meaning} value is said to be {claimed!r:.60}, and is {true!r:.60}"
+        claim, value = getattr(said, name), getattr(true, name)
+        if compare_scalars(claim, value) != 0:
+            return f"its {meaning} value is said to be {claim!r:.60}, and is {value!r:.60}"
     return None
 
 
 def column_label(manifest: Manifest, column: int) -> str:
-    """The label of a column in messages: its name, else its position."""
+    """Return the label of a column in messages: its name, or its position if the columns have no names."""
     return str(column) if manifest.names is None else f"{manifest.names[column]!r:.80}"
 
 
-def check_order(manifest: Manifest) -> None:
-    """Verify declared orders and keys.
-
-    What follows from column statistics, which are verified by themselves, is free. All other orders, and keys in whose order
-    the rows are, share one pass over their columns. Other keys take a pass each (see :func:`equal_rows`).
-
-    Raises
-    ------
-    StorageError
-        If they are not so.
-    """
-    facts = dataset_statistics(manifest)
-    checkable = [_checkable(manifest, ordering) for ordering in manifest.order.orderings]
-    # Any of these orders makes rows with equal keys neighbours.
-    known = [
-        *checkable,
-        *(((column, up),) for column, fact in enumerate(facts) for up in (True, False) if (fact.ascending if up else fact.descending)),
-    ]
-    neighbours, scattered = _keys(manifest, facts, known)
-    orderings = [ordering for ordering in dict.fromkeys(checkable) if ordering and not _follows(ordering, facts)]
-    _pass_over(manifest, [*(_Check(ordering) for ordering in orderings), *(_Check(ordering, key) for ordering, key in neighbours)])
-    for key in _smallest(scattered):
-        found = equal_rows(manifest, sorted(key))
-        if found is not None:
-            raise _equal(manifest, key, f"two are {', '.join(f'{value!r:.60}' for value in found)}")
-
-
 def check_summary(manifest: Manifest) -> None:
-    """Verify declared statistics of all rows, where they are not recorded by segment.
+    """Compare the statistics over all rows with the rows, if the manifest has them in addition to those of the files.
 
     Raises
     ------
     StorageError
-        If it is not so.
+        If a statistic is not true.
     """
     if manifest.stored is None:
         return
@@ -276,82 +247,88 @@ def check_summary(manifest: Manifest) -> None:
         for collector, array in zip(collectors, arrays, strict=True):
             collector.add(array)
     for column, collector in zip(columns, collectors, strict=True):
-        wrong = untrue(said[column], collector.exact())
-        if wrong is not None:
-            raise damaged(manifest.directory, f"of column {column_label(manifest, column)}: {wrong}")
+        reason = untrue(said[column], collector.exact())
+        if reason is not None:
+            raise damaged(manifest.directory, f"of column {column_label(manifest, column)}: {reason}")
 
 
-def _keys(
-    manifest: Manifest, facts: Sequence[ColumnStatistics], known: Sequence[Ordering]
-) -> tuple[list[tuple[Ordering, frozenset[int]]], list[frozenset[int]]]:
-    """Split the unproved keys into those whose equal rows are neighbours, with the order that makes them so, and the rest."""
-    neighbours: list[tuple[Ordering, frozenset[int]]] = []
+# Orders, and keys: sets of columns in which no two rows are equal.
+
+
+def check_order(manifest: Manifest) -> None:
+    """Compare the orders and the keys in a manifest with the rows.
+
+    Orders and keys that follow from column statistics, which are verified by themselves, are not checked. All other orders are checked in one pass
+    over their columns, and so are keys if equal rows would be neighbours. Each other key takes one pass, or two (see :func:`equal_rows`).
+
+    Raises
+    ------
+    StorageError
+        If the rows are not in an order, or two rows are equal in a key.
+    """
+    facts = dataset_statistics(manifest)
+    orderings = [_checkable(manifest, ordering) for ordering in manifest.order.orderings]
+    by_column = [((column, up),) for column, fact in enumerate(facts) for up in (True, False) if (fact.ascending if up else fact.descending)]
+    checks = [_Check(ordering) for ordering in dict.fromkeys(orderings) if ordering and not _follows(ordering, facts)]
     scattered: list[frozenset[int]] = []
     for key in sorted({frozenset(key) for key in manifest.order.keys}, key=len) if manifest.rows > 1 else ():
         if not key:
             raise damaged(manifest.directory, f"one row is said to be all, and there are {manifest.rows}")
         if any(facts[column].strictly_ascending or facts[column].strictly_descending for column in key):
             continue
-        ordering = _in_order_of(key, known)
-        # Equal instants tie in an order, but differ as keys by their offsets.
-        if ordering is None or any(manifest.types[column].is_zoned for column in key):
+        # In an order that begins with the columns of the key, rows with equal keys are neighbours.
+        starts = (ordering[: len(key)] for ordering in [*orderings, *by_column])
+        ordering = next((start for start in starts if {column for column, _ in start} == key), None)
+        # Datetimes that are the same instant are equal in an order, but not in a key if their offsets differ.
+        if ordering is not None and not any(manifest.types[column].is_zoned for column in key):
+            checks.append(_Check(ordering, key))
+        # If no two rows are equal in some columns, none are in these and others.
+        elif not any(other <= key for other in scattered):
             scattered.append(key)
-        else:
-            neighbours.append((ordering, key))
-    return neighbours, scattered
+    columns = sorted({column for check in checks for column, _ in check.ordering})
+    for row, arrays in overlapping_batches(manifest, columns) if columns else ():
+        neighbours = {column: steps(array, manifest.types[column]) for column, array in zip(columns, arrays, strict=True)}
+        for check in checks:
+            check.check(manifest, neighbours, row)
+    for key in scattered:
+        values = equal_rows(manifest, sorted(key))
+        if values is not None:
+            raise _equal(manifest, key, f"two are {', '.join(f'{value!r:.60}' for value in values)}")
 
 
 def _checkable(manifest: Manifest, ordering: Ordering) -> Ordering:
-    """The leading columns of an ordering whose values can be compared."""
-    seen: dict[int, bool] = {}
+    """Return the columns of an ordering before the first one whose values cannot be compared."""
+    checkable: dict[int, bool] = {}
     for column, up in ordering:
         if not has_order_statistics(manifest.types[column]):
             break
-        # A repeated column adds nothing.
-        seen.setdefault(column, up)
-    return tuple(seen.items())
+        # A column that occurs a second time has no effect on the order.
+        checkable.setdefault(column, up)
+    return tuple(checkable.items())
 
 
 def _follows(ordering: Ordering, facts: Sequence[ColumnStatistics]) -> bool:
-    """Return whether an ordering follows from column statistics."""
-    for place, (column, up) in enumerate(ordering):
+    """Return whether the statistics of columns prove an ordering."""
+    for index, (column, up) in enumerate(ordering):
         fact = facts[column]
         if fact.constant:
             continue
         if fact.strictly_ascending if up else fact.strictly_descending:
             return True
-        rest = all(facts[other].constant for other, _ in ordering[place + 1 :])
-        return rest and bool(fact.ascending if up else fact.descending)
+        are_constant = all(facts[other].constant for other, _ in ordering[index + 1 :])
+        return are_constant and bool(fact.ascending if up else fact.descending)
     return True
-
-
-def _in_order_of(key: frozenset[int], known: Sequence[Ordering]) -> Ordering | None:
-    """Return a prefix of a known ordering that has exactly the columns of a key."""
-    for ordering in known:
-        start = ordering[: len(key)]
-        if {column for column, _ in start} == key:
-            return start
-    return None
-
-
-def _smallest(keys: Sequence[frozenset[int]]) -> Iterator[frozenset[int]]:
-    """Yield the keys that contain no other key."""
-    found: list[frozenset[int]] = []
-    for key in keys:
-        if not any(other <= key for other in found):
-            found.append(key)
-            yield key
 
 
 @attrs.define
 class _Check:
-    """An ordering to verify; with ``key``, also that no rows tie in it."""
+    """A check of an ordering; with ``key``, also that no two rows are equal in the columns of the ordering."""
 
     ordering: Ordering
     key: frozenset[int] | None = None
 
     def check(self, manifest: Manifest, neighbours: dict[int, npt.NDArray[np.int8]], row: int) -> None:
-        """Check neighbouring rows from a row number on."""
+        """Check a batch of rows, given the result of :func:`steps` for each column, and the row number of the first row."""
         equal = np.ones(len(next(iter(neighbours.values()))), dtype=bool)
         for column, up in self.ordering:
             compared = neighbours[column] if up else -neighbours[column]
@@ -365,26 +342,6 @@ class _Check:
             raise _equal(manifest, self.key, f"row {row + 1 + int(equal.argmax())} is equal to the one before it")
 
 
-def _equal(manifest: Manifest, key: frozenset[int], found: str) -> StorageError:
+def _equal(manifest: Manifest, key: frozenset[int], reason: str) -> StorageError:
     columns = ", ".join(column_label(manifest, column) for column in sorted(key))
-    return damaged(manifest.directory, f"no two rows are said to be equal in {columns}, and {found}")
-
-
-def _pass_over(manifest: Manifest, checks: Sequence[_Check]) -> None:
-    """Compare all neighbouring rows, across files."""
-    columns = sorted({column for check in checks for column, _ in check.ordering})
-    last: list[pa.Array] | None = None
-    row = 0
-    for arrays in iterate_rows(manifest, columns) if columns else ():
-        if last is not None:
-            seam = [pa.concat_arrays([before, array[:1]]) for before, array in zip(last, arrays, strict=True)]
-            _compare(manifest, checks, columns, seam, row - 1)
-        _compare(manifest, checks, columns, arrays, row)
-        last, row = [array[-1:] for array in arrays], row + len(arrays[0])
-
-
-def _compare(manifest: Manifest, checks: Sequence[_Check], columns: Sequence[int], arrays: Sequence[pa.Array], row: int) -> None:
-    if len(arrays[0]) > 1:
-        neighbours = {column: steps(array, manifest.types[column]) for column, array in zip(columns, arrays, strict=True)}
-        for check in checks:
-            check.check(manifest, neighbours, row)
+    return damaged(manifest.directory, f"no two rows are said to be equal in {columns}, and {reason}")

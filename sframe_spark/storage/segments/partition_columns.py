@@ -57,15 +57,13 @@ def partition_columns(files: Sequence[DataFile]) -> list[PartitionColumn]:
     The type of a column is the common type of the types that Spark infers for its values. Columns without a value are strings; so are columns
     with integers that do not fit 64 bits, or that would be rounded as floats.
     """
-    return [_typed(name, texts) for name, texts in values_of_partitions(files)]
-
-
-def _typed(name: str, texts: Sequence[str | None]) -> PartitionColumn:
-    kinds = {kind_of_value(text) for text in texts if text is not None}
-    column_type, read = _COMMON.get(frozenset(kinds), _TEXT)
-    # Each distinct value is converted once, since many files have the same value.
-    found = {text: read(text) for text in texts if text is not None}
-    return PartitionColumn(name, column_type, tuple(None if text is None else found[text] for text in texts))
+    columns = []
+    for name, texts in values_of_partitions(files):
+        column_type, read = _COMMON.get(frozenset(kind_of_value(text) for text in texts if text is not None), _TEXT)
+        # Each distinct value is converted once, since many files have the same value.
+        values = {text: None if text is None else read(text) for text in dict.fromkeys(texts)}
+        columns.append(PartitionColumn(name, column_type, tuple(values[text] for text in texts)))
+    return columns
 
 
 def kind_of_value(text: str) -> str:
@@ -96,11 +94,11 @@ def kind_of_value(text: str) -> str:
 
 def _whole(text: str) -> int | None:
     """Return the value of a decimal number that is an integer, such as ``1e3``; None for other strings, or beyond 38 digits."""
-    found = _DECIMAL.fullmatch(text)
-    if found is None:
+    match = _DECIMAL.fullmatch(text)
+    if match is None:
         return None
-    exponent = int(found["exponent"] or 0) - len(found["fraction"] or "")
-    digits = int(found["digits"] + (found["fraction"] or ""))
+    exponent = int(match["exponent"] or 0) - len(match["fraction"] or "")
+    digits = int(match["digits"] + (match["fraction"] or ""))
     if exponent < 0 or len(str(digits)) + exponent > _MAX_DIGITS:
         return None
     return (-digits if text.startswith("-") else digits) * 10**exponent
@@ -128,10 +126,6 @@ def _microseconds(text: str) -> int | None:
         return None
 
 
-def _as_datetime(text: str) -> Scalar:
-    return _microseconds(urllib.parse.unquote(text))
-
-
 def _as_seconds(text: str) -> float:
     hours, minutes, seconds = urllib.parse.unquote(text).split(":")
     return int(hours) * 3600.0 + int(minutes) * 60.0 + float(seconds)
@@ -141,7 +135,7 @@ _Reader = Callable[[str], Scalar]
 _TEXT: tuple[ColumnType, _Reader] = (STR, urllib.parse.unquote)
 _INTS: tuple[ColumnType, _Reader] = (INT, _as_int)
 _FLOATS: tuple[ColumnType, _Reader] = (FLOAT, _as_float)
-_DATETIMES: tuple[ColumnType, _Reader] = (DATETIME, _as_datetime)
+_DATETIMES: tuple[ColumnType, _Reader] = (DATETIME, lambda text: _microseconds(urllib.parse.unquote(text)))
 _WHOLE_KINDS = ("int", "long", "whole")
 # For combinations of inferred types, the column type and the function that converts values. Any other combination is a string column.
 _COMMON: dict[frozenset[str], tuple[ColumnType, _Reader]] = {

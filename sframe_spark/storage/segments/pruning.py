@@ -52,15 +52,15 @@ def matching_ranges(manifest: Manifest, column: int, requested: Sequence[Bounds]
     if not requested:
         return ()
     hits = _hits(manifest, column, requested, start, stop)
-    found: list[RowRange] = []
-    for place, (offset, entry) in enumerate(hits):
+    ranges: list[RowRange] = []
+    for index, (offset, entry) in enumerate(hits):
         # A segment with a single row group is taken or left as a whole. The statistics of many segments would take longer than reading the rows.
-        if entry.group_bytes is None and (place in (0, len(hits) - 1) or _has_order(entry, column, len(hits))):
+        if entry.group_bytes is None and (index in (0, len(hits) - 1) or _has_order(entry, column, len(hits))):
             groups = _row_groups(manifest, column, requested, entry)
-            found += [(offset + a, offset + b) for a, b, bounds in groups if bounds is None or first_overlap(bounds, requested) is not None]
+            ranges += [(offset + a, offset + b) for a, b, bounds in groups if bounds is None or first_overlap(bounds, requested) is not None]
         else:
-            found.append((offset, offset + entry.rows))
-    return tuple(joined((max(first, start), min(last, stop)) for first, last in found))
+            ranges.append((offset, offset + entry.rows))
+    return tuple(joined((max(first, start), min(last, stop)) for first, last in ranges))
 
 
 def _hits(manifest: Manifest, column: int, requested: Sequence[Bounds], start: int, stop: int) -> list[tuple[int, SegmentEntry]]:
@@ -69,11 +69,11 @@ def _hits(manifest: Manifest, column: int, requested: Sequence[Bounds], start: i
     first, last = max(bisect_right(offsets, start) - 1, 0), bisect_left(offsets, stop)
     may_match = _may_match_of_many(manifest, column, requested)
     return [
-        (offsets[place], segments[place])
-        for place in range(first, last)
-        if segments[place].rows
-        and offsets[place] + segments[place].rows > start
-        and (may_match[place] if may_match is not None else _may_match(segments[place], column, requested))
+        (offsets[index], segments[index])
+        for index in range(first, last)
+        if segments[index].rows
+        and offsets[index] + segments[index].rows > start
+        and (may_match[index] if may_match is not None else _may_match(segments[index], column, requested))
     ]
 
 
@@ -84,10 +84,10 @@ def _may_match_of_many(manifest: Manifest, column: int, requested: Sequence[Boun
     """
     if manifest.stored is None or len(requested) > MAX_RANGES_AT_ONCE:
         return None
-    found = manifest.stored.bounds_of(column)
-    if found is None:
+    bounds = manifest.stored.bounds_of(column)
+    if bounds is None:
         return [True] * len(manifest.segments)
-    known, low, high = found
+    known, low, high = bounds
     matching = np.zeros(len(known), bool)
     for smallest, largest in requested:
         fits = pa.array(np.ones(len(known), bool))
@@ -148,30 +148,23 @@ def recorded_bounds(manifest: Manifest, column: int) -> Bounds | None:
     segments = [entry for entry in manifest.segments if entry.rows]
     if any(len(entry.columns) <= column or not entry.columns[column].bounds_known for entry in segments):
         return None
-    known = [entry.columns[column] for entry in segments if entry.columns[column].minimum is not None]
-    if not known:
-        return None
-    lowest = min((facts.minimum for facts in known), key=_comparable)
-    return lowest, max((facts.maximum for facts in known), key=_comparable)
+    facts: list[Any] = [entry.columns[column] for entry in segments if entry.columns[column].minimum is not None]
+    return (min(fact.minimum for fact in facts), max(fact.maximum for fact in facts)) if facts else None
 
 
-def _comparable(value: Scalar) -> Any:
-    return value
-
-
-def first_overlap(found: Bounds, requested: Sequence[Bounds]) -> Bounds | None:
-    """Return the first requested range that overlaps the range ``found``; None if none does.
+def first_overlap(actual: Bounds, requested: Sequence[Bounds]) -> Bounds | None:
+    """Return the first requested range that overlaps a range; None if none does, or the range has no values, and its bounds are None.
 
     Examples
     --------
     >>> first_overlap((4, 6), [(1, 2), (5, 5), (9, None)]), first_overlap((6, 8), [(1, 2), (5, 5), (9, None)])
     ((5, 5), None)
     """
-    if found[0] is None or found[1] is None:
+    if actual[0] is None or actual[1] is None:
         return None
     limited = len(requested) - (requested[-1][1] is None)
-    place = bisect_left(requested, found[0], hi=limited, key=itemgetter(1))
-    return requested[place] if place < len(requested) and overlap(found, requested[place]) else None
+    index = bisect_left(requested, actual[0], hi=limited, key=itemgetter(1))
+    return requested[index] if index < len(requested) and overlap(actual, requested[index]) else None
 
 
 def _has_order(entry: SegmentEntry, column: int, hits: int) -> bool:
@@ -189,6 +182,7 @@ def _may_match(entry: SegmentEntry, column: int, requested: Sequence[Bounds]) ->
 
 
 def _all_requested(facts: ColumnStatistics, requested: Sequence[Bounds]) -> bool:
+    """Return whether all values of a segment are in one requested range."""
     low, high = facts.minimum, facts.maximum
     first = first_overlap((low, high), requested)
     if first is None:
@@ -198,15 +192,15 @@ def _all_requested(facts: ColumnStatistics, requested: Sequence[Bounds]) -> bool
     return above and (largest is None or high <= largest)  # type: ignore[operator]
 
 
-def overlap(found: Bounds, requested: Bounds) -> bool:
-    """Return whether the range ``found``, which has no values if its bounds are None, overlaps a requested range.
+def overlap(actual: Bounds, requested: Bounds) -> bool:
+    """Return whether a range, which has no values if its bounds are None, overlaps a requested range.
 
     Examples
     --------
     >>> overlap((1, 5), (5, None)), overlap((1, 5), (None, 0)), overlap((None, None), (None, None))
     (True, False, False)
     """
-    low, high = found
+    low, high = actual
     if low is None or high is None:
         return False
     smallest, largest = requested
@@ -222,19 +216,18 @@ def _row_groups(manifest: Manifest, column: int, requested: Sequence[Bounds], en
     """
     if len(entry.columns) <= column or not entry.columns[column].bounds_known or _all_requested(entry.columns[column], requested):
         return [(0, entry.rows, None)]
-    footer = segment_footer(manifest, entry)
+    footer = segment_footer(manifest.directory, entry)
     if len(footer.starts) <= 2:
         return [(0, entry.rows, None)]
-    physical = manifest.types[column].physical
     name = manifest.file_name(column)
-    if footer.schema.field(name).type != physical:
+    if footer.schema.field(name).type != manifest.types[column].physical:
         return [(0, entry.rows, None)]
-    found = []
+    groups = []
     for group, chunk in enumerate(footer.chunks(order_column(name, manifest.types[column]))):
         bounds: Bounds | None = None
         if chunk is not None and chunk.has_min_max:
             # Other programs may truncate bounds of strings. Such segments have no recorded bounds, and were returned as a whole above.
             bounds = (chunk.min, chunk.max) if chunk.physical_type == "BYTE_ARRAY" else (chunk.min_raw, chunk.max_raw)
             bounds = None if bounds[0] != bounds[0] or bounds[1] != bounds[1] else bounds
-        found.append((footer.starts[group], footer.starts[group + 1], bounds))
-    return found
+        groups.append((footer.starts[group], footer.starts[group + 1], bounds))
+    return groups

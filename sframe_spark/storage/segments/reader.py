@@ -16,9 +16,9 @@ from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.manifest.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifest.physical_types import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
-from sframe_spark.storage.parquet.checksums import FileChecksums, checking, checksum_positions
+from sframe_spark.storage.parquet.checksums import FileChecksums, check_pages, checking, checksum_positions
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
-from sframe_spark.storage.parquet.open_file import RequestedChunks, ShortFile, check_pages, coded_texts, decoded, is_short, opened, read_short
+from sframe_spark.storage.parquet.open_file import RequestedChunks, ShortFile, coded_texts, decoded, is_short, opened, read_short
 from sframe_spark.storage.segments.partition_columns import repeated
 from sframe_spark.types import DATETIME_KIND
 from sframe_spark.values.value_errors import column_named
@@ -94,6 +94,21 @@ def iterate_rows(
         yield from segment_batches(manifest, entry, tuple(columns), low, high, batch_rows, with_key)
 
 
+def overlapping_batches(manifest: Manifest, columns: Sequence[int], start: int = 0, stop: int | None = None) -> Iterator[tuple[int, list[pa.Array]]]:
+    """Yield a range of rows in batches such that each row and the next one are together in exactly one batch.
+
+    Each batch is a list with one array per column, and comes with the row number of its first row. Batches with only one row are left out.
+    """
+    last: list[pa.Array] | None = None
+    row = start
+    for arrays in iterate_rows(manifest, columns, start, stop):
+        if last is not None:
+            yield row - 1, [pa.concat_arrays([before, array[:1]]) for before, array in zip(last, arrays, strict=True)]
+        if len(arrays[0]) > 1:
+            yield row, arrays
+        last, row = [array[-1:] for array in arrays], row + len(arrays[0])
+
+
 def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) -> Iterator[tuple[SegmentEntry, int, int]]:
     """Yield each segment that holds rows of a range, with the first and the end row within the segment.
 
@@ -122,21 +137,20 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
 
 
 def _unknown_rows(manifest: Manifest, start: int, stop: int) -> StorageError:
-    what = f"a task was not told where rows {start}:{stop} of {manifest.directory} are"
-    return StorageError(f"{what}: this is a fault of the engine, please report it")
+    return StorageError(f"a task was not told where rows {start}:{stop} of {manifest.directory} are: this is a fault of the engine, please report it")
 
 
 def group_starts(manifest: Manifest, entry: SegmentEntry) -> Sequence[int]:
     """Return the first row of each row group of a segment, followed by the number of rows; the footer is read unless there is only one."""
-    return (0, entry.rows) if entry.group_bytes is not None else segment_footer(manifest, entry).starts
+    return (0, entry.rows) if entry.group_bytes is not None else segment_footer(manifest.directory, entry).starts
 
 
 def last_group_start(manifest: Manifest, start: int, stop: int) -> int:
     """Return the largest row number in ``(start, stop]`` at which a row group starts or ends; ``stop`` if there is none."""
     for entry, _, high in intersecting(manifest, max(start, stop - 1), stop):
         starts = group_starts(manifest, entry)
-        found = stop - high + starts[bisect.bisect_right(starts, high) - 1]
-        return found if found > start else stop
+        last = stop - high + starts[bisect.bisect_right(starts, high) - 1]
+        return last if last > start else stop
     return stop
 
 
@@ -178,7 +192,7 @@ def segment_batches(
     stored = [column for column in columns if column not in constants] if constants else columns
     names = tuple(map(manifest.file_name, stored))
     short = read_short(manifest.directory, entry) if is_short(manifest.directory, entry, high - low) else None
-    footer = segment_footer(manifest, entry) if short is None else short.footer
+    footer = segment_footer(manifest.directory, entry) if short is None else short.footer
     check = None if short is not None else checking(manifest, entry, footer, columns)
     if check is None and not (short is not None and short.is_verified):
         check_pages(footer, location, page_checksums(manifest, entry, columns), None if short is None else short.content)
@@ -192,8 +206,11 @@ def segment_batches(
         with translate_os_errors("read", location):
             arrays = _converted(manifest, footer, batch, stored)
         if constants:
-            found = dict(zip(stored, arrays, strict=True))
-            arrays = [found[column] if column in found else repeated(constants[column], manifest.types[column], batch.num_rows) for column in columns]
+            by_column = dict(zip(stored, arrays, strict=True))
+            arrays = [
+                repeated(constants[column], manifest.types[column], batch.num_rows) if column in constants else by_column[column]
+                for column in columns
+            ]
         if with_key:
             arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))
         position += batch.num_rows
@@ -207,12 +224,12 @@ def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, column
         pairs = zip(batch.columns, columns, strict=True)
         return [values if _is_coded(values) else conform(values, manifest.types[column]) for values, column in pairs]
     convert = conform if manifest.column_names_in_files is None else convert_foreign
-    found = []
+    arrays = []
     for index, column in enumerate(columns):
         name = manifest.file_name(column)
         with column_named(name):
-            found.append(convert(footer.as_meant(name, batch.column(index)), manifest.types[column]))
-    return found
+            arrays.append(convert(footer.as_meant(name, batch.column(index)), manifest.types[column]))
+    return arrays
 
 
 def _is_coded(values: pa.Array) -> bool:
@@ -254,8 +271,8 @@ def _file_batches(
                     break
                 if position == footer.starts[last]:
                     footer.verified.update(pages)
-                for place in range(begin, end, size or step):
-                    part = decoded(batch.slice(place, min(end - place, size or step)), to_decode)
+                for row in range(begin, end, size or step):
+                    part = decoded(batch.slice(row, min(end - row, size or step)), to_decode)
                     yield part if len(distinct) == len(names) else part.select(list(names))
                 if position >= high:
                     return
@@ -288,9 +305,9 @@ def _rows_at_a_time(start: int, low: int, high: int, size: int | None, passing: 
     return max(step, min(passing, high - start)) if low > start else step
 
 
-def other_rows(location: str, found: int, said: int) -> StorageError:
-    """Return an error that says that the pages of a file hold another number of rows than its footer says, which pyarrow does not notice."""
-    return StorageError(f"{location} is damaged: pages of {said} rows hold {found}; restore it from a copy")
+def other_rows(location: str, rows: int, expected: int) -> StorageError:
+    """Return an error that says that pages do not contain the number of rows that the footer says, which pyarrow does not notice."""
+    return StorageError(f"{location} is damaged: pages of {expected} rows hold {rows}; restore it from a copy")
 
 
 def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: int, threads: bool) -> Iterator[pa.RecordBatch]:

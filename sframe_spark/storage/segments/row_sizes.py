@@ -11,9 +11,9 @@ from sframe_spark.storage.filesystem.io_errors import translate_os_errors
 from sframe_spark.storage.filesystem.paths import join
 from sframe_spark.storage.filesystem.ranged_reads import Check
 from sframe_spark.storage.manifest.manifest import Manifest
-from sframe_spark.storage.parquet.checksums import checking
+from sframe_spark.storage.parquet.checksums import check_pages, checking
 from sframe_spark.storage.parquet.footer import Footer, segment_footer
-from sframe_spark.storage.parquet.open_file import RequestedChunks, check_pages, opened
+from sframe_spark.storage.parquet.open_file import RequestedChunks, opened
 from sframe_spark.storage.segments.reader import intersecting, other_rows, page_checksums
 
 # The largest number of row groups that are examined in a range.
@@ -49,14 +49,14 @@ def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: i
     totals, seen = [0.0] * len(columns), 0
     for entry, low, high in chosen:
         location = join(manifest.directory, entry.file)
-        footer = segment_footer(manifest, entry)
+        footer = segment_footer(manifest.directory, entry)
         sums, check = page_checksums(manifest, entry, columns), partial(checking, manifest, entry, footer)
         first, last = bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high)
         for group in spread(range(first, last), max(1, MAX_GROUPS // len(chosen))):
             rows = min(high, footer.starts[group + 1]) - max(low, footer.starts[group])
             seen += rows
-            for place, column in enumerate(columns):
-                totals[place] += rows * bytes_in_group(location, footer, manifest.file_name(column), group, sums, check([column]))
+            for index, column in enumerate(columns):
+                totals[index] += rows * bytes_in_group(location, footer, manifest.file_name(column), group, sums, check([column]))
     rows = sum(high - low for _, low, high in segments)
     return tuple(total * rows / seen for total in totals) if seen else tuple(0.0 for _ in columns)
 
@@ -71,7 +71,7 @@ def spread(items: Sequence[Any], limit: int) -> list[Any]:
     """
     if len(items) <= limit:
         return list(items)
-    return [items[place * (len(items) - 1) // max(limit - 1, 1)] for place in range(limit)]
+    return [items[index * (len(items) - 1) // max(limit - 1, 1)] for index in range(limit)]
 
 
 def bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int], check: Check | None = None) -> float:
@@ -79,10 +79,9 @@ def bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: M
 
     If rows are read as a sample, the page headers are checked first: with ``check``, or against ``sums``.
     """
-    found = footer.measured.get((name, group))
-    if found is None:
-        found = footer.measured[(name, group)] = _bytes_in_group(location, footer, name, group, sums, check)
-    return found
+    if (name, group) not in footer.measured:
+        footer.measured[name, group] = _bytes_in_group(location, footer, name, group, sums, check)
+    return footer.measured[name, group]
 
 
 def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int], check: Check | None) -> float:
@@ -111,7 +110,7 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: 
 
 
 def _sampled(location: str, footer: Footer, name: str, group: int, check: Check | None) -> float:
-    """Return the average bytes per row of the first rows of a row group."""
+    """Return the average number of bytes of the first rows of a row group."""
     with translate_os_errors("read", location), opened(location, footer, requested=RequestedChunks(range(group, group + 1), (name,), check)) as file:
         batch = next(file.iter_batches(batch_size=SAMPLE_ROWS, row_groups=[group], columns=[name]), None)
     if batch is None:

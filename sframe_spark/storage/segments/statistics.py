@@ -134,13 +134,13 @@ class StatisticsCollector:
     def _compare_neighbours(self, chunk: pa.Array, with_nan: bool) -> None:
         neighbours = _Neighbours(chunk, with_nan)
         # If the column is strictly ordered so far, as long ordered columns usually are, one comparison suffices.
-        if not self._tie and self._ascent != self._descent and neighbours.all_steps(upwards=self._ascent):
+        if not self._tie and self._ascent != self._descent and neighbours.count("less" if self._ascent else "greater") == len(chunk) - 1:
             return
-        self._descent = self._descent or neighbours.any_descent()
-        self._ascent = self._ascent or neighbours.any_ascent()
+        self._descent = self._descent or neighbours.count("greater") > 0
+        self._ascent = self._ascent or neighbours.count("less") > 0
         # Ties are of no interest in a column without an order.
         if not (self._tie or (self._descent and self._ascent)):
-            self._tie = neighbours.any_tie()
+            self._tie = neighbours.count("equal") > 0
 
     def _add_bounds(self, chunk: pa.Array, with_nan: bool) -> None:
         if with_nan:
@@ -215,11 +215,15 @@ def steps(array: pa.Array, column_type: ColumnType) -> npt.NDArray[np.int8]:
     [-1, 0, -1, 1]
     """
     values = _as_compared(array)
-    return _Neighbours(values, column_type.physical == pa.float64() and _any_nan(values)).signs()
+    neighbours = _Neighbours(values, column_type.physical == pa.float64() and _any_nan(values))
+    return neighbours.holds("greater").astype(np.int8) - neighbours.holds("less").astype(np.int8)
 
 
 class _Neighbours:
-    """Compares each value of an array with the next one, in the engine's order."""
+    """Compares each value of an array with the next one, in the engine's order.
+
+    Comparisons have the names that they have in NumPy and pyarrow: ``less``, ``greater`` and ``equal``.
+    """
 
     def __init__(self, chunk: pa.Array, with_nan: bool) -> None:
         self._ranks = _ranks(chunk, with_nan) if with_nan or chunk.null_count else None
@@ -229,40 +233,25 @@ class _Neighbours:
         values = chunk if self._is_text else chunk.to_numpy(zero_copy_only=False)
         self._before, self._after = values[:-1], values[1:]
 
-    def any_descent(self) -> bool:
-        return self._count(np.greater, pc.greater) > 0
-
-    def any_ascent(self) -> bool:
-        return self._count(np.less, pc.less) > 0
-
-    def any_tie(self) -> bool:
-        return self._count(np.equal, pc.equal) > 0
-
-    def all_steps(self, upwards: bool) -> bool:
-        compare = (np.less, pc.less) if upwards else (np.greater, pc.greater)
-        return self._count(*compare) == len(self._before)
-
-    def signs(self) -> npt.NDArray[np.int8]:
-        return self._holds(np.greater, pc.greater).astype(np.int8) - self._holds(np.less, pc.less).astype(np.int8)
-
-    def _count(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> int:
+    def count(self, comparison: str) -> int:
         """Return the number of pairs of neighbours for which a comparison is true."""
         if self._ranks is None and self._is_text:
-            return int(compare_texts(self._before, self._after).true_count)
-        return int(np.count_nonzero(self._holds(compare_numbers, compare_texts)))
+            return int(getattr(pc, comparison)(self._before, self._after).true_count)
+        return int(np.count_nonzero(self.holds(comparison)))
 
-    def _holds(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> npt.NDArray[np.bool_]:
+    def holds(self, comparison: str) -> npt.NDArray[np.bool_]:
         """Return for each pair of neighbours whether a comparison is true."""
+        compare = getattr(np, comparison)
         if self._is_text:
-            found = compare_texts(self._before, self._after).to_numpy(zero_copy_only=False)
+            result = getattr(pc, comparison)(self._before, self._after).to_numpy(zero_copy_only=False)
         else:
-            found = compare_numbers(self._before, self._after)
+            result = compare(self._before, self._after)
         if self._ranks is None:
-            return np.asarray(found)
+            return np.asarray(result)
         # Pairs with missing values or NaN compare by rank.
         before, after = self._ranks[:-1], self._ranks[1:]
-        plain = (before == _VALUE_RANK) & (after == _VALUE_RANK)
-        return np.where(plain, found, compare_numbers(before, after))
+        are_values = (before == _VALUE_RANK) & (after == _VALUE_RANK)
+        return np.where(are_values, result, compare(before, after))
 
 
 def _ranks(chunk: pa.Array, with_nan: bool) -> npt.NDArray[np.int8]:
@@ -356,16 +345,9 @@ def dataset_statistics(manifest: Manifest) -> tuple[ColumnStatistics, ...]:
 
 def _all(facts: Iterable[bool | None], steps: Iterable[int | None], allowed: tuple[int, ...]) -> bool | None:
     """Return whether a fact is true for all parts, and for the steps between them, which must be among ``allowed``; None if unknown."""
-    return _conjunction([*facts, *(None if step is None else step in allowed for step in steps)])
-
-
-def _conjunction(facts: Sequence[bool | None]) -> bool | None:
-    if any(fact is False for fact in facts):
-        return False
-    return None if any(fact is None for fact in facts) else True
+    all_facts = [*facts, *(None if step is None else step in allowed for step in steps)]
+    return False if False in all_facts else None if None in all_facts else True
 
 
 def _any(facts: Sequence[bool | None]) -> bool | None:
-    if any(facts):
-        return True
-    return None if any(fact is None for fact in facts) else False
+    return True if any(facts) else None if None in facts else False

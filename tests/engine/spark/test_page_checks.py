@@ -15,7 +15,7 @@ from sframe_spark.engine.spark import file_checks
 from sframe_spark.engine.task_pickling import pack_tasks
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifest.manifest import SegmentEntry
-from sframe_spark.storage.parquet import footer, open_file
+from sframe_spark.storage.parquet import checksums, footer
 from sframe_spark.storage.parquet.checksums import FileChecksums, PageCheck
 
 ROWS = 3_000
@@ -33,7 +33,7 @@ def saved(tmp_path: Path) -> str:
 @pytest.fixture
 def walks() -> Iterator[mock.Mock]:
     """Counts the walks of the driver through the page headers of a file."""
-    with mock.patch.object(open_file, "page_headers", wraps=open_file.page_headers) as counting:
+    with mock.patch.object(checksums, "page_headers", wraps=checksums.page_headers) as counting:
         yield counting
 
 

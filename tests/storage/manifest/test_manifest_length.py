@@ -22,8 +22,8 @@ from sframe_spark.storage.manifest import manifest_json as manifest_length
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.manifest_json import MEMORY_FOR_LENGTH, SHORT, check_length, read_text, sealed
 from sframe_spark.storage.parquet import footer
+from sframe_spark.storage.parquet.checksums import LONGEST_HEADER, _header
 from sframe_spark.storage.parquet.footer import footer_of
-from sframe_spark.storage.parquet.page_headers import LONGEST_HEADER, _header
 from tests.interpreters import run_program
 from tests.peaks import PEAK
 

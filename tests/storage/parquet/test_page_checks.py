@@ -16,7 +16,7 @@ from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.filesystem.local_files import FileState
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.physical_types import KEY_NAME
-from sframe_spark.storage.parquet import footer, open_file
+from sframe_spark.storage.parquet import checksums, footer, open_file
 from sframe_spark.storage.parquet.checksums import FileChecksums, PageCheck, checksum_positions
 from sframe_spark.storage.parquet.footer import VerifiedColumns
 from sframe_spark.storage.segments import row_sizes
@@ -39,7 +39,7 @@ def manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Manifest:
 @pytest.fixture
 def walks() -> Iterator[mock.Mock]:
     """Counts the walks through the page headers of a file."""
-    with mock.patch.object(open_file, "page_headers", wraps=open_file.page_headers) as counting:
+    with mock.patch.object(checksums, "page_headers", wraps=checksums.page_headers) as counting:
         yield counting
 
 

@@ -15,7 +15,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.manifest.manifest import Manifest
 from sframe_spark.storage.manifest.statistics import ColumnStatistics
-from sframe_spark.storage.parquet import page_headers
+from sframe_spark.storage.parquet import checksums, footer
 from sframe_spark.storage.segments import writer
 from sframe_spark.storage.segments.pruning import matching_ranges
 from sframe_spark.storage.segments.reader import read_rows
@@ -136,8 +136,8 @@ def page_lengths(manifest: Manifest, column: int) -> list[int]:
     metadata, found = pq.read_metadata(location), []
     with pa.OSFile(location) as source:
         for group in range(metadata.num_row_groups):
-            start, end = page_headers.chunk_range(metadata.row_group(group).column(column))
-            found += [stop - data for _, data, stop, _ in page_headers._pages(page_headers.FileBytes(source), start, end)]
+            start, end = footer.chunk_range(metadata.row_group(group).column(column))
+            found += [stop - data for _, data, stop, _ in checksums._pages(checksums.FileBytes(source), start, end)]
     return found
 
 

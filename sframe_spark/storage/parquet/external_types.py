@@ -1,7 +1,7 @@
-"""Reads from a Parquet footer what pyarrow does not: unsupported types, types that Spark annotates, and the hybrid calendar.
+"""Finds columns of external Parquet files whose types are not supported, and the types that Spark has noted in the metadata of a file.
 
-pyarrow reads values of an unknown logical type as what they are stored as: an interval of months as twelve bytes, a geometry as
-bytes, and bytes that happen to be UTF-8 would become text. For some types it reads no footer at all, and calls it broken.
+pyarrow reads the values of an unknown logical type as they are stored, for example an interval of months as twelve bytes, and bytes of an
+unsupported type as strings if they happen to be UTF-8. For some types it does not read the footer, and reports a damaged file.
 """
 
 from __future__ import annotations
@@ -11,26 +11,24 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, SchemaError
 from sframe_spark.message_text import visible
-from sframe_spark.storage.hybrid_calendar import UTC, HybridColumns, zone_of
-from sframe_spark.storage.parquet.page_headers import MAGIC
 from sframe_spark.storage.parquet.thrift import (
     BYTE,
     INTEGERS,
     LISTS,
+    MAGIC,
     STRUCT,
     Struct,
     Value,
-    field_start,
-    list_start,
+    field_readers,
+    footer_bytes,
+    read_fields,
+    read_list_start,
     read_struct,
-    skipped,
-    write_struct,
 )
 
 # Field numbers of a footer and of a schema element.
@@ -71,13 +69,13 @@ _DECIMAL, _CONVERTED_DECIMAL, _MAX_DIGITS = 5, 5, 76
 _INTEGER, _MAX_BITS = 10, 64
 
 
-# A footer's number of rows, and its row groups.
+# The number of rows and the list of row groups in the footer of a file without rows.
 _NO_ROWS: Struct = {3: Value(INTEGERS[2], 0), 4: Value(LISTS[0], (STRUCT, []))}
 GEO_NOTE = b"geo"
 
 
 def geometries_by_note(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]:
-    """Return why geometry columns of GeoParquet cannot be read; only a metadata key marks them.
+    """Return, by column name, why geometry columns of GeoParquet cannot be read; only the metadata of the file says that they are geometries.
 
     Examples
     --------
@@ -91,17 +89,8 @@ def geometries_by_note(metadata: Mapping[bytes, bytes] | None) -> dict[str, str]
         return {}
 
 
-@attrs.frozen
-class _Element:
-    """An element of a schema: a column, a part of one, or the whole row."""
-
-    name: str
-    children: int
-    refused: str | None
-
-
 def refused_columns(footer: bytes) -> dict[str, str]:
-    """Return why columns cannot be read whose type, or a nested type, is unknown or has no counterpart, by name.
+    """Return, by column name, why columns cannot be read: their type, or a type nested in it, is unknown or not supported.
 
     Parameters
     ----------
@@ -111,16 +100,19 @@ def refused_columns(footer: bytes) -> dict[str, str]:
     Raises
     ------
     BrokenThrift
-        If they are none.
+        If the bytes are not a footer.
     """
     try:
-        elements = _elements(footer)
+        fields, _ = read_fields(footer, 0, field_readers({_SCHEMA: (LISTS, _read_elements)}), last=_SCHEMA)
+        elements = [(_name(element), max(_children(element), 0), _refusal(element)) for element in fields.get(_SCHEMA, ())]
     except (IndexError, UnicodeDecodeError):
         raise BrokenThrift("its footer makes no sense") from None
-    found: dict[str, str] = {}
-    # Remaining children of each open group, and the path of names; the row itself is the first group.
-    to_come, path = [elements[0].children if elements else 0], list[str]()
-    for element in elements[1:]:
+    if _SCHEMA not in fields:
+        raise BrokenThrift("its footer has no schema")
+    refused: dict[str, str] = {}
+    # The numbers of children that are still to come of each open group, and the names of the groups. The row itself is the first group.
+    to_come, path = [elements[0][1] if elements else 0], list[str]()
+    for name, children, reason in elements[1:]:
         while to_come and not to_come[-1]:
             to_come.pop()
             if path:
@@ -128,76 +120,65 @@ def refused_columns(footer: bytes) -> dict[str, str]:
         if not to_come:
             break
         to_come[-1] -= 1
-        path.append(element.name)
-        if element.refused is not None and path[0] not in found:
+        path.append(name)
+        if reason is not None and path[0] not in refused:
             where = f"its part {visible('.'.join(path[1:]))!r}" if len(path) > 1 else "it"
-            found[path[0]] = f"{where} is {element.refused}"
-        if element.children:
-            to_come.append(element.children)
+            refused[path[0]] = f"{where} is {reason}"
+        if children:
+            to_come.append(children)
         else:
             path.pop()
-    return found
+    return refused
+
+
+def _read_elements(content: bytes, at: int) -> tuple[list[Struct], int]:
+    """Read the list of schema elements: the row, the columns and their parts."""
+    count, _, at = read_list_start(content, at)
+    elements = []
+    for _ in range(count):
+        element, at = read_struct(content, at)
+        elements.append(element)
+    return elements, at
 
 
 def column_not_read(footer: bytes) -> tuple[str, str] | None:
-    """Return the first column whose type pyarrow does not read, and its error; None where it reads each by itself.
+    """Return the first column whose type pyarrow does not read, and pyarrow's error; None if pyarrow can read each column by itself.
 
-    pyarrow's error for a file says what it does not read, but not in which column.
+    pyarrow's error for a file says which type it does not read, but not in which column.
     """
     try:
         schema = read_struct(footer)[0][_SCHEMA].content[1]
         row = {**schema[0], _CHILDREN: Value(INTEGERS[1], 1)}
         for column in _columns(schema):
-            alone = write_struct({1: Value(INTEGERS[1], 2), _SCHEMA: Value(LISTS[0], (STRUCT, [row, *column])), **_NO_ROWS})
-            content = MAGIC + alone + len(alone).to_bytes(4, "little") + MAGIC
+            alone = {1: Value(INTEGERS[1], 2), _SCHEMA: Value(LISTS[0], (STRUCT, [row, *column])), **_NO_ROWS}
             try:
-                pq.read_metadata(pa.BufferReader(content)).schema.to_arrow_schema()
+                pq.read_metadata(pa.BufferReader(MAGIC + footer_bytes(alone))).schema.to_arrow_schema()
             except (pa.ArrowException, OSError) as error:
                 said = (str(error).strip().splitlines() or [""])[0]
                 return column[0][_NAME].content.decode(), f"pyarrow does not read its type ({visible(said)}): {_LEAVE_OUT}"
     except (IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError, BrokenThrift):
-        # A malformed schema has no single faulty column.
+        # In a damaged schema, no single column is to blame.
         return None
     return None
 
 
 def _columns(schema: list[Struct]) -> Iterator[list[Struct]]:
     """Yield the schema elements of each column."""
-    place = 1
-    while place < len(schema):
-        start, open_elements = place, 1
-        while open_elements and place < len(schema):
-            open_elements += _children(schema[place]) - 1
-            place += 1
-        yield schema[start:place]
+    end = 1
+    while end < len(schema):
+        start, open_elements = end, 1
+        while open_elements and end < len(schema):
+            open_elements += _children(schema[end]) - 1
+            end += 1
+        yield schema[start:end]
 
 
-def _elements(footer: bytes) -> list[_Element]:
-    field = at = 0
-    while True:
-        field, kind, at = field_start(footer, at, field)
-        if not kind:
-            raise BrokenThrift("its footer has no schema")
-        if field == _SCHEMA and kind in LISTS:
-            break
-        at = skipped(footer, at, kind)
-    count, _, at = list_start(footer, at)
-    found = []
-    for _ in range(count):
-        element, at = _element(footer, at)
-        found.append(element)
-    return found
-
-
-def _element(content: bytes, at: int) -> tuple[_Element, int]:
-    """Parse a schema element; return it and its end."""
-    fields, at = read_struct(content, at)
-    name = fields[_NAME].content.decode() if _NAME in fields else ""
-    return _Element(name, max(_children(fields), 0), _refusal(fields)), at
+def _name(fields: Struct) -> str:
+    return fields[_NAME].content.decode() if _NAME in fields else ""
 
 
 def _children(fields: Struct) -> int:
-    """The number of children of an element; 0 for a column."""
+    """Return the number of children of a schema element; 0 for a leaf column."""
     return _number(fields, _CHILDREN) or 0
 
 
@@ -207,7 +188,7 @@ def _number(fields: Struct, field: int) -> int | None:
 
 
 def _refusal(fields: Struct) -> str | None:
-    """Return why values of an element cannot be read; None where they can."""
+    """Return why the values of a schema element cannot be read; None if they can."""
     physical, converted = _number(fields, _TYPE), _number(fields, _CONVERTED)
     if physical is not None and not 0 <= physical <= _LAST_PHYSICAL:
         return _unknown(f"of physical type {physical}")
@@ -260,7 +241,7 @@ def _refusal_of_digits(precision: int | None, scale: int | None, physical: int |
 
 
 def _refusal_of_storage(name: str, fields: Struct) -> str | None:
-    """Return why a type with an invalid physical type cannot be read: pyarrow would fail, or misread the values."""
+    """Return why a type whose physical type is not allowed cannot be read, since pyarrow would fail or read wrong values; None if it is allowed."""
     physical, stored = _number(fields, _TYPE), STORED_AS.get(name)
     if physical is None or stored is None:
         return None
@@ -274,39 +255,41 @@ def _named(name: str, advice: str) -> str:
     return f"of Parquet's type {name}, which no column can have: {advice}"
 
 
-def _unknown(what: str) -> str:
-    return f"{what}, which is not known here: a later version of this package or of pyarrow may know it, or {_LEAVE_OUT}"
+def _unknown(described: str) -> str:
+    return f"{described}, which is not known here: a later version of this package or of pyarrow may know it, or {_LEAVE_OUT}"
 
 
-# Types that Spark stores as plain numbers, with an annotation in the metadata.
+# Types that Spark stores as integers, with a note in the metadata of the file that says what they are.
 
 PARQUET_NOTE = b"org.apache.spark.sql.parquet.row.metadata"
 ORC_NOTE = b"spark.sql.catalyst.type"
 _MAX_NESTED = 100
-# Annotated types that need no conversion.
+# The first words of types that need no conversion; of intervals, only some need one.
 _PLAIN = frozenset({
     "boolean", "byte", "tinyint", "short", "smallint", "int", "integer", "long", "bigint", "float", "double", "decimal", "string", "char", "varchar",
     "binary", "date", "timestamp", "timestamp_ntz", "timestamp_ltz", "time", "interval", "void", "null", "variant", "array", "map", "struct",
 })  # fmt: skip
-# The first word of each type that an annotation names, and those words of which no type needs a conversion or is refused.
+# Finds the first word of each type in a note; and the words that only begin types that need no conversion and are supported.
 _NAMED_TYPE = re.compile(rb'"(?:type|sqlType|elementType|keyType|valueType)" ?: ?"([^" (]*)')
 _NO_CONVERSION = {word.encode() for word in _PLAIN - {"interval"}} | {b"udt"}
 
 
 def type_by_note(stored: pa.DataType, note: Any, depth: int = 0) -> pa.DataType:
-    """Return the type that Spark's annotation gives to values of a stored type, at any depth.
+    """Return the type that values of a stored type have according to Spark's note; types within lists, maps and structs are replaced, too.
 
     Parameters
     ----------
     stored
         The type in the file.
     note
-        Spark's name of a type, or its description of a list, a map or a struct, as JSON has it; anything else says nothing.
+        Spark's name of a type, or the parsed JSON with which Spark describes a list, a map or a struct. Other values are ignored.
+    depth
+        The number of lists, maps and structs around the type.
 
     Raises
     ------
     SchemaError
-        If no column can have it.
+        If no column can have the type.
 
     Examples
     --------
@@ -332,7 +315,7 @@ def type_by_note(stored: pa.DataType, note: Any, depth: int = 0) -> pa.DataType:
 
 
 def notes_of_fields(note: Any) -> dict[str, Any]:
-    """Return the annotations of a struct's fields by name."""
+    """Return the notes about the fields of a struct, by name."""
     fields = note.get("fields") if isinstance(note, dict) else None
     if not isinstance(fields, list):
         return {}
@@ -340,14 +323,14 @@ def notes_of_fields(note: Any) -> dict[str, Any]:
 
 
 def types_by_notes(metadata: Mapping[bytes, bytes] | None, schema: pa.Schema) -> tuple[dict[str, pa.DataType], dict[str, str]]:
-    """Return the annotated types of columns that Spark stores as others, and why columns cannot be read, by name.
+    """Return the types of columns that Spark stores as another type, and why columns cannot be read, both by column name.
 
     Parameters
     ----------
     metadata
-        Keys and values of its footer.
+        The keys and values in the footer of the file.
     schema
-        Its columns.
+        The columns, with their types in the file.
     """
     text = (metadata or {}).get(PARQUET_NOTE, b"")
     types: dict[str, pa.DataType] = {}
@@ -361,22 +344,22 @@ def types_by_notes(metadata: Mapping[bytes, bytes] | None, schema: pa.Schema) ->
         return types, refused
     for field in schema:
         try:
-            meant = type_by_note(field.type, notes.get(field.name))
+            data_type = type_by_note(field.type, notes.get(field.name))
         except SchemaError as error:
             refused[field.name] = str(error)
-        else:
-            if meant != field.type:
-                types[field.name] = meant
+            continue
+        if data_type != field.type:
+            types[field.name] = data_type
     return types, refused
 
 
 def field_by_note(field: pa.Field) -> pa.Field:
-    """Return an ORC field with the types that its metadata annotates.
+    """Return an ORC field with the types that Spark has noted in its metadata and in that of the fields in it.
 
     Raises
     ------
     SchemaError
-        If no column can have it.
+        If no column can have such a type.
     """
     note = (field.metadata or {}).get(ORC_NOTE)
     data_type, types = field.type, pa.types
@@ -392,7 +375,7 @@ def field_by_note(field: pa.Field) -> pa.Field:
 
 
 def _scalar(stored: pa.DataType, note: str) -> pa.DataType:
-    """Return the type that an annotation of a scalar means."""
+    """Return the type that values of a stored type have according to Spark's name of a type that is not nested."""
     word = note.partition(" ")[0].partition("(")[0]
     if word == "timestamp_ntz" and pa.types.is_int64(stored):
         return pa.timestamp("us")
@@ -406,43 +389,3 @@ def _scalar(stored: pa.DataType, note: str) -> pa.DataType:
     if word not in _PLAIN:
         raise SchemaError(f"it holds Spark's {visible(note).upper():.80}, which is not known here: cast it in Spark to another type, or leave it out")
     return stored
-
-
-# Which columns of a Parquet file are in the hybrid calendar, according to its writer.
-
-SPARK_VERSION, SPARK_ZONE = b"org.apache.spark.version", b"org.apache.spark.timeZone"
-SPARK_HYBRID, SPARK_HYBRID_INT96 = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"
-# From these Spark versions on, files are hybrid only if they say so.
-FIRST_PROLEPTIC, FIRST_PROLEPTIC_INT96 = (3, 0), (3, 1)
-HIVE_PROLEPTIC_DATES = b"writer.date.proleptic"
-_VERSION = re.compile(rb"([0-9]{1,9})\.([0-9]{1,9})")
-
-
-def hybrid_columns(metadata: Mapping[bytes, bytes] | None) -> HybridColumns | None:
-    """Return which columns of a file are in the hybrid calendar; None where none is.
-
-    Parameters
-    ----------
-    metadata
-        Keys and values of the footer.
-
-    Examples
-    --------
-    >>> hybrid_columns({b"org.apache.spark.version": b"2.4.5"})
-    HybridColumns(dates=True, instants=True, unzoned=True, zone=HybridZone(offset=0, differences=()))
-    >>> hybrid_columns({b"org.apache.spark.version": b"4.1.0"}) is None
-    True
-    """
-    metadata = metadata or {}
-    if SPARK_VERSION not in metadata:
-        says_hybrid = metadata.get(HIVE_PROLEPTIC_DATES, b"").strip().lower() == b"false"
-        return HybridColumns(dates=True, instants=False, unzoned=False) if says_hybrid else None
-    found = _VERSION.match(metadata[SPARK_VERSION])
-    version = None if found is None else (int(found[1]), int(found[2]))
-    common = SPARK_HYBRID in metadata or (version is not None and version < FIRST_PROLEPTIC)
-    int96 = SPARK_HYBRID_INT96 in metadata or (version is not None and version < FIRST_PROLEPTIC_INT96)
-    if not common and not int96:
-        return None
-    # Without a recorded zone Spark assumes that of the reading machine; we take UTC.
-    zone = zone_of(metadata[SPARK_ZONE].decode("utf-8", "replace")) if SPARK_ZONE in metadata else UTC
-    return HybridColumns(dates=common, instants=common, unzoned=int96, zone=zone)
