@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import functools
 import hashlib
@@ -11,7 +10,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from types import TracebackType
 from typing import TypeVar
 
 import attrs
@@ -38,9 +36,10 @@ from sframe_spark.turicreate.file_format import (
     IndexReader,
     NamedFile,
     archive_index,
-    damaged_file,
+    damaged,
     footer_of,
     opened,
+    parts_between,
     read_bytes,
     require_unchanged,
     state_of,
@@ -55,7 +54,7 @@ from sframe_spark.values.encode import encoding_for
 # --- Column names, which the index stores without quoting
 
 
-def named(found: Sequence[bytes], decode: Callable[[bytes], str], location: str) -> list[str]:
+def named(stored: Sequence[bytes], decode: Callable[[bytes], str], location: str) -> list[str]:
     """Return the stored column names as unique strings, as Turi Create makes them.
 
     Leading and trailing blanks are removed, except from names that would then be equal. Names that are still equal get
@@ -72,7 +71,7 @@ def named(found: Sequence[bytes], decode: Callable[[bytes], str], location: str)
     ['a', 'b', 'b ', 'b.1']
     """
     try:
-        texts = list(map(decode, found))
+        texts = list(map(decode, stored))
     except UnicodeDecodeError as error:
         broken = f"{visible(location)}: the name of a column is {error.object[:40]!r}, which is not UTF-8"
         raise StorageError(f"{broken}: encoding_errors='latin-1' or 'replace' (--encoding-errors) reads it all the same") from None
@@ -82,17 +81,12 @@ def named(found: Sequence[bytes], decode: Callable[[bytes], str], location: str)
     used: dict[str, int] = {}
     for text in texts:
         stripped = text.strip(blanks)
-        name = _free(stripped if counts[stripped] == 1 else text, used)
-        used[name] = 1
+        name = unique = stripped if counts[stripped] == 1 else text
+        while unique in used:
+            unique = f"{name}.{used[name]}"
+            used[name] += 1
+        used[unique] = 1
     return list(used)
-
-
-def _free(name: str, used: dict[str, int]) -> str:
-    candidate = name
-    while candidate in used:
-        candidate = f"{name}.{used[name]}"
-        used[name] += 1
-    return candidate
 
 
 # --- Archives
@@ -146,23 +140,6 @@ class ArchiveColumn:
     def starts(self) -> tuple[int, ...]:
         """Row number of the first row of each part, followed by the number of all rows."""
         return tuple(itertools.accumulate((part.rows for part in self.parts), initial=0))
-
-    def between(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the index of each part that has rows of a range, with the first and the end row within the part.
-
-        Examples
-        --------
-        >>> from sframe_spark.types import INT
-        >>> list(ArchiveColumn("a", INT, (ColumnPart(0, 0, 5), ColumnPart(1, 0, 3))).between(4, 6))
-        [(0, 4, 5), (1, 0, 1)]
-        """
-        number = max(bisect.bisect_right(self.starts, first) - 1, 0)
-        while number < len(self.parts) and self.starts[number] < last:
-            start = self.starts[number]
-            low, high = max(first - start, 0), min(last - start, self.parts[number].rows)
-            if low < high:
-                yield number, low, high
-            number += 1
 
 
 @attrs.frozen
@@ -330,19 +307,18 @@ def open_archive(location: str, references: Sequence[str] = (), encoding_errors:
     """
     if encoding_errors not in ENCODING_ERRORS:
         raise InvalidArgumentError(f"encoding_errors is one of {', '.join(map(repr, ENCODING_ERRORS))}, got {encoding_errors!r:.80}")
-    places = tuple(normalised(place) for place in references)
+    directories = tuple(map(normalised, references))
     is_index = location.endswith(ARCHIVE_INDEXES)
-    directory = os.path.dirname(location) if is_index else location
-    reader = IndexReader(Allowed.of(directory, places))
+    reader = IndexReader(Allowed.of(os.path.dirname(location) if is_index else location, directories))
     with translate_os_errors("read", location):
-        kind, frame = _index(NamedFile(location, os.path.realpath(location)), reader) if is_index else _indexes_in(location, reader)
-    archive = Archive(location, places, encoding_errors)
+        if is_index:
+            index = NamedFile(location, os.path.realpath(location))
+        else:
+            kind, prefix, holder = _first_index(location, reader)
+            index = reader.allowed.file(prefix + (FRAME_INDEX if kind == SFRAME else ARRAY_INDEX).encode(), holder)
+        kind, frame = _index(index, reader)
+    archive = Archive(location, directories, encoding_errors)
     return attrs.evolve(archive, contents=_contents(archive, kind, frame, reader))
-
-
-def _indexes_in(location: str, reader: IndexReader) -> tuple[str, IndexedFrame]:
-    kind, prefix, holder = _first_index(location, reader)
-    return _index(reader.allowed.file(prefix + (FRAME_INDEX if kind == SFRAME else ARRAY_INDEX).encode(), holder), reader)
 
 
 def _first_index(location: str, reader: IndexReader) -> tuple[str, bytes, str]:
@@ -367,7 +343,11 @@ def _contents(archive: Archive, kind: str, frame: IndexedFrame, reader: IndexRea
     names = named(frame.names, functools.partial(decoded, errors=archive.encoding_errors), archive.location)
     columns = tuple(_column(name, column, files, numbers) for name, column in zip(names, frame.columns, strict=True))
     for column in columns:
-        _require_plausible(column, files)
+        for part in column.parts:
+            file = files[part.file]
+            # If the number of rows in the index is implausibly large, it is compared with the footer of the segment file.
+            if part.rows > ROWS_OF_A_BYTE * file.state.size:
+                footer_of(file).blocks(part.column, part.rows, column.name)
     seen = sorted(reader.read.items()), sorted((file.path, file.state) for file in files)
     version = hashlib.blake2b(repr(seen).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return Contents(kind, columns, files, frame.rows, version)
@@ -378,14 +358,6 @@ def _column(name: str, indexed: IndexedColumn, files: Sequence[ArchiveFile], num
     kind = indexed.kind if indexed.kind != MISSING else _kind_of_rows(name, parts, files)
     # A column whose values are all missing is read as floats.
     return ArchiveColumn(name, COLUMN_TYPES.get(kind, FLOAT), parts)
-
-
-def _require_plausible(column: ArchiveColumn, files: Sequence[ArchiveFile]) -> None:
-    """Raise if the index has an implausibly large row count for a segment file, and the footer of the file has another one."""
-    for part in column.parts:
-        file = files[part.file]
-        if part.rows > ROWS_OF_A_BYTE * file.state.size:
-            footer_of(file).blocks(part.column, part.rows, column.name)
 
 
 def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[ArchiveFile]) -> int:
@@ -403,7 +375,7 @@ def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[Archiv
                     content = unpacked(read_bytes(descriptor, file.path, record.offset, record.length), record)
                     kind = kind_of(content, record.flags)
                 except BrokenPayload as error:
-                    raise damaged_file(file.path, f"column {name!r}, block {number}: {error.reason}") from None
+                    raise damaged(file.path, f"column {name!r}, block {number}: {error.reason}") from None
                 if kind != MISSING:
                     return kind
     return MISSING
@@ -476,27 +448,27 @@ class ArchiveReader:
         self._size = self._payloads = 0
 
     def _column(self, position: int, first: int, last: int, files: _OpenFiles, requested: set[BlockKey]) -> pa.ChunkedArray:
-        column, found = self.archive.contents.columns[position], []
+        column, chunks = self.archive.contents.columns[position], []
         for key, blocks, low, high in self._blocks(column, position, first, last):
             with _name_block_in_errors(column, key, blocks):
                 block = self._block(key, blocks, files, requested)
                 with _name_row_in_errors(column, key, blocks, block, low, high):
-                    found.append(block.values(low, high))
-        return pa.chunked_array(found, column.column_type.physical)
+                    chunks.append(block.values(low, high))
+        return pa.chunked_array(chunks, column.column_type.physical)
 
     def _bytes(self, position: int, first: int, last: int, files: _OpenFiles, requested: set[BlockKey]) -> float:
-        column, found = self.archive.contents.columns[position], 0.0
+        column, total = self.archive.contents.columns[position], 0.0
         for key, blocks, low, high in self._blocks(column, position, first, last):
             with _name_block_in_errors(column, key, blocks):
-                found += self._block(key, blocks, files, requested).bytes_between(low, high)
-        return found
+                total += self._block(key, blocks, files, requested).bytes_between(low, high)
+        return total
 
     def _blocks(self, column: ArchiveColumn, position: int, first: int, last: int) -> Iterator[tuple[BlockKey, ColumnBlocks, int, int]]:
         """Yield each block that has rows of a range: its key, the blocks of its part, and the first and the end row within the block."""
-        for number, low, high in column.between(first, last):
+        for number, low, high in parts_between(column.starts, first, last):
             part = column.parts[number]
             blocks = footer_of(self.archive.contents.files[part.file]).blocks(part.column, part.rows, column.name)
-            for block, start, stop in blocks.between(low, high):
+            for block, start, stop in parts_between(blocks.starts, low, high):
                 raise_if_cancelled()
                 yield (position, number, block), blocks, start, stop
 
@@ -504,7 +476,7 @@ class ArchiveReader:
         requested.add(key)
         block = self._cached.get(key)
         if block is not None:
-            self._let_go(key)
+            self._evict(key)
         else:
             position, part, number = key
             record, file = blocks.record(number), self.archive.contents.columns[position].parts[part].file
@@ -515,19 +487,17 @@ class ArchiveReader:
 
     @contextlib.contextmanager
     def _keeping(self) -> Iterator[set[BlockKey]]:
-        """Collect the keys of the blocks that are read in the ``with`` block, then evict other blocks, the least recently used first.
-
-        Nothing is evicted if the ``with`` block raises.
-        """
+        """Collect the keys of the blocks that are read in the ``with`` block, then evict other blocks, the least recently used first."""
         requested: set[BlockKey] = set()
-        yield requested
-        left = self._size - max(self._max_bytes, sum(self._cached[key].size for key in requested if key in self._cached))
-        for key in list(self._cached):
-            if left <= 0:
-                break
-            if key not in requested:
-                left -= self._cached[key].size
-                self._let_go(key)
+        try:
+            yield requested
+        finally:
+            excess = self._size - max(self._max_bytes, sum(self._cached[key].size for key in requested if key in self._cached))
+            for key in [key for key in self._cached if key not in requested]:
+                if excess <= 0:
+                    break
+                excess -= self._cached[key].size
+                self._evict(key)
 
     def _keep(self, key: BlockKey, block: Block) -> None:
         """Cache a block; evict the least recently used others while the cache exceeds both its limit and ``MAX_GROWTH`` times the payloads."""
@@ -537,36 +507,30 @@ class ArchiveReader:
         for other in list(self._cached):
             if other == key or self._size <= max(self._max_bytes, MAX_GROWTH * self._payloads):
                 break
-            self._let_go(other)
+            self._evict(other)
 
-    def _let_go(self, key: BlockKey) -> None:
+    def _evict(self, key: BlockKey) -> None:
         block = self._cached.pop(key)
         self._size -= block.size
         self._payloads -= block.payload_size
 
 
-class _OpenFiles:
+class _OpenFiles(contextlib.ExitStack):
     """Opens segment files of an archive on demand, and closes them at the end of the ``with`` block."""
 
     def __init__(self, archive: Archive) -> None:
+        super().__init__()
         self._archive = archive
         self._open: dict[int, int] = {}
-        self._stack = contextlib.ExitStack()
 
     def descriptor(self, number: int) -> int:
         """Return the file descriptor of the segment file with an index; opens the file if it is not open."""
         if number not in self._open:
             if len(self._open) >= MAX_OPEN:
-                self._stack.close()
+                self.close()
                 self._open.clear()
-            self._open[number] = self._stack.enter_context(opened(self._archive.contents.files[number]))
+            self._open[number] = self.enter_context(opened(self._archive.contents.files[number]))
         return self._open[number]
-
-    def __enter__(self) -> _OpenFiles:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool | None:
-        return self._stack.__exit__(kind, error, trace)
 
 
 @contextlib.contextmanager
@@ -583,9 +547,8 @@ def _name_block_in_errors(column: ArchiveColumn, key: BlockKey, blocks: ColumnBl
         number = key[2]
         before = column.starts[key[1]]
         rows = f"rows {before + int(blocks.starts[number])} to {before + int(blocks.starts[number + 1])}"
-        place = "" if error.place is None else f", at byte {error.place} of what it holds"
-        where = f"column {column.name!r}, block {number} ({rows}){place}"
-        raise damaged_file(blocks.path, f"{where}: {error.reason}") from None
+        position = "" if error.place is None else f", at byte {error.place} of what it holds"
+        raise damaged(blocks.path, f"column {column.name!r}, block {number} ({rows}){position}: {error.reason}") from None
 
 
 @contextlib.contextmanager
@@ -612,32 +575,26 @@ Result = TypeVar("Result")
 # Column types for which a narrower type of the same kind may fit all values.
 WIDE = (ENCODED_LIST, ENCODED_DICT, ZONED_DATETIME)
 # How many samples are taken of a column, and how many rows each of them has.
-PLACES, SAMPLE_ROWS = 8, 100
+SAMPLES, SAMPLE_ROWS = 8, 100
 
 
 def suggested_types(archive: Archive, positions: Sequence[int]) -> dict[int, ColumnType]:
     """Return, by position, the narrower types that fit sampled values of the given columns; columns without such a type are left out."""
-    found = {}
+    types = {}
+    starts = sorted({archive.rows * number // SAMPLES for number in range(SAMPLES)})
     for position in positions:
         column_type = archive.contents.columns[position].column_type
         if column_type in WIDE:
-            values = [value for part in _samples(archive, position) for value in part]
+            reader, values = ArchiveReader(archive), list[object]()
+            # Damaged rows are reported when all rows are read.
+            with contextlib.suppress(StorageError):
+                for first in starts:
+                    (sample,) = reader.read([position], first, min(first + SAMPLE_ROWS, archive.rows))
+                    values += decode(sample, column_type)
             narrow = encoding_for(values, column_type) if any(value is not None for value in values) else column_type
             if narrow != column_type and narrow.kind == column_type.kind:
-                found[position] = narrow
-    return found
-
-
-def _samples(archive: Archive, position: int) -> Iterator[list[object]]:
-    reader, column_type = ArchiveReader(archive), archive.contents.columns[position].column_type
-    places = sorted({archive.rows * place // PLACES for place in range(PLACES)})
-    try:
-        for first in places:
-            (values,) = reader.read([position], first, min(first + SAMPLE_ROWS, archive.rows))
-            yield decode(values, column_type)
-    except StorageError:
-        # Damaged rows are reported when all rows are read.
-        return
+                types[position] = narrow
+    return types
 
 
 def with_narrow_types(archive: Archive, positions: Sequence[int], write: Callable[[Archive], Result]) -> Result:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import functools
+import itertools
 import json
 import os
 import re
@@ -73,7 +75,7 @@ def parse_ini(content: bytes, location: str) -> dict[bytes, dict[bytes, bytes]]:
 
 
 def damaged(location: str, reason: str) -> StorageError:
-    """Return an error that says that an index file is damaged, and why."""
+    """Return an error that says that a file of an archive is damaged, and why."""
     return StorageError(f"{visible(location)} is damaged: {reason}; restore the archive from a copy")
 
 
@@ -113,13 +115,13 @@ def sequence(section: Mapping[Key, Value], location: str, what: str) -> list[Val
     >>> sequence({b"0001": b"b", b"0000": b"a"}, "x.ini", "names")
     [b'a', b'b']
     """
-    found: dict[int, Value] = {}
+    values: dict[int, Value] = {}
     for key, value in section.items():
-        place = number_of(key, location, f"a key of {what}")
-        if place >= len(section) or place in found:
-            raise damaged(location, f"{what} are not numbered one by one: {place}")
-        found[place] = value
-    return [found[place] for place in range(len(found))]
+        number = number_of(key, location, f"a key of {what}")
+        if number >= len(section) or number in values:
+            raise damaged(location, f"{what} are not numbered one by one: {number}")
+        values[number] = value
+    return [values[number] for number in range(len(values))]
 
 
 # --- File names in archives, which must refer to files in the archive's directory or in directories that the caller allows
@@ -177,7 +179,7 @@ class Allowed:
     @classmethod
     def of(cls, directory: str, references: Sequence[str]) -> Allowed:
         """Return the allowed directories of an archive: its own directory, and those in ``references``."""
-        return cls(tuple(os.path.realpath(normalised(place)) for place in (directory, *references)))
+        return cls(tuple(os.path.realpath(normalised(path)) for path in (directory, *references)))
 
     def file(self, name: bytes | str, holder: str) -> NamedFile:
         """Return the file that an index file refers to.
@@ -200,11 +202,11 @@ class Allowed:
         if _URL.match(text):
             raise StorageError(f"{visible(holder)} names {visible(text)!r:.200}, which is not on a disk of this machine: copy it into the archive")
         with translate_os_errors("read", holder):
-            place = os.path.join(os.path.dirname(holder), text)
-            path = os.path.realpath(place)
-        if not any(is_below(path, directory) for directory in self.directories):
+            full_name = os.path.join(os.path.dirname(holder), text)
+            path = os.path.realpath(full_name)
+        if not any(path.startswith(directory.rstrip(os.sep) + os.sep) for directory in self.directories):
             raise StorageError(f"{visible(holder)} names {visible(text)!r:.200}, which is outside the archive: {ALLOWING}")
-        return NamedFile(place, path)
+        return NamedFile(full_name, path)
 
 
 def _has_bytes(name: str) -> bool:
@@ -216,17 +218,6 @@ def _has_bytes(name: str) -> bool:
     return True
 
 
-def is_below(path: str, directory: str) -> bool:
-    """Return whether a path is inside a directory, at any depth.
-
-    Examples
-    --------
-    >>> is_below("/data/old/m_1.0000", "/data/old"), is_below("/data/older/m_1.0000", "/data/old")
-    (True, False)
-    """
-    return path.startswith(directory.rstrip(os.sep) + os.sep)
-
-
 def with_column(name: str) -> tuple[str, int | None]:
     """Return the file name and the column number of a name such as ``m_1.sidx:3``; the number is None if the name has none.
 
@@ -235,8 +226,8 @@ def with_column(name: str) -> tuple[str, int | None]:
     >>> with_column("m_1.sidx:3"), with_column("a:b"), with_column("m_1.0000")
     (('m_1.sidx', 3), ('a:b', None), ('m_1.0000', None))
     """
-    found = _COLUMN.fullmatch(name)
-    return (found[1], int(found[2])) if found else (name, None)
+    match = _COLUMN.fullmatch(name)
+    return (match[1], int(match[2])) if match else (name, None)
 
 
 # --- Segment files: footers, and the bytes of blocks
@@ -268,7 +259,7 @@ class SegmentFooter:
         The offset of the footer in the file. All blocks end before it.
     content
         The bytes of the footer.
-    places
+    columns
         For each column, the offset of its block records in ``content``, and their number.
     known
         The blocks of the columns that were requested before.
@@ -277,7 +268,7 @@ class SegmentFooter:
     path: str
     start: int
     content: bytes
-    places: tuple[tuple[int, int], ...]
+    columns: tuple[tuple[int, int], ...]
     known: dict[int, ColumnBlocks] = attrs.field(factory=dict, repr=False)
 
     def blocks(self, column: int, rows: int, name: str) -> ColumnBlocks:
@@ -298,20 +289,19 @@ class SegmentFooter:
             If the file does not have the column, a block has too many rows, or the blocks together do not have ``rows`` rows.
         """
         if column not in self.known:
-            if column >= len(self.places):
-                raise damaged_file(self.path, f"it has {len(self.places)} columns, and column {name!r} is number {column}")
-            place, count = self.places[column]
-            records = np.frombuffer(self.content, RECORD, count, place)
+            if column >= len(self.columns):
+                raise damaged(self.path, f"it has {len(self.columns)} columns, and column {name!r} is number {column}")
+            offset, count = self.columns[column]
+            records = np.frombuffer(self.content, RECORD, count, offset)
             if count and int(records["rows"].max()) > MAX_ROWS:
                 number, rows_of_block = int(records["rows"].argmax()), int(records["rows"].max())
-                raise damaged_file(self.path, f"column {name!r}, block {number}: it has {rows_of_block} rows, and no more than {MAX_ROWS} are read")
-            starts = np.zeros(count + 1, np.int64)
-            np.cumsum(records["rows"].astype(np.int64), out=starts[1:])
+                raise damaged(self.path, f"column {name!r}, block {number}: it has {rows_of_block} rows, and no more than {MAX_ROWS} are read")
+            starts = tuple(itertools.accumulate(records["rows"].tolist(), initial=0))
             self.known[column] = ColumnBlocks(self.path, self.start, records, starts)
-        found = self.known[column]
-        if found.rows != rows:
-            raise damaged_file(self.path, f"the blocks of column {name!r} have {found.rows} rows, and the index of the archive says {rows}")
-        return found
+        blocks = self.known[column]
+        if blocks.rows != rows:
+            raise damaged(self.path, f"the blocks of column {name!r} have {blocks.rows} rows, and the index of the archive says {rows}")
+        return blocks
 
 
 @attrs.frozen(eq=False)
@@ -333,22 +323,12 @@ class ColumnBlocks:
     path: str
     limit: int
     records: np.ndarray
-    starts: np.ndarray
+    starts: tuple[int, ...]
 
     @property
     def rows(self) -> int:
         """The number of rows of all blocks."""
-        return int(self.starts[-1])
-
-    def between(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-        """Yield the index of each block that has rows of a range, with the first and the end row within the block."""
-        number = max(int(np.searchsorted(self.starts, first, "right")) - 1, 0)
-        while number < len(self.records) and self.starts[number] < last:
-            start, stop = int(self.starts[number]), int(self.starts[number + 1])
-            low, high = max(first - start, 0), min(last, stop) - start
-            if low < high:
-                yield number, low, high
-            number += 1
+        return self.starts[-1]
 
     def record(self, number: int) -> BlockRecord:
         """Return the checked record of a block.
@@ -381,9 +361,27 @@ class BlockRecord:
     flags: int
 
 
-def damaged_file(path: str, reason: str) -> StorageError:
-    """Return an error that says that a segment file is damaged, and why."""
-    return StorageError(f"{visible(path)} is damaged: {reason}; restore the archive from a copy")
+def parts_between(starts: Sequence[int], first: int, last: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the index of each part that has rows of a range, with the first and the end row within the part.
+
+    Parameters
+    ----------
+    starts
+        The row number of the first row of each part, followed by the number of all rows.
+    first, last
+        The first row of the range, and the row behind its last one.
+
+    Examples
+    --------
+    >>> list(parts_between((0, 5, 5, 8), 4, 6))
+    [(0, 4, 5), (2, 0, 1)]
+    """
+    for number in range(max(bisect.bisect_right(starts, first) - 1, 0), len(starts) - 1):
+        start, stop = starts[number], min(starts[number + 1], last)
+        if start >= last:
+            break
+        if max(first, start) < stop:
+            yield number, max(first - start, 0), stop - start
 
 
 @contextlib.contextmanager
@@ -477,6 +475,7 @@ def _require_same(file: ArchiveFile, status: os.stat_result) -> None:
         raise StorageError(f"{visible(file.path)} was changed since the archive was opened; open it again when nobody writes it, or read a copy")
 
 
+@functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
 def footer_of(file: ArchiveFile) -> SegmentFooter:
     """Return the footer of a segment file; each process keeps the footers that it used last.
 
@@ -485,42 +484,37 @@ def footer_of(file: ArchiveFile) -> SegmentFooter:
     StorageError
         If the file is damaged or missing, or was changed since the archive was opened.
     """
-    return _load(file)
-
-
-@functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
-def _load(file: ArchiveFile) -> SegmentFooter:
     size = file.state.size
     with opened(file) as descriptor:
         if size < 2 * WORD.size:
-            raise damaged_file(file.path, f"it has {size} bytes, fewer than any footer")
+            raise damaged(file.path, f"it has {size} bytes, fewer than any footer")
         length = WORD.unpack(read_bytes(descriptor, file.path, size - WORD.size, WORD.size))[0]
         if not WORD.size <= length <= size - WORD.size:
-            raise damaged_file(file.path, f"it says that its footer has {length} bytes, and there are {size - WORD.size}")
+            raise damaged(file.path, f"it says that its footer has {length} bytes, and there are {size - WORD.size}")
         if length > MAX_FOOTER_BYTES:
-            raise damaged_file(file.path, f"its footer would have {in_words(length)}, more than is read")
+            raise damaged(file.path, f"its footer would have {in_words(length)}, more than is read")
         content = read_bytes(descriptor, file.path, size - WORD.size - length, length)
-    return SegmentFooter(file.path, size - WORD.size - length, content, _places(file.path, content))
+    return SegmentFooter(file.path, size - WORD.size - length, content, _columns_in(file.path, content))
 
 
-def _places(path: str, content: bytes) -> tuple[tuple[int, int], ...]:
+def _columns_in(path: str, content: bytes) -> tuple[tuple[int, int], ...]:
     """Return, for each column, the offset of its block records in a footer, and their number."""
-    columns = WORD.unpack_from(content)[0]
-    place, found = WORD.size, []
-    if columns > len(content) // WORD.size:
-        raise damaged_file(path, f"its footer says that it has {columns} columns")
-    for column in range(columns):
-        if place + WORD.size > len(content):
-            raise damaged_file(path, f"its footer ends before column {column}")
-        count = WORD.unpack_from(content, place)[0]
-        place += WORD.size
-        if count > (len(content) - place) // RECORD.itemsize:
-            raise damaged_file(path, f"its footer says that column {column} has {count} blocks")
-        found.append((place, count))
-        place += count * RECORD.itemsize
-    if place != len(content):
-        raise damaged_file(path, "its footer is longer than what it says")
-    return tuple(found)
+    count = WORD.unpack_from(content)[0]
+    offset, columns = WORD.size, []
+    if count > len(content) // WORD.size:
+        raise damaged(path, f"its footer says that it has {count} columns")
+    for column in range(count):
+        if offset + WORD.size > len(content):
+            raise damaged(path, f"its footer ends before column {column}")
+        blocks = WORD.unpack_from(content, offset)[0]
+        offset += WORD.size
+        if blocks > (len(content) - offset) // RECORD.itemsize:
+            raise damaged(path, f"its footer says that column {column} has {blocks} blocks")
+        columns.append((offset, blocks))
+        offset += blocks * RECORD.itemsize
+    if offset != len(content):
+        raise damaged(path, "its footer is longer than what it says")
+    return tuple(columns)
 
 
 def read_bytes(descriptor: int, path: str, offset: int, length: int) -> bytes:
@@ -531,13 +525,13 @@ def read_bytes(descriptor: int, path: str, offset: int, length: int) -> bytes:
     StorageError
         If the file ends before them.
     """
-    found = os.pread(descriptor, length, offset)
-    while len(found) < length:
-        more = os.pread(descriptor, length - len(found), offset + len(found))
+    content = os.pread(descriptor, length, offset)
+    while len(content) < length:
+        more = os.pread(descriptor, length - len(content), offset + len(content))
         if not more:
-            raise damaged_file(path, f"it ends before byte {offset + length}")
-        found += more
-    return found
+            raise damaged(path, f"it ends before byte {offset + length}")
+        content += more
+    return content
 
 
 def unpacked(content: bytes, record: BlockRecord) -> bytes:
@@ -556,10 +550,9 @@ def unpacked(content: bytes, record: BlockRecord) -> bytes:
         codec.decompress(content, decompressed_size=record.size - 1)
         raise BrokenPayload(f"its packed bytes are fewer than {record.size} when they are unpacked")
     try:
-        found: bytes = codec.decompress(content, decompressed_size=record.size, asbytes=True)
+        return bytes(codec.decompress(content, decompressed_size=record.size, asbytes=True))
     except OSError:
         raise BrokenPayload(f"its packed bytes are no LZ4, or more than {record.size} when they are unpacked") from None
-    return found
 
 
 # --- Index files: the columns, and the segment files of their rows
@@ -637,9 +630,10 @@ class IndexReader:
             If the file does not exist, is not a regular file, is too long, or contains a NUL byte.
         """
         with opened_regular(file.path) as (stream, status):
-            found = _text(file.path, stream, status.st_size)
+            check_length(file.path, status.st_size)
+            content = read_text(file.path, stream, status.st_size)
         self.read[file.path] = FileState.of(status)
-        return found
+        return content
 
     def frame(self, file: NamedFile) -> IndexedFrame:
         """Return the names, columns and number of rows in a ``.frame_idx`` file; reads the ``.sidx`` files that it names, too.
@@ -657,20 +651,19 @@ class IndexReader:
         files = sequence(sections.get(b"column_files", {}), path, "column_files")
         if not len(names) == len(files) == count:
             raise damaged(path, f"it says that there are {count} columns, and has {len(names)} names and {len(files)} places of columns")
-        columns = tuple(self._column(file.strip(), path) for file in files)
+        columns = []
+        for file_name in files:
+            name, number = with_column(file_name.strip().decode("utf-8", "surrogateescape"))
+            if name not in self._named:
+                # Usually all columns name the same file.
+                self._named[name] = self.allowed.file(name, path)
+            columns.append(self.column(self._named[name], number or 0))
         for column in columns:
             if column.rows != rows:
                 raise damaged(path, f"it says that there are {rows} rows, and a column has {column.rows}")
         if rows and not columns:
             raise damaged(path, f"it says that there are {rows} rows without a column")
-        return IndexedFrame(tuple(names), columns, rows)
-
-    def _column(self, file: bytes, holder: str) -> IndexedColumn:
-        name, number = with_column(file.decode("utf-8", "surrogateescape"))
-        if name not in self._named:
-            # Usually all columns name the same file.
-            self._named[name] = self.allowed.file(name, holder)
-        return self.column(self._named[name], number or 0)
+        return IndexedFrame(tuple(names), tuple(columns), rows)
 
     def column(self, file: NamedFile, number: int) -> IndexedColumn:
         """Return a column of a ``.sidx`` file by its index in the file.
@@ -698,39 +691,32 @@ class IndexReader:
         files = [text for text in _entries(tree.get("segment_files"), segments, path, "segment_files") if isinstance(text, str)]
         if len(files) != segments or not isinstance(columns, list):
             raise damaged(path, "segment_files are no names, or columns no list")
-        named = [with_column(file) for file in files]
-        places = [(self.allowed.file(name, path).path, number) for name, number in named]
-        for place, column in enumerate(columns):
-            found = _object(column, path, "a column")
-            metadata = _object(found.get("metadata", {}), path, "metadata")
+        in_files = [(self.allowed.file(name, path).path, number) for name, number in map(with_column, files)]
+        for index, column in enumerate(columns):
+            described = _object(column, path, "a column")
+            metadata = _object(described.get("metadata", {}), path, "metadata")
             kind = number_of(metadata.get("__type__", MISSING), path, "__type__")
             if kind > TENSOR:
-                raise damaged(path, f"column {place} is of the unknown type {kind}")
-            sizes = [number_of(size, path, "segment_sizes") for size in _entries(found.get("segment_sizes"), segments, path, "segment_sizes")]
-            files_of = ((where, place if number is None else number, size) for (where, number), size in zip(places, sizes, strict=True))
-            yield IndexedColumn(kind, tuple(part for part in files_of if part[2]))
-
-
-def _text(path: str, stream: BinaryIO, size: int) -> bytes:
-    check_length(path, size)
-    return read_text(path, stream, size)
+                raise damaged(path, f"column {index} is of the unknown type {kind}")
+            sizes = [number_of(size, path, "segment_sizes") for size in _entries(described.get("segment_sizes"), segments, path, "segment_sizes")]
+            parts = ((file_path, index if number is None else number, size) for (file_path, number), size in zip(in_files, sizes, strict=True))
+            yield IndexedColumn(kind, tuple(part for part in parts if part[2]))
 
 
 def _json(content: bytes, path: str) -> dict[str, Any]:
+    def with_distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) != len(pairs):
+            raise damaged(path, "a key is there twice")
+        return values
+
     if content.lstrip().startswith(b"["):
         raise _old_version(path, "0 or 1")
     try:
-        tree = json.loads(content, object_pairs_hook=lambda pairs: _once(pairs, path))
+        tree = json.loads(content, object_pairs_hook=with_distinct_keys)
     except (ValueError, RecursionError) as error:
         raise damaged(path, f"it is no JSON ({type(error).__name__})") from None
     return _object(tree, path, "it")
-
-
-def _once(pairs: list[tuple[str, Any]], path: str) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise damaged(path, "a key is there twice")
-    return found
 
 
 def _object(value: Any, path: str, what: str) -> dict[str, Any]:
@@ -747,10 +733,10 @@ def _entries(value: Any, count: int, path: str, what: str) -> list[Any]:
     StorageError
         If the value is neither, or does not have ``count`` entries.
     """
-    found = value if isinstance(value, list) else sequence(_object({} if value is None else value, path, what), path, what)
-    if len(found) != count:
-        raise damaged(path, f"{what} has {len(found)} entries for {count} segments")
-    return found
+    entries = value if isinstance(value, list) else sequence(_object({} if value is None else value, path, what), path, what)
+    if len(entries) != count:
+        raise damaged(path, f"{what} has {len(entries)} entries for {count} segments")
+    return entries
 
 
 def _old_version(path: str, version: str) -> StorageError:
@@ -774,17 +760,16 @@ def archive_index(content: bytes, path: str) -> tuple[str, bytes]:
         raise StorageError(f"{visible(path)} is of an unknown version, {VERSION} is read here: load and save it again with Turi Create 6")
     contents = metadata.get(b"contents", b"").strip().decode("ascii", "replace")
     if contents not in (SFRAME, SARRAY):
-        raise _other_contents(path, contents)
+        advice = _ADVICE.get(contents, "it is none of both")
+        raise StorageError(f"{visible(path)} is of an archive of {visible(contents)[:40]!r}, and frames and columns are read here: {advice}")
     prefixes = sequence(sections.get(b"prefixes", {}), path, "prefixes")
     if number_of(about.get(b"num_prefixes", b""), path, "num_prefixes") != len(prefixes) or len(prefixes) <= CONTENT_PREFIX:
         raise damaged(path, f"it names {len(prefixes)} prefixes")
     return contents, prefixes[CONTENT_PREFIX].strip()
 
 
-def _other_contents(path: str, contents: str) -> StorageError:
-    advice = {
-        "graph": "load it with Turi Create, and save its vertices and edges, which are SFrames",
-        "model": "load it with Turi Create, and save the SFrames that it holds, or export it; models are not read",
-    }
-    what = f"{visible(path)} is of an archive of {visible(contents)[:40]!r}"
-    return StorageError(f"{what}, and frames and columns are read here: {advice.get(contents, 'it is none of both')}")
+# What to do with archives of other contents.
+_ADVICE = {
+    "graph": "load it with Turi Create, and save its vertices and edges, which are SFrames",
+    "model": "load it with Turi Create, and save the SFrames that it holds, or export it; models are not read",
+}

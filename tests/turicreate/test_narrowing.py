@@ -13,12 +13,12 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.turicreate.archive import PLACES, SAMPLE_ROWS, open_archive, suggested_types
+from sframe_spark.turicreate.archive import SAMPLE_ROWS, SAMPLES, open_archive, suggested_types
 from sframe_spark.turicreate.convert import convert_archive, require_same_rows
 from sframe_spark.turicreate.object_decoding import DICTIONARY, INTEGER, LIST, MISSING, TIMESTAMP, VECTOR
 from tests.random_tables import MadeColumn, made_block, made_column, run_bytes, write_archive
 
-ROWS = 2 * PLACES * SAMPLE_ROWS
+ROWS = 2 * SAMPLES * SAMPLE_ROWS
 NOON = datetime.datetime(2020, 1, 1, 12)
 ZONED = NOON.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
 WITH_OFFSETS = "datetime:struct<instant: timestamp[us], offset: int32>"

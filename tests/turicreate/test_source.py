@@ -76,7 +76,7 @@ LOOKS: list[tuple[Callable[[SFrame], Any], Any, int, set[str]]] = [
 def test_only_blocks_that_hold_what_is_asked_for_are_read(
     place: Path, reads: list[tuple[str, int, int]], look: Callable[[SFrame], Any], expected: Any, blocks: int, files: set[str]
 ) -> None:
-    file_format._load.cache_clear()
+    file_format.footer_of.cache_clear()
     assert look(load_sframe(str(place))) == expected
     # Of each file that is opened two readings are of its footer.
     assert len(reads) == blocks + 2 * len(files)
