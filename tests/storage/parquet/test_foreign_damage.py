@@ -14,7 +14,6 @@ from pyarrow.parquet import encryption
 
 from sframe_spark import SFrame
 from sframe_spark.errors import StorageError
-
 from tests.interpreters import run_program
 
 ROOT = Path(__file__).parents[3]
