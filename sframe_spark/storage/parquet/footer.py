@@ -16,7 +16,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.errors import BrokenThrift, SchemaError, StorageError
+from sframe_spark.errors import BrokenThrift, EncryptedColumnsError, SchemaError, StorageError
 from sframe_spark.locations import is_remote_location
 from sframe_spark.message_text import visible
 from sframe_spark.process.fork_safety import keep_whole_at_fork
@@ -30,7 +30,7 @@ from sframe_spark.storage.manifest.manifest import SegmentEntry
 from sframe_spark.storage.manifest.physical_types import order_column
 from sframe_spark.storage.manifest.statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.parquet.external_types import column_not_read, geometries_by_note, refused_columns, types_by_notes
-from sframe_spark.storage.parquet.footer_validation import EncryptedColumnsError, check_footer
+from sframe_spark.storage.parquet.footer_validation import check_footer
 from sframe_spark.storage.parquet.thrift import FOOTER_END, MAGIC
 from sframe_spark.types import ColumnType
 

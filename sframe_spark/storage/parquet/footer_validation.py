@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import pyarrow.parquet as pq
 
-from sframe_spark.errors import BrokenThrift
+from sframe_spark.errors import BrokenThrift, EncryptedColumnsError
 from sframe_spark.storage.parquet.thrift import (
     BINARY,
     INTEGERS,
@@ -37,10 +37,6 @@ _CHUNK_METADATA, _CRYPTO_METADATA, _ENCRYPTED_METADATA = 3, 8, 9
 _TYPE, _PATH, _VALUES, _STATISTICS, _SIZES = 1, 3, 5, 12, 16
 _BOUNDS = (1, 2, 5, 6)
 _TEXT_BYTES, _REPETITIONS, _DEFINITIONS = 1, 2, 3
-
-
-class EncryptedColumnsError(Exception):
-    """The error of a footer that says that columns are encrypted."""
 
 
 def check_footer(content: bytes, metadata: pq.FileMetaData) -> None:
