@@ -664,6 +664,10 @@ class BrokenThrift(ValueError):
     """The bytes are not in the Thrift format."""
 
 
+class EncryptedColumnsError(ValueError):
+    """The footer of a Parquet file says that columns are encrypted."""
+
+
 @travelling
 class UnknownColumnTypeError(StorageError):
     """Raised when a stored name of a column type does not exist in this version."""
