@@ -567,9 +567,8 @@ def _hidden(facts: SequenceFacts) -> dict[Hidden, None]:
 def _without_unlinked(facts: SequenceFacts) -> SequenceFacts:
     """Return the facts without hidden columns that are useless, as :func:`without_useless_hidden` says."""
     while hidden := _hidden(facts):
-        mentions = Counter(_mentions(facts))
-        tying = {*_targets(facts), *_ordered_in_two_ways(facts)}
-        useful = {column for column in tying & set(_triggers(facts)) & _linked(facts) if mentions[column] > 1}
+        mentions, targets, triggers = _roles(facts)
+        useful = {column for column in targets & triggers & _linked(facts) if mentions[column] > 1}
         if not (useless := hidden.keys() - useful):
             break
         facts = without_columns(facts, {*useless})
@@ -607,63 +606,41 @@ def _groups(facts: SequenceFacts) -> Iterator[tuple[Column, ...]]:
         yield (case.column, *columns_of(case.facts))
 
 
-def _mentions(facts: SequenceFacts) -> Iterator[Column]:
-    """Yield each column once for each fact that mentions it; facts inside cases count separately."""
-    for group in (*facts.equivalences, *facts.keys):
-        yield from group
-    for items in facts.orderings:
-        yield from {item.column: None for item in items}
-    for determinant, dependent in facts.functional_dependencies:
-        yield from dict.fromkeys(determinant + dependent)
-    for fact in facts.monotone:
-        yield from dict.fromkeys(fact.columns)
-    yield from facts.constants
-    for case in facts.cases:
-        yield case.column
-        yield from _mentions(case.facts)
+class _Roles(NamedTuple):
+    """How facts use columns: the number of facts that mention each, those that facts can make tie, and those from which facts conclude something."""
+
+    mentions: Counter[Column]
+    targets: set[Column]
+    triggers: set[Column]
 
 
-def _ordered_in_two_ways(facts: SequenceFacts) -> Iterator[Column]:
-    """Yield the columns that occur in orderings in more than one direction: such orderings together can make them tie."""
-    seen: dict[Column, tuple[str, str]] = {}
-    for items in _all_orderings(facts):
-        for column, direction, nulls in items:
-            if direction != "any" and seen.setdefault(column, (direction, nulls)) != (direction, nulls):
-                yield column
-
-
-def _all_orderings(facts: SequenceFacts) -> Iterator[Ordering]:
-    yield from facts.orderings
-    for case in facts.cases:
-        yield from _all_orderings(case.facts)
-
-
-def _targets(facts: SequenceFacts) -> Iterator[Column]:
-    """Yield the columns that a fact other than an ordering can make tie, or whose outcomes it can narrow."""
-    yield from facts.constants
-    for group in facts.equivalences:
-        yield from group
-    for _, dependent in facts.functional_dependencies:
-        yield from dependent
-    for fact in facts.monotone:
-        yield from fact.columns
-    for case in facts.cases:
-        yield case.column
-        yield from _targets(case.facts)
-
-
-def _triggers(facts: SequenceFacts) -> Iterator[Column]:
-    """Yield the columns whose outcomes a fact uses to narrow the outcomes of other columns."""
-    for group in facts.equivalences:
-        yield from group
-    for items in facts.orderings:
-        yield from (item.column for item in items[:-1])
-    for determinant, _ in facts.functional_dependencies:
-        yield from determinant
-    for key in facts.keys:
-        yield from key
-    for fact in facts.monotone:
-        yield from fact.columns
-    for case in facts.cases:
-        yield case.column
-        yield from _triggers(case.facts)
+def _roles(facts: SequenceFacts) -> _Roles:
+    """Return how facts, and facts inside cases, use columns."""
+    mentions, targets, triggers = _Roles(Counter(), set(), set())
+    directions: dict[Column, tuple[str, str]] = {}
+    pending = [facts]
+    while pending:
+        facts = pending.pop()
+        mentions.update(facts.constants)
+        targets.update(facts.constants, *facts.equivalences)
+        triggers.update(*facts.equivalences, *facts.keys)
+        for group in (*facts.equivalences, *facts.keys):
+            mentions.update(group)
+        for items in facts.orderings:
+            columns = [item.column for item in items]
+            mentions.update(set(columns))
+            triggers.update(columns[:-1])
+            for column, direction, nulls in items:
+                # Orderings by a column in two directions can together make it tie.
+                if direction != "any" and directions.setdefault(column, (direction, nulls)) != (direction, nulls):
+                    targets.add(column)
+        for determinant, dependent in facts.functional_dependencies:
+            mentions.update({*determinant, *dependent})
+            targets.update(dependent)
+            triggers.update(determinant)
+        for group in (*(fact.columns for fact in facts.monotone), *((case.column,) for case in facts.cases)):
+            mentions.update(set(group))
+            targets.update(group)
+            triggers.update(group)
+        pending += [case.facts for case in facts.cases]
+    return _Roles(mentions, targets, triggers)
