@@ -162,8 +162,8 @@ def _is_file_system(value: Any) -> bool:
 
     Nothing is imported: if the value is one, the module of its class is imported already.
     """
-    kinds = (("fsspec.spec", "AbstractFileSystem"), ("pyarrow.fs", "FileSystem"))
-    return any(module in sys.modules and isinstance(value, getattr(sys.modules[module], name)) for module, name in kinds)
+    classes = (("fsspec.spec", "AbstractFileSystem"), ("pyarrow.fs", "FileSystem"))
+    return any(module in sys.modules and isinstance(value, getattr(sys.modules[module], name)) for module, name in classes)
 
 
 class StorageOptions(Mapping[str, Any]):
@@ -262,8 +262,8 @@ def _checked_options(prefix: str, options: Any) -> dict[str, Any] | UserFileSyst
     if _is_file_system(options):
         return UserFileSystem(options)
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options) or not _is_plain(options):
-        kinds = "a file system of fsspec or pyarrow, or a dict of texts to None, bools, numbers, texts, lists and dicts of these"
-        raise ValueError(f"options of {without_secrets(prefix)} must be {kinds}")
+        expected = "a file system of fsspec or pyarrow, or a dict of texts to None, bools, numbers, texts, lists and dicts of these"
+        raise ValueError(f"options of {without_secrets(prefix)} must be {expected}")
     return dict(options)
 
 

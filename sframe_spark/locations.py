@@ -1,4 +1,4 @@
-"""Checks and normalises the locations of data that users give: paths, ``file:`` URIs and, for saved frames, URIs of remote file systems."""
+"""Functions that check and normalise the locations of data that users give: paths, ``file:`` URIs and URIs of remote file systems."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def normalised(location: str | os.PathLike[str]) -> str:
         path = _path_of_file_uri(uri)
     elif mounted := _mounted(uri):
         path = mounted
-        _require_no_user(mounted, uri.partition(":")[2].lstrip("/"), text)
+        _require_no_user(path, uri.partition(":")[2].lstrip("/"), text)
     elif scheme := _URI.match(uri):
         quoted = visible(without_secrets(text))
         raise StorageError(f"{quoted} is not on a local or mounted disk, and on {scheme.group(1)}: this cannot be read or written yet: name a path")
@@ -82,7 +82,9 @@ def normalised(location: str | os.PathLike[str]) -> str:
         ) from None
     # The path of the working directory may contain invalid characters, too.
     _check_characters(absolute)
-    _check_no_metadata_directory(absolute)
+    if "_spark_metadata" in absolute.split(os.sep):
+        # Spark treats this directory as the log of a streaming query, and silently reads no files below it.
+        raise StorageError(f"{absolute} is in a directory named _spark_metadata, below which Spark reads nothing: choose another name")
     # abspath keeps two leading slashes, as POSIX requires; they are the same as one here.
     return "/" + absolute.lstrip("/") if absolute.startswith("//") else absolute
 
@@ -131,7 +133,7 @@ def location_of(location: str | os.PathLike[str]) -> str:
 
 
 def with_canonical_scheme(uri: str) -> str:
-    """Return a URI with its scheme in lower case, or replaced by the one that this package uses for the same file system.
+    """Return a URI with its scheme in lower case, or replaced by the scheme that this package uses for the same file system.
 
     Examples
     --------
@@ -143,9 +145,9 @@ def with_canonical_scheme(uri: str) -> str:
 
 
 def with_two_slashes(uri: str) -> str:
-    """Return a URI with two slashes after its scheme, where ``pathlib`` has left only one.
+    """Return a URI with two slashes after its scheme if ``pathlib`` has left only one.
 
-    Where Hadoop's schemes have one slash, the URI has no host, and gets three.
+    A URI with one slash after a scheme of Hadoop has no host, and gets three slashes.
 
     Examples
     --------
@@ -194,18 +196,18 @@ def require_named_bucket(uri: str) -> None:
         raise StorageError(f"{visible(without_secrets(uri))} names no bucket: write {scheme}://bucket/name")
 
 
-def is_remote_location(place: str) -> bool:
-    """Return whether a location, as :func:`location_of` returns it, or a file below it, is on a remote file system.
+def is_remote_location(location: str) -> bool:
+    """Return whether a location that :func:`location_of` has returned, or a file below it, is on a remote file system.
 
     Examples
     --------
     >>> is_remote_location("s3://bucket/frame"), is_remote_location("/data/s3://frame")
     (True, False)
     """
-    return not place.startswith("/") and "://" in place
+    return not location.startswith("/") and "://" in location
 
 
-def is_private(place: str) -> bool:
+def is_private(location: str) -> bool:
     """Return whether a location is in the memory of this process, where other processes cannot read it.
 
     Examples
@@ -213,7 +215,7 @@ def is_private(place: str) -> bool:
     >>> is_private("memory://frame"), is_private("s3://bucket/frame")
     (True, False)
     """
-    return place.startswith("memory://")
+    return location.startswith("memory://")
 
 
 def _mounted(uri: str) -> str | None:
@@ -242,9 +244,9 @@ def _path_of_file_uri(text: str) -> str:
 def _check_is_meant(path: str, text: str) -> None:
     if os.path.lexists(path):
         return
-    found, quoted = _NEARLY_URI.match(text.lstrip()), visible(without_secrets(text))
-    if found is not None:
-        scheme = found.group(1).lower()
+    quoted = visible(without_secrets(text))
+    if uri := _NEARLY_URI.match(text.lstrip()):
+        scheme = uri.group(1).lower()
         raise StorageError(f"{quoted} is neither a URI nor a path that is there: write {scheme}://bucket/name, or ./{quoted} for a path")
     _require_no_user(path, text, text)
 
@@ -256,12 +258,6 @@ def _require_no_user(path: str, inside: str, text: str) -> None:
             f"{visible(without_secrets(text))} holds a password, as addresses do, and is neither a URI nor a path that is there: "
             f"{INSTEAD_OF_PASSWORDS}; ./ before the name of a file makes a path of it"
         )
-
-
-def _check_no_metadata_directory(path: str) -> None:
-    # Spark treats this directory as the log of a streaming query, and silently reads no files below it.
-    if "_spark_metadata" in path.split(os.sep):
-        raise StorageError(f"{path} is in a directory named _spark_metadata, below which Spark reads nothing: choose another name")
 
 
 def _check_characters(path: str) -> None:

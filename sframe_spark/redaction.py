@@ -1,4 +1,4 @@
-"""Addresses without the user names, passwords, signatures and tokens in them, for messages and stored plans."""
+"""Functions that find and remove user names, passwords, signatures and tokens in addresses, for messages and stored plans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 HIDDEN = "***"
 # Shorter secrets occur in many words: hiding them would garble messages and protect nothing.
 SHORTEST_SECRET = 3
-# Messages quote the starts of long texts, which may end inside a secret.
+# Messages quote the beginning of long strings, which may end within a secret. Lengths of such a beginning, and of secrets to search for it.
 SHORTEST_START, LONGEST_CUT = 5, 90
 # The value of a parameter that is not known to be secret may be a signature, unless it is as short as this.
 SHORTEST_OPAQUE = 8
@@ -38,7 +38,7 @@ _SECRET_NAME = (
 _SECRET_VALUE = r"(\{[^}]*\}|'[^']*'|\"[^\"]*\"|(?:(?!%26)[^\s&;,'\")\]}])+)"
 _PARAMETER = re.compile(rf"(?:(?<![\w/.-])|(?<=%26)|(?<=%3F))({_SECRET_NAME})(=|%3D){_SECRET_VALUE}", re.IGNORECASE)
 _IS_SECRET_NAME = re.compile(_SECRET_NAME, re.IGNORECASE)
-# Each such name contains one of these. Searching for them first takes a thirtieth of the time: errors may contain long texts.
+# Each name of a secret contains one of these strings. Searching for them first takes a thirtieth of the time: errors may contain long strings.
 _IN_SECRET_NAMES = ("pass", "pwd", "secret", "token", "sig", "credential", "key", "sas")
 # Attributes of Python's errors that are not in their `__dict__`.
 _SLOTS = ("filename", "filename2", "strerror", "object", "reason", "msg", "name", "path")
@@ -47,12 +47,12 @@ _USER_WITHOUT_SCHEME = re.compile(r"\s*(?!jdbc:)(?:/{2,})?([^/\s:@]*:[^\s@]*(?:@
 
 
 def redacted(text: str) -> str:
-    """Return a text in which all addresses are safe to display: without users, passwords, queries and fragments.
+    """Return a string in which all addresses are safe to display: without users, passwords, queries and fragments.
 
     Parameters
     ----------
     text
-        An address, or a message that quotes some.
+        An address, or a message that quotes addresses.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def redacted(text: str) -> str:
     >>> redacted("abfss://box@account.dfs.core.windows.net/a?sv=1&sig=x"), redacted("jdbc:sqlserver://host;user=me;password=secret;")
     ('abfss://box@account.dfs.core.windows.net/a', 'jdbc:sqlserver://host;user=me;password=***;')
 
-    If a password may contain delimiters, nothing of the address is kept:
+    If the password may contain delimiters, the address is removed except for its scheme:
 
     >>> redacted("http://me:pass/word@host/a.csv")
     'http://***'
@@ -74,7 +74,7 @@ def redacted(text: str) -> str:
 
 
 def without_secrets(address: str) -> str:
-    """Return an address that is safe to display; unlike an address inside a text, it may contain blanks and quotes.
+    """Return an address that is safe to display. Unlike an address within a message, it may contain blanks and quotes.
 
     Examples
     --------
@@ -96,12 +96,12 @@ def is_unclear(address: str) -> bool:
     >>> is_unclear("ftp://me:pass#word@host/a"), is_unclear("ftp://me:pass%23word@host/a"), is_unclear("memory://a:b/c")
     (True, False, False)
     """
-    found = [(start.group(1), part[start.end() :]) for part in _CHAIN.split(address) if (start := _SCHEME.search(part))]
-    return any("@" in rest and _after_user(scheme, rest)[1] for scheme, rest in found)
+    parts = [(start.group(1), part[start.end() :]) for part in _CHAIN.split(address) if (start := _SCHEME.search(part))]
+    return any("@" in rest and _after_user(scheme, rest)[1] for scheme, rest in parts)
 
 
 def has_user(text: str) -> bool:
-    """Return whether a text without a scheme begins with a user name and a password, as addresses do.
+    """Return whether a string without a scheme begins with a user name and a password, as addresses do.
 
     Examples
     --------
@@ -112,9 +112,9 @@ def has_user(text: str) -> bool:
 
 
 def _user_without_scheme(text: str) -> str | None:
-    found = _USER_WITHOUT_SCHEME.match(text)
+    match = _USER_WITHOUT_SCHEME.match(text)
     # Slashes are allowed in the password only; otherwise this is a path.
-    return found.group(1) if found else None
+    return match.group(1) if match else None
 
 
 def _may_name_secrets(text: str) -> bool:
@@ -129,7 +129,7 @@ def _redacted_match(match: re.Match[str]) -> str:
 
 
 def _redacted_chain(address: str) -> str:
-    """Redact each address of a chain, such as ``simplecache::s3://bucket/a``."""
+    """Return a chain of addresses, such as ``simplecache::s3://bucket/a``, with each of them redacted."""
     return "::".join(map(_redacted_one, _CHAIN.split(address)))
 
 
@@ -145,7 +145,7 @@ def _redacted_one(address: str) -> str:
 
 
 def _after_user(scheme: str, rest: str) -> tuple[str, bool]:
-    """Return the address after its user, and whether it may contain a part of a password, so that nothing of it is safe."""
+    """Return an address without scheme and user, and whether it may contain a part of a password, so that nothing of it is safe to display."""
     head = re.split(r"[/?#]", rest, maxsplit=1)[0]
     before, at, after = head.rpartition("@")
     if at:
@@ -154,14 +154,14 @@ def _after_user(scheme: str, rest: str) -> tuple[str, bool]:
         is_container = scheme.lower() in _WITH_CONTAINERS and ":" not in before
         return (rest if is_container else after + rest[len(head) :]), False
     if "@" in rest and (rest[len(head) : len(head) + 1] == "#" or head.endswith(":")):
-        # No port ends like this.
+        # Neither of these can follow a port.
         return rest, ":" in head
     # A colon without a port starts a password that contains delimiters, or that was cut off where it was quoted.
     return rest, ":" in head and _HOST_AND_PORT.fullmatch(head) is None
 
 
 def secrets_of(text: str) -> set[str]:
-    """Return the secrets of an address, or of a text with addresses, in all forms in which libraries quote them.
+    """Return the secrets of an address, or of a message that quotes addresses, in all forms in which libraries quote them.
 
     Examples
     --------
@@ -170,19 +170,19 @@ def secrets_of(text: str) -> set[str]:
     >>> secrets_of("s3://bucket/a@b.csv")
     set()
     """
-    found: set[str] = set()
+    secrets: set[str] = set()
     if ":/" in text and _SCHEME.search(text):
-        # Read both as one address, and as a text that contains some.
+        # The string is read both as one address and as a message that quotes addresses.
         for address in {text, *_ADDRESS.findall(text)}:
             for part in _CHAIN.split(address):
-                found.update(_secrets_of_one(part))
+                secrets.update(_secrets_of_one(part))
     if "://" not in text and _SCHEME.match(text.lstrip()) is None and (user := _user_without_scheme(text)):
-        found.update(_password_parts(user))
+        secrets.update(_password_parts(user))
     if _may_name_secrets(text):
-        found.update(match.group(3).strip("{}'\"") for match in _PARAMETER.finditer(text))
+        secrets.update(match.group(3).strip("{}'\"") for match in _PARAMETER.finditer(text))
     if "jdbc:" in text.lower():
-        found.update(match.group().rpartition(":")[2].rstrip("@").rpartition("/")[2] for match in _JDBC_USER.finditer(text))
-    return {form for secret in found for form in _forms(secret) if len(form) >= SHORTEST_SECRET}
+        secrets.update(match.group().rpartition(":")[2].rstrip("@").rpartition("/")[2] for match in _JDBC_USER.finditer(text))
+    return {form for secret in secrets for form in _forms(secret) if len(form) >= SHORTEST_SECRET}
 
 
 def _secrets_of_one(address: str) -> Iterator[str]:
@@ -200,7 +200,7 @@ def _secrets_of_one(address: str) -> Iterator[str]:
 
 
 def _password_parts(user: str) -> Iterator[str]:
-    """Yield a user with a password, the password, and the parts that a different parser would take for a host or a port."""
+    """Yield a user name with its password, the password, and the parts of it that another parser would take for a host or a port."""
     if not user:
         return
     name, colon, password = user.partition(":")
@@ -224,21 +224,21 @@ def secrets_in(arguments: Iterable[Any], known: Iterable[str] = ()) -> list[str]
     Parameters
     ----------
     arguments
-        Strings and paths, and lists and dicts of these; everything else contains no address.
+        The arguments. Only strings and paths, and lists and dicts of strings and paths, are searched.
     known
         Further secrets.
     """
-    found = {secret for secret in known if len(secret) >= SHORTEST_SECRET}
+    secrets = {secret for secret in known if len(secret) >= SHORTEST_SECRET}
     for text in _texts(arguments):
         if ":" in text or "=" in text:
-            found |= secrets_of(text)
-    return sorted(found, key=len, reverse=True)
+            secrets |= secrets_of(text)
+    return sorted(secrets, key=len, reverse=True)
 
 
 def _texts(arguments: Iterable[Any]) -> Iterator[str]:
-    waiting, seen = list(arguments), 0
-    while waiting and seen < MAX_ARGUMENTS:
-        value, seen = waiting.pop(), seen + 1
+    pending, seen = list(arguments), 0
+    while pending and seen < MAX_ARGUMENTS:
+        value, seen = pending.pop(), seen + 1
         if isinstance(value, str):
             yield value
         elif isinstance(value, (bytes, os.PathLike)):
@@ -248,16 +248,16 @@ def _texts(arguments: Iterable[Any]) -> Iterator[str]:
                 continue
         elif isinstance(value, Mapping):
             for name, item in list(value.items())[:MAX_ARGUMENTS]:
-                waiting.append(item)
+                pending.append(item)
                 if isinstance(name, str) and isinstance(item, str):
                     # In options of drivers and file systems, the name says that the value is a password.
-                    waiting.append(f"{name}={item}")
+                    pending.append(f"{name}={item}")
         elif isinstance(value, (list, tuple, set, frozenset)):
-            waiting.extend(list(value)[:MAX_ARGUMENTS])
+            pending.extend(list(value)[:MAX_ARGUMENTS])
 
 
 def hide(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a text without the given secrets, in any case, and without those of addresses in it."""
+    """Return a string without the given secrets, in upper or lower case, and with the addresses in it redacted."""
     for secret in secrets:
         text = re.sub(re.escape(secret), HIDDEN, text, flags=re.IGNORECASE)
         if len(secret) <= LONGEST_CUT and secret[:SHORTEST_START].lower() in text.lower():
@@ -266,24 +266,24 @@ def hide(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def _start_of(secret: str) -> str:
-    """Return a pattern for the starts of a secret, as in a message that truncates what it quotes."""
+    """Return a pattern for all prefixes of a secret that have a minimum length: messages truncate what they quote."""
     rest = "".join(f"(?:{re.escape(character)}" for character in secret[SHORTEST_START:])
     return f"{re.escape(secret[:SHORTEST_START])}{rest}{')?' * len(secret[SHORTEST_START:])}(?!\\w)"
 
 
 def hide_in_error(error: BaseException, secrets: Iterable[str] = ()) -> None:
-    """Remove secrets from an error, and from those that led to it: changed in place, or dropped if they cannot be changed.
+    """Remove secrets from an error and from the errors that caused it. They are changed in place; a cause that cannot be changed is dropped.
 
     Parameters
     ----------
     error
         Any error, including those of libraries.
     secrets
-        The secrets, longest first; addresses are redacted in any case.
+        The secrets, longest first. Addresses are redacted even if there are none.
     """
-    secrets, seen, waiting = list(secrets), {id(error)}, [error]
-    while waiting:
-        current = waiting.pop()
+    secrets, seen, pending = list(secrets), {id(error)}, [error]
+    while pending:
+        current = pending.pop()
         _hide_in_one(current, secrets)
         for link in ("__cause__", "__context__"):
             below = _member(current, link)
@@ -294,11 +294,11 @@ def hide_in_error(error: BaseException, secrets: Iterable[str] = ()) -> None:
             if _shows_any(below, secrets):
                 _unlink(current, below)
             else:
-                waiting.append(below)
+                pending.append(below)
 
 
 def _unlink(error: BaseException, below: BaseException) -> None:
-    # By the base class, as a user's class may override attribute access.
+    # A user's class may override attribute access, so the methods of the base class are called.
     hidden = BaseException.__getattribute__(error, "__suppress_context__")
     for link in ("__cause__", "__context__"):
         if _member(error, link) is below:
@@ -307,7 +307,7 @@ def _unlink(error: BaseException, below: BaseException) -> None:
 
 
 def _member(error: BaseException, name: str) -> Any:
-    """Return an attribute of an error; None if it has none, or if a user's class fails to return it."""
+    """Return an attribute of an error; None if it does not exist, or if a user's class fails to return it."""
     try:
         return getattr(error, name, None)
     except Exception:
@@ -315,18 +315,17 @@ def _member(error: BaseException, name: str) -> Any:
 
 
 def _hide_in_one(error: BaseException, secrets: list[str]) -> None:
-    names = ["args", *(_member(error, "__dict__") or ()), *_SLOTS]
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys(["args", *(_member(error, "__dict__") or ()), *_SLOTS]):
         old = _member(error, name)
         new = _hidden_in(old, secrets)
         if new is not old:
-            # If it cannot be changed, the caller drops the error.
+            # If an attribute cannot be set, the caller drops the error.
             with contextlib.suppress(Exception):
                 setattr(error, name, new)
 
 
 def _hidden_in(value: Any, secrets: list[str]) -> Any:
-    """Return a value of an error without secrets; the same object if it has none."""
+    """Return the value of an attribute of an error without secrets; the same object if there are none."""
     if isinstance(value, str):
         new: Any = hide(value, secrets)
     elif isinstance(value, bytes):
@@ -336,8 +335,8 @@ def _hidden_in(value: Any, secrets: list[str]) -> Any:
         items = [_hidden_in(item, secrets) for item in value]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else type(value)(items)
     elif type(value) is dict:
-        found = {name: _hidden_in(item, secrets) for name, item in value.items()}
-        return value if all(found[name] is item for name, item in value.items()) else found
+        cleaned = {name: _hidden_in(item, secrets) for name, item in value.items()}
+        return value if all(cleaned[name] is item for name, item in value.items()) else cleaned
     elif isinstance(value, BaseException):
         # An error that cannot be cleaned is replaced.
         return HIDDEN if _shows_any(value, secrets) else value

@@ -160,10 +160,10 @@ class ColumnNames:
 
     def _learn(self, node: PlannerNode, offered: Names) -> bool:
         """Add names to a node's columns; return whether any of them was new."""
-        known = self.known.get(id(node))
-        if known is not None and None not in known:
+        names = self.known.get(id(node))
+        if names is not None and None not in names:
             return False
-        before = (None,) * node.facts.width if known is None else known
+        before = (None,) * node.facts.width if names is None else names
         after = tuple(old or (offered[position] if position < len(offered) else None) for position, old in enumerate(before))
         self.known[id(node)] = after
         return after != before

@@ -253,12 +253,12 @@ def stages_of(session: SparkSession, tag: str) -> list[Any]:
     """Return the stages of jobs with a tag, from Spark's status store."""
     jobs = [job for job in _status(session)[1] if job.jobTags().contains(tag)]
     numbers = {int(number) for job in jobs for number in job.stageIds().mkString(",").split(",") if number}
-    known = _items(
+    stages = _items(
         session.sparkContext._jsc.sc()
         .statusStore()
         .stageList(None, False, False, session.sparkContext._gateway.new_array(session.sparkContext._jvm.double, 0), None)
     )
-    return [stage for stage in known if stage.stageId() in numbers]
+    return [stage for stage in stages if stage.stageId() in numbers]
 
 
 def _items(sequence: Any) -> list[Any]:

@@ -208,8 +208,8 @@ def mermaid_of(sections: Sequence[ExplainedSection]) -> str:
         lines.append(f'  subgraph s{section.number.replace(".", "_")}["section {section.number}: {escaped(section.where)}"]')
         for name, data in graph.nodes(data=True):
             if data["section"] == section.number:
-                what = f"{data['operator']}<br/>{escaped(short(data['parameters']))}<br/>x {escaped(data['length'])}"
-                lines.append(f'    {numbers[name]}["{what}"]')
+                label = f"{data['operator']}<br/>{escaped(short(data['parameters']))}<br/>x {escaped(data['length'])}"
+                lines.append(f'    {numbers[name]}["{label}"]')
         lines.append("  end")
     lines += [f"  {numbers[first]} --> {numbers[second]}" for first, second in graph.edges]
     return "\n".join(lines)
@@ -261,9 +261,9 @@ def svg_of(sections: Sequence[ExplainedSection], title: str = "") -> str:
     layers = {name: layer for _, _, layer_of in bands for name, layer in layer_of.items()}
     ways = with_bends(graph, layers)
     rows = ordered(ways, layers)
-    places = placed(rows, layers)
+    positions = placed(rows, layers)
     height_of = heights(bands, len(rows))
-    width = max([place.left + place.width for place in places.values()], default=BOX_WIDTH) + MARGIN
+    width = max([position.left + position.width for position in positions.values()], default=BOX_WIDTH) + MARGIN
     total = height_of[-1] + MARGIN + 30
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {total:g}" width="{width:g}" height="{total:g}" '
@@ -271,8 +271,8 @@ def svg_of(sections: Sequence[ExplainedSection], title: str = "") -> str:
         f'<text x="{MARGIN}" y="22" font-size="15">{html.escape(title)}</text>',
         *([] if sections else [f'<text x="{MARGIN}" y="42">{NOTHING_TO_RUN}</text>']),
         *(band(section, first, count, height_of, total, width) for section, (first, count, _) in zip(sections, bands, strict=True)),
-        *(edge(way, places, height_of, total) for way in ways.graph["ways"]),
-        *(box(graph.nodes[name], places[name], total - height_of[places[name].layer]) for name in graph),
+        *(edge(way, positions, height_of, total) for way in ways.graph["ways"]),
+        *(box(graph.nodes[name], positions[name], total - height_of[positions[name].layer]) for name in graph),
     ]
     return "\n".join([*parts, "</svg>"])
 
@@ -347,13 +347,13 @@ def placed(rows: Sequence[Sequence[Any]], layers: dict[Any, int]) -> dict[Any, P
     """Return the positions of boxes and bends; each layer is centred."""
     widths = [sum(width_of(name) + GAP_ACROSS for name in row) - GAP_ACROSS for row in rows]
     widest = max(widths, default=0)
-    places = {}
+    positions = {}
     for row, width in zip(rows, widths, strict=True):
         left = MARGIN * 2 + (widest - width) / 2
         for name in row:
-            places[name] = Position(layers[name], left, width_of(name))
+            positions[name] = Position(layers[name], left, width_of(name))
             left += width_of(name) + GAP_ACROSS
-    return places
+    return positions
 
 
 def width_of(name: Any) -> float:
@@ -385,30 +385,30 @@ def band(section: ExplainedSection, first: int, count: int, height_of: Sequence[
     )
 
 
-def edge(points: Sequence[Any], places: dict[Any, Position], height_of: Sequence[float], total: float) -> str:
+def edge(points: Sequence[Any], positions: dict[Any, Position], height_of: Sequence[float], total: float) -> str:
     """Return the SVG of an edge: from the top of a box, through channels between boxes, to the bottom of another box."""
-    first = places[points[0]]
+    first = positions[points[0]]
     x, y = first.middle, total - height_of[first.layer]
     path = [f"M {x:g} {y:g}"]
     for name in points[1:]:
-        place = places[name]
-        low, high = total - height_of[place.layer] + BOX_HEIGHT, total - height_of[place.layer]
-        path.append(f"C {x:g} {(y + low) / 2:g}, {place.middle:g} {(y + low) / 2:g}, {place.middle:g} {low:g}")
-        x, y = place.middle, low
+        position = positions[name]
+        low, high = total - height_of[position.layer] + BOX_HEIGHT, total - height_of[position.layer]
+        path.append(f"C {x:g} {(y + low) / 2:g}, {position.middle:g} {(y + low) / 2:g}, {position.middle:g} {low:g}")
+        x, y = position.middle, low
         if isinstance(name, tuple):
             path.append(f"L {x:g} {high:g}")
             y = high
     return f'<path d="{" ".join(path)}" fill="none" stroke="#889"/>'
 
 
-def box(data: dict[str, Any], place: Position, top: float) -> str:
+def box(data: dict[str, Any], position: Position, top: float) -> str:
     """Return the SVG of an operator's box, with its name, parameters, length and columns."""
     rows = f"{data['length']} rows of ({data['columns']})"
     lines = [
-        f'<rect x="{place.left:g}" y="{top:g}" width="{place.width:g}" height="{BOX_HEIGHT}" rx="6" fill="#ffffff" stroke="#557"/>',
-        f'<text x="{place.left + 10:g}" y="{top + 17:g}" font-weight="bold">{html.escape(short(data["operator"], MAX_LINE))}</text>',
-        f'<text x="{place.left + 10:g}" y="{top + 33:g}">{html.escape(short(data["parameters"], MAX_LINE))}</text>',
-        f'<text x="{place.left + 10:g}" y="{top + 49:g}" fill="#667">{html.escape(short(rows, MAX_LINE))}</text>',
+        f'<rect x="{position.left:g}" y="{top:g}" width="{position.width:g}" height="{BOX_HEIGHT}" rx="6" fill="#ffffff" stroke="#557"/>',
+        f'<text x="{position.left + 10:g}" y="{top + 17:g}" font-weight="bold">{html.escape(short(data["operator"], MAX_LINE))}</text>',
+        f'<text x="{position.left + 10:g}" y="{top + 33:g}">{html.escape(short(data["parameters"], MAX_LINE))}</text>',
+        f'<text x="{position.left + 10:g}" y="{top + 49:g}" fill="#667">{html.escape(short(rows, MAX_LINE))}</text>',
     ]
     return "".join(lines)
 

@@ -115,8 +115,8 @@ def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = No
     >>> origin_of_order(slice_rows(range_source(0, 9), 2, 5), [(0, True)])
     'the numbers are consecutive; kept by slice'
     """
-    known = properties_of(node).order
-    constant = [position for position, _ in by if known.is_constant(position)]
+    order = properties_of(node).order
+    constant = [position for position, _ in by if order.is_constant(position)]
     by = [item for item in by if item[0] not in constant]
     parts = [_start_of_order(node, by)] if by else []
     if constant:
@@ -436,12 +436,12 @@ def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: Co
     keys = [(key, True) for key in operator.keys]
     title = f"{node.operator_type} on {names.listed(node.inputs[0], operator.grouped)}"
     if is_in_order(node.inputs[0], keys):
-        known = f"rows are {in_order(node, 0, keys, names)}, so equal keys are neighbours"
+        reason = f"rows are {in_order(node, 0, keys, names)}, so equal keys are neighbours"
     elif properties_of(node.inputs[0]).order.satisfies_set(operator.keys) is not None:
-        known = "rows are in another order of these columns, so equal keys are neighbours"
+        reason = "rows are in another order of these columns, so equal keys are neighbours"
     else:
-        known = "groups are runs of rows with equal keys, wherever these come again"
-    return f"{title}: no exchange: {known}; groups that cross row ranges are put together from partial results"
+        reason = "groups are runs of rows with equal keys, wherever these come again"
+    return f"{title}: no exchange: {reason}; groups that cross row ranges are put together from partial results"
 
 
 def max_rows(node: PlannerNode) -> str:
@@ -517,10 +517,10 @@ def in_order(node: PlannerNode, slot: int, by: Order, names: ColumnNames) -> str
 def both_in_order(node: PlannerNode, operator: MergeSorted, names: ColumnNames) -> str:
     """Return the order of both inputs of a merge, in words. An order that is not known is checked while the rows are read."""
     unknown = [slot for slot, child in enumerate(node.inputs) if not is_in_order(child, operator.by)]
-    known = f"in order of {names.order(node, operator.by)}"
+    order = f"in order of {names.order(node, operator.by)}"
     if unknown:
-        return f"{known}; not known of {' and '.join(('the first', 'the second')[slot] for slot in unknown)}, so checked as it is read"
-    return f"{known} ({'; '.join(dict.fromkeys(origin_of_order(child, operator.by, names) for child in node.inputs))})"
+        return f"{order}; not known of {' and '.join(('the first', 'the second')[slot] for slot in unknown)}, so checked as it is read"
+    return f"{order} ({'; '.join(dict.fromkeys(origin_of_order(child, operator.by, names) for child in node.inputs))})"
 
 
 def reason_of_reader(node: PlannerNode) -> str | None:

@@ -330,7 +330,7 @@ def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int)
     return expected == first + entry.rows
 
 
-def refuted(claimed: ColumnStatistics, found: ColumnStatistics) -> list[str]:
+def refuted(claimed: ColumnStatistics, actual: ColumnStatistics) -> list[str]:
     """Return the recorded facts about a column that its values contradict, each as a sentence.
 
     Examples
@@ -342,17 +342,17 @@ def refuted(claimed: ColumnStatistics, found: ColumnStatistics) -> list[str]:
     ['recorded to lie in 0..3, but there are values in 0..7']
     """
     problems = [
-        f"recorded as {fact.replace('_', ' ')}, which it is not" for fact in ORDER_FACTS if getattr(claimed, fact) and getattr(found, fact) is False
+        f"recorded as {fact.replace('_', ' ')}, which it is not" for fact in ORDER_FACTS if getattr(claimed, fact) and getattr(actual, fact) is False
     ]
     for fact, words in (("has_missing", "missing values"), ("has_nan", "NaN")):
-        if getattr(claimed, fact) is False and getattr(found, fact):
+        if getattr(claimed, fact) is False and getattr(actual, fact):
             problems.append(f"recorded without {words}, but there are some")
-    if claimed.edges_known and found.edges_known:
+    if claimed.edges_known and actual.edges_known:
         for edge in ("first", "last"):
-            if compare_scalars(getattr(claimed, edge), getattr(found, edge)):
-                problems.append(f"recorded with {getattr(claimed, edge)!r} as its {edge} value, which is {getattr(found, edge)!r}")
-    if claimed.bounds_known and found.bounds_known and found.minimum is not None:
+            if compare_scalars(getattr(claimed, edge), getattr(actual, edge)):
+                problems.append(f"recorded with {getattr(claimed, edge)!r} as its {edge} value, which is {getattr(actual, edge)!r}")
+    if claimed.bounds_known and actual.bounds_known and actual.minimum is not None:
         low, high = claimed.minimum, claimed.maximum
-        if low is None or compare_scalars(found.minimum, low) < 0 or compare_scalars(found.maximum, high) > 0:
-            problems.append(f"recorded to lie in {low}..{high}, but there are values in {found.minimum}..{found.maximum}")
+        if low is None or compare_scalars(actual.minimum, low) < 0 or compare_scalars(actual.maximum, high) > 0:
+            problems.append(f"recorded to lie in {low}..{high}, but there are values in {actual.minimum}..{actual.maximum}")
     return problems

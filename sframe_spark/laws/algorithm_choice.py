@@ -103,12 +103,12 @@ def can_be_searched(operator: Join, left: PlannerNode, right: PlannerNode) -> bo
 
 def for_adjacent_groups(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[Aggregation, ...]:
     """Return the aggregations for groups of adjacent rows. If equal values are adjacent too, distinct values are counted as runs."""
-    known = properties_of(node).order
+    order = properties_of(node).order
     return tuple(
         attrs.evolve(aggregation, function="count_runs")
         if aggregation.function == "count_distinct"
         and node.schema[aggregation.positions[0]] in RUN_COUNTABLE
-        and known.satisfies_set({*keys, *aggregation.positions}) is not None
+        and order.satisfies_set({*keys, *aggregation.positions}) is not None
         else aggregation
         for aggregation in aggregations
     )

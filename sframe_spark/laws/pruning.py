@@ -284,8 +284,8 @@ def follows(step: Step, types: Sequence[ColumnType], ends: Sequence[Any]) -> boo
     promised = monotone_step(step, types)
     if promised is not None:
         return promised[0] == "inc"
-    place = next(place for place, operand in enumerate(step.operands) if isinstance(operand, Register))
-    column_type = types[step.operands[place].index]  # type: ignore[union-attr]  # the operand is the register
+    slot = next(slot for slot, operand in enumerate(step.operands) if isinstance(operand, Register))
+    column_type = types[step.operands[slot].index]  # type: ignore[union-attr]  # the operand is the register
     if step.function == "negate" and column_type.is_numeric:
         return False if column_type == FLOAT or min(ends) > INT_LIMITS[0] else None
     if step.function == "cast":
@@ -295,26 +295,26 @@ def follows(step: Step, types: Sequence[ColumnType], ends: Sequence[Any]) -> boo
         return None
     constant = constants[0]
     if column_type.kind == constant.type.kind == DATETIME.kind:
-        return place == 0 if step.function == "subtract" else None
+        return slot == 0 if step.function == "subtract" else None
     if not (column_type.is_numeric and constant.type.is_numeric) or not np.isfinite(constant.value):
         return None
-    if column_type == constant.type == INT and step.function != "divide" and not all(fits(step, constant.value, place, end) for end in ends):
+    if column_type == constant.type == INT and step.function != "divide" and not all(fits(step, constant.value, slot, end) for end in ends):
         return None
     match step.function:
         case "add":
             return True
         case "subtract":
-            return place == 0
+            return slot == 0
         case "multiply":
             return constant.value > 0 if constant.value else None
         case "divide":
-            return constant.value > 0 if constant.value and place == 0 else None
+            return constant.value > 0 if constant.value and slot == 0 else None
     return None
 
 
-def fits(step: Step, constant: int, place: int, value: int) -> bool:
+def fits(step: Step, constant: int, slot: int, value: int) -> bool:
     """Return whether the result of a step for an int and a constant fits into 64 bits."""
-    difference = value - constant if place == 0 else constant - value
+    difference = value - constant if slot == 0 else constant - value
     exact = {"add": value + constant, "subtract": difference, "multiply": value * constant}.get(str(step.function))
     return exact is not None and INT_LIMITS[0] <= exact <= INT_LIMITS[1]
 

@@ -39,11 +39,11 @@ def sort_of_partly_sorted(node: PlannerNode) -> PlannerNode | None:
     """Rows that are in order up to ties are only sorted within each run of ties."""
     assert isinstance(node.operator, Sort)
     child, by = node.inputs[0], node.operator.by
-    known = properties_of(child).order
-    sorted_prefix = known.satisfied_length(requirement(by))
+    order = properties_of(child).order
+    sorted_prefix = order.satisfied_length(requirement(by))
     if not 0 < sorted_prefix < len(by) or not runs_as_kernels(child):
         return None
-    if all(known.is_constant(position) for position, _ in by[:sorted_prefix]):
+    if all(order.is_constant(position) for position, _ in by[:sorted_prefix]):
         return None
     return SuffixSort(by, sorted_prefix).make_planner_node(child)
 
@@ -166,15 +166,15 @@ def slice_below_reverse(node: PlannerNode) -> PlannerNode | None:
 
 def is_reversed(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> bool:
     """Return whether a node's rows, read backwards, are in an order in which no rows tie."""
-    known = properties_of(node).order
-    return known.reverse().satisfies(requirement(by)) and known.has_key([position for position, _ in by])
+    order = properties_of(node).order
+    return order.reverse().satisfies(requirement(by)) and order.has_key([position for position, _ in by])
 
 
 def sorted_backwards(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode | None:
     """Return a node's rows read backwards, with each run of ties sorted; None if they are not known to be reversed, or all rows would tie."""
-    known = properties_of(node).order
-    sorted_prefix = known.reverse().satisfied_length(requirement(by))
-    if not sorted_prefix or known.satisfied_length(requirement(by)) or all(known.is_constant(position) for position, _ in by[:sorted_prefix]):
+    order = properties_of(node).order
+    sorted_prefix = order.reverse().satisfied_length(requirement(by))
+    if not sorted_prefix or order.satisfied_length(requirement(by)) or all(order.is_constant(position) for position, _ in by[:sorted_prefix]):
         return None
     rows, width = node.length.rows, node.facts.width
     # If the number of rows is known, row numbers are computed without reading rows.

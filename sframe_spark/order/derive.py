@@ -1,7 +1,7 @@
-"""Derives what is known about the order of an operator's output from what is known about its inputs: one function per operator family.
+"""Functions that derive what is known about the order of an operator's output from what is known about its inputs, one for each type of operator.
 
 Each function takes and returns :class:`~sframe_spark.order.properties.OrderingProperties`, whose columns are any hashable values. A fact that is
-not in the result is not guaranteed; for an operator without a function here nothing is known (``OrderingProperties()``).
+not in the result is not guaranteed. For an operator without a function here, nothing is known (``OrderingProperties()``).
 
 Source: ``docs/order.md`` section 3.
 """
@@ -22,7 +22,6 @@ from sframe_spark.order.facts import (
     VALUE_TO_NULL,
     Case,
     Column,
-    Direction,
     FunctionalDependency,
     Hidden,
     Monotone,
@@ -93,7 +92,7 @@ def merge_sorted(left: OrderingProperties, right: OrderingProperties, by: Iterab
 
 
 def zip_rows(left: OrderingProperties, right: OrderingProperties) -> OrderingProperties:
-    """Return the properties of two inputs with different columns side by side, row by row: the facts of both inputs hold.
+    """Return the properties of two inputs with different columns that are zipped row by row: the facts of both inputs hold.
 
     Examples
     --------
@@ -139,8 +138,8 @@ def project(
     monotone
         Computed columns that are monotone functions of input columns or of other computed columns, and null exactly where an argument is null.
     determined
-        Pairs of a list of columns and a list of columns that they determine: for each other deterministic expression its arguments and its
-        value, and for an injective one also its value and its arguments.
+        Pairs of a list of columns and a list of columns that they determine. Each deterministic expression is determined by its arguments; the
+        arguments of an injective expression are determined by its value.
     constants
         Computed columns that are literals.
 
@@ -169,8 +168,8 @@ def filtered(
     constants
         Columns that the predicate compares with a literal by ``=``.
     equivalences
-        Groups of columns that the predicate compares with each other by ``=``; only if ``=`` holds exactly for values that tie in sorting, which is
-        not so for types with -0.0 and 0.0, or NaN.
+        Groups of columns that the predicate compares with each other by ``=``, if ``=`` holds exactly for values that tie in sorting. This is not
+        the case for types with -0.0 and 0.0, or NaN.
     not_null
         Columns for which the predicate is never true if they are null.
 
@@ -186,7 +185,7 @@ def filtered(
 
 
 def subset(properties: OrderingProperties) -> OrderingProperties:
-    """Return the properties of some of the rows in unchanged order: every fact is about each row or each pair of rows, so all facts still hold.
+    """Return the properties of a subset of the rows in unchanged order. Every fact is about single rows or pairs of rows, so all facts still hold.
 
     Examples
     --------
@@ -198,7 +197,7 @@ def subset(properties: OrderingProperties) -> OrderingProperties:
 
 
 def first_rows(properties: OrderingProperties, rows: int) -> OrderingProperties:
-    """Return the properties of at most ``rows`` of the rows in unchanged order, such as the first, the last or a slice.
+    """Return the properties of at most ``rows`` of the rows in unchanged order, for example the first rows, the last rows or a slice.
 
     Examples
     --------
@@ -370,7 +369,7 @@ def asof_left(
     direction: Literal["backward", "forward", "nearest"] = "backward",
     tolerance: bool = False,
 ) -> OrderingProperties:
-    """Return the properties of an as-of join: each left row with the columns of one right row that is near in time, or with null in them.
+    """Return the properties of an as-of join: each left row with the columns of a right row that is near in time, or with null in these columns.
 
     Parameters
     ----------
@@ -409,9 +408,10 @@ def asof_left(
 
 
 def _steps(right: OrderingProperties, on: tuple[Column, Column], by: KeyPairs, nulls: NullPlacement) -> tuple[Case, Case]:
-    """Return the cases of result rows with different left times: the matched right time does not move the other way.
+    """Return the cases of result rows with different left times.
 
-    Nor does the matched right row, if the right rows are sorted by time.
+    If the left time grows, the matched right time does not fall, and the reverse. If the right rows are sorted by time, this is also true of the
+    position of the matched right row.
     """
     in_right_order = right.satisfies([*(OrderingItem(partner, "any") for _, partner in by), (on[1], "asc")])
     moving = (on[1], _RIGHT_ROW) if in_right_order else (on[1],)
@@ -421,7 +421,7 @@ def _steps(right: OrderingProperties, on: tuple[Column, Column], by: KeyPairs, n
 
 
 def _left_facts(left: OrderingProperties, columns: Sequence[Column], matches_in_order: bool) -> SequenceFacts:
-    """Return the facts about the left rows of two result rows; both may come from the same left row."""
+    """Return the facts about the left rows of two result rows, which may come from the same left row."""
     facts = keys_that_determine(left.facts, (_LEFT_ROW,))
     within = (OrderingItem(_RIGHT_ROW),) if matches_in_order else ()
     row = FunctionalDependency((_LEFT_ROW,), tuple(dict.fromkeys([*columns, *columns_of(left.facts)])))
@@ -430,7 +430,7 @@ def _left_facts(left: OrderingProperties, columns: Sequence[Column], matches_in_
 
 
 def _matched_facts(right: OrderingProperties, columns: Sequence[Column]) -> SequenceFacts:
-    """Return the facts about the right rows of two result rows with a match; they come in any order, and may be the same right row."""
+    """Return the facts about the right rows of two result rows with a match, which are in any order and may be the same right row."""
     facts = keys_that_determine(right_side(right.facts), (_RIGHT_ROW,))
     ordered = SequenceFacts(orderings=facts.orderings, cases=facts.cases)
     row = FunctionalDependency((_RIGHT_ROW,), tuple(dict.fromkeys([*columns, *columns_of(facts)])))
@@ -477,7 +477,7 @@ def cumulative_max(properties: OrderingProperties, of: Column, column: Column, p
     >>> cumulative_max(OrderingProperties(orderings=[[("a", "asc")]]), "a", "m").equivalent("a", "m")
     True
     """
-    return _running_extreme(properties, of, column, per, "asc", "desc")
+    return _running_extreme(properties, of, column, per, OrderingItem(of, "asc", "nulls_first"))
 
 
 def cumulative_min(properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column] = ()) -> OrderingProperties:
@@ -488,19 +488,18 @@ def cumulative_min(properties: OrderingProperties, of: Column, column: Column, p
     >>> cumulative_min(OrderingProperties(), "a", "m").satisfies([("m", "desc", "nulls_first")])
     True
     """
-    return _running_extreme(properties, of, column, per, "desc", "asc")
+    return _running_extreme(properties, of, column, per, OrderingItem(of, "desc", "nulls_first"))
 
 
-def _running_extreme(
-    properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column], towards: Direction, away: Direction
-) -> OrderingProperties:
+def _running_extreme(properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column], towards: OrderingItem) -> OrderingProperties:
+    """Return the properties of the rows with an added running extreme of a column; in the order ``towards`` each value is the next extreme."""
     among_equal = [OrderingItem(key, "any") for key in per]
     not_null = [column] if properties.is_not_null(of) else []
-    if properties.satisfies([*among_equal, OrderingItem(of, towards, "nulls_first")]):
+    if properties.satisfies([*among_equal, towards]):
         return properties.add(equivalences=[(of, column)])
-    if properties.satisfies([*among_equal, OrderingItem(of, away, "nulls_last")]):
+    if properties.satisfies([*among_equal, towards.reversed()]):
         return properties.add(functional_dependencies=[(per, (column,))], not_null=not_null)
-    return properties.add(orderings=[[*among_equal, OrderingItem(column, towards, "nulls_first")]], not_null=not_null)
+    return properties.add(orderings=[[*among_equal, towards._replace(column=column)]], not_null=not_null)
 
 
 def cumulative_sum(properties: OrderingProperties, of: Column, column: Column, non_negative: bool, positive: bool = False) -> OrderingProperties:
@@ -544,7 +543,7 @@ def lag(properties: OrderingProperties, of: Column, column: Column, missing_firs
     of, column
         The column whose values are read, and the added column.
     missing_first
-        Whether the first rows, which have no such earlier row, hold null; otherwise they hold the value of the first row.
+        Whether the first rows, before which there is no row at that distance, hold null; otherwise they hold the value of the first row.
 
     Examples
     --------
@@ -554,11 +553,10 @@ def lag(properties: OrderingProperties, of: Column, column: Column, missing_firs
     """
     if not missing_first and properties.is_constant(of):
         return properties.add(equivalences=[(of, column)])
-    placements: tuple[NullPlacement, ...] = ("nulls_first",) if missing_first else ("nulls_first", "nulls_last")
-    directions: tuple[Direction, ...] = ("asc", "desc")
-    known = [(direction, nulls) for direction in directions for nulls in placements if properties.satisfies([(of, direction, nulls)])]
+    placements = ("nulls_first",) if missing_first else ("nulls_first", "nulls_last")
+    orders = [(direction, nulls) for direction in ("asc", "desc") for nulls in placements if properties.satisfies([(of, direction, nulls)])]
     not_null = [column] if properties.is_not_null(of) and not missing_first else []
-    return properties.add(orderings=[[(column, direction, nulls)] for direction, nulls in known], not_null=not_null)
+    return properties.add(orderings=[[(column, direction, nulls)] for direction, nulls in orders], not_null=not_null)
 
 
 # Sorts.
@@ -594,12 +592,9 @@ def sort(properties: OrderingProperties, by: Iterable[Sequence[Any]], stable: bo
     if not stable:
         return OrderingProperties.of(facts._replace(orderings=(items,)))
     ties_stay = FunctionalDependency(tuple(item.column for item in items), (_MOVED,))
-    return OrderingProperties.of(
-        facts._replace(
-            orderings=(items, *(items + old for old in properties.orderings)),
-            functional_dependencies=(*facts.functional_dependencies, ties_stay),
-        )
-    )
+    orderings = (items, *(items + old for old in properties.orderings))
+    dependencies = (*facts.functional_dependencies, ties_stay)
+    return OrderingProperties.of(facts._replace(orderings=orderings, functional_dependencies=dependencies))
 
 
 def unordered(properties: OrderingProperties) -> OrderingProperties:
@@ -668,7 +663,7 @@ def group_any_order(properties: OrderingProperties, by: Sequence[Column], count:
 def group_streaming(
     properties: OrderingProperties, by: Sequence[Column], first: Mapping[Any, Column] | None = None, count: Column | None = None
 ) -> OrderingProperties:
-    """Return the properties of the result of a streaming aggregation: one row for each run of adjacent rows with equal grouping columns.
+    """Return the properties of the result of a streaming aggregation, which has one row for each run of adjacent rows with equal grouping columns.
 
     Parameters
     ----------
@@ -677,7 +672,7 @@ def group_streaming(
     by
         The grouping columns.
     first
-        Output columns that hold the value of an input column in the first row of each run, with that input column.
+        By output column that holds the value of an input column in the first row of each run, that input column.
     count
         An output column with the number of rows of each run. Nothing is known about other aggregates.
 

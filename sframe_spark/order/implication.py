@@ -115,9 +115,9 @@ class SignedClasses:
         return number, sign
 
     def merge(self, first: Column, second: Column, sign: int) -> None:
-        """Merge the classes of two columns, the second with the given sign relative to the first; the class found first names the merged class.
+        """Merge the classes of two columns; ``sign`` is the sign of the second column relative to the first.
 
-        If both are in one class already with another relative sign, the class becomes contradictory: two of its values never differ.
+        If both columns are in one class with the opposite relative sign, the class is contradictory: no two rows differ in it.
         """
         (left, left_sign), (right, right_sign) = self.find(first), self.find(second)
         if left == right:
@@ -240,7 +240,7 @@ def is_class_link(fact: Monotone) -> bool:
 
 
 def signed_classes(source: SequenceFacts) -> SignedClasses:
-    """Return the classes of all columns that the facts mention; equivalences and strict functions of one argument outside of cases are merged."""
+    """Return the classes of all columns that facts mention. Equivalences, and strict functions of one argument, are merged, except within cases."""
     classes = SignedClasses()
     for group in source.equivalences:
         for column in group:
@@ -337,9 +337,9 @@ def _narrow_argument(index: int, value: int, turned: Sequence[int], effects: Seq
 
 
 class PairState:
-    """What is known about two rows: the outcomes that are possible in each class of columns, given all facts and what was learned since.
+    """What is known about two rows: the outcomes that are possible in each class of columns, after all restrictions so far.
 
-    Every restriction is propagated through all facts at once. ``impossible`` is true if no two such rows can exist.
+    Every restriction is propagated through all facts at once. ``impossible`` is true if the restrictions contradict each other.
 
     Parameters
     ----------
@@ -372,11 +372,11 @@ class PairState:
 
     def column_outcomes(self, column: Column) -> int:
         """Return the possible outcomes of a column; all outcomes, if no fact mentions the column."""
-        known = self.problem.class_of(column)
-        if known is None:
+        signed_class = self.problem.class_of(column)
+        if signed_class is None:
             return ALL
-        outcomes = self.outcomes[known[0]]
-        return outcomes if known[1] > 0 else negate(outcomes)
+        outcomes = self.outcomes[signed_class[0]]
+        return outcomes if signed_class[1] > 0 else negate(outcomes)
 
     def column_ties(self, column: Column) -> bool:
         """Return whether the two rows are known to be equal in a column."""
@@ -391,22 +391,22 @@ class PairState:
             return True
         expected = other.outcomes[:]
         for column in columns:
-            if (known := self.problem.class_of(column)) is not None:
-                expected[known[0]] &= TIES
+            if (signed_class := self.problem.class_of(column)) is not None:
+                expected[signed_class[0]] &= TIES
         return expected != self.outcomes
 
     def restrict_column(self, column: Column, outcomes: int) -> bool:
-        """Restrict a column to the given outcomes and propagate; return whether two such rows may exist.
+        """Restrict a column to some outcomes and propagate; return whether two rows with all restrictions may exist.
 
         A column that no fact mentions is not restricted.
         """
-        known = self.problem.class_of(column)
-        if known is None:
+        signed_class = self.problem.class_of(column)
+        if signed_class is None:
             return not self.impossible
-        return self.restrict(known[0], outcomes if known[1] > 0 else negate(outcomes))
+        return self.restrict(signed_class[0], outcomes if signed_class[1] > 0 else negate(outcomes))
 
     def restrict(self, column_class: int, outcomes: int) -> bool:
-        """Restrict a class of columns to the given outcomes and propagate; return whether two such rows may exist."""
+        """Restrict a class of columns to some outcomes and propagate; return whether two rows with all restrictions may exist."""
         self._narrow(column_class, outcomes)
         self._propagate()
         return not self.impossible
@@ -551,7 +551,7 @@ UNDECIDED = Undecided.UNDECIDED
 def find_rows(state: PairState) -> PairState | Undecided | None:
     """Search for two rows for which all facts hold, and return them as a state.
 
-    In the returned state one outcome is chosen for each class in a case or a function. The result is None if no two such rows exist, and
+    In the returned state one outcome is chosen for each class in a case or a function. The result is None if there are no such rows, and
     ``UNDECIDED`` if the search used up its budget. The given state is not changed.
     """
     if state.impossible:

@@ -589,8 +589,8 @@ class OrderingProperties:
         Common orderings that neither side states, but that follow from its facts, are not found.
         """
         result = []
-        for known, partner in ((self, other), (other, self)):
-            for items in known.orderings:
+        for properties, partner in ((self, other), (other, self)):
+            for items in properties.orderings:
                 visible = tuple(takewhile(lambda item: not isinstance(item.column, Hidden), items))
                 result.append(visible[: partner.satisfied_length(visible)])
         return tuple(filter(None, dict.fromkeys(result)))

@@ -77,8 +77,8 @@ class Length:
             return self.rows == other.rows
         if self.token == other.token:
             return True
-        for known, bounded in ((self, other), (other, self)):
-            if known.rows is not None and bounded.at_most is not None and bounded.at_most < known.rows:
+        for exact, bounded in ((self, other), (other, self)):
+            if exact.rows is not None and bounded.at_most is not None and bounded.at_most < exact.rows:
                 return False
         return None
 

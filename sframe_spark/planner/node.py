@@ -136,7 +136,7 @@ def facts_of_types(operator: Operator, inputs: Sequence[PlannerNode], schema: Sc
     return Facts(schema, operator.infer_length(facts), operator.infer_domain(facts))
 
 
-def check_same_rows(before: Facts, after: Facts, what: str) -> None:
+def check_same_rows(before: Facts, after: Facts, change: str) -> None:
     """Check that a change of a plan keeps the schema and the known length.
 
     Raises
@@ -145,9 +145,9 @@ def check_same_rows(before: Facts, after: Facts, what: str) -> None:
         If the schemas differ, or the lengths are known to differ.
     """
     if before.schema != after.schema:
-        raise PlanInvariantError(f"{what} changes the types from ({', '.join(map(str, before.schema))}) to ({', '.join(map(str, after.schema))})")
+        raise PlanInvariantError(f"{change} changes the types from ({', '.join(map(str, before.schema))}) to ({', '.join(map(str, after.schema))})")
     if before.length.provably_equals(after.length) is False:
-        raise PlanInvariantError(f"{what} changes the number of rows from {before.length} to {after.length}")
+        raise PlanInvariantError(f"{change} changes the number of rows from {before.length} to {after.length}")
 
 
 PACKAGE = __name__.partition(".")[0]

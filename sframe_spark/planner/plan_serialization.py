@@ -67,7 +67,8 @@ def columns_text(node: PlannerNode, name: NameOfColumn | None = None) -> str:
     if name is None:
         return ", ".join(map(str, node.schema))
     names = [name(node, position) for position in range(node.facts.width)]
-    return ", ".join(str(type_) if known is None else f"{quoted(known)} {type_}" for known, type_ in zip(names, node.schema, strict=True))
+    pairs = zip(names, node.schema, strict=True)
+    return ", ".join(str(type_) if column_name is None else f"{quoted(column_name)} {type_}" for column_name, type_ in pairs)
 
 
 def quoted(name: str) -> str:

@@ -68,19 +68,19 @@ def bytes_of_runs(column: pa.Array, edges: npt.NDArray[np.int64]) -> npt.NDArray
     >>> bytes_of_runs(pa.array(["abc", "d", None]), np.array([0, 0, 1, 3])).tolist()
     [0, 12, 14]
     """
-    rows, kind = np.diff(edges), column.type
+    rows, data_type = np.diff(edges), column.type
     # Empty ranges have no validity or offset buffers.
     valid, offsets = -(-rows // 8) if column.null_count else np.zeros_like(rows), 4 * (rows + (rows > 0))
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+    if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
         ends = np.frombuffer(column.buffers()[1] or b"", np.int32)[column.offset : column.offset + len(column) + 1]
         return valid + offsets + (np.diff(ends[edges].astype(np.int64)) if len(column) else 0)
-    if pa.types.is_map(kind) or pa.types.is_list(kind):
-        inside = [column.keys, column.items] if pa.types.is_map(kind) else [column.values]
+    if pa.types.is_map(data_type) or pa.types.is_list(data_type):
+        inside = [column.keys, column.items] if pa.types.is_map(data_type) else [column.values]
         starts = column.offsets.to_numpy()[edges].astype(np.int64)
         return sum((bytes_of_runs(values, starts) for values in inside), valid + offsets)
-    if pa.types.is_struct(kind):
-        return sum((bytes_of_runs(column.field(index), edges) for index in range(kind.num_fields)), valid)
-    return valid if pa.types.is_null(kind) else valid - (-rows * kind.bit_width // 8)
+    if pa.types.is_struct(data_type):
+        return sum((bytes_of_runs(column.field(index), edges) for index in range(data_type.num_fields)), valid)
+    return valid if pa.types.is_null(data_type) else valid - (-rows * data_type.bit_width // 8)
 
 
 def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Schema]) -> Sizes:
@@ -99,9 +99,11 @@ def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Sche
     copied = list(inputs[0][:common]) if first[:common] == schema[:common] else []
     if len(inputs) > 1 and all(other == first for other in schemas):
         copied = [widest(column) for column in zip(*inputs, strict=True)][:common] if copied else []
-    texts = [size for sizes, types in zip(inputs, schemas, strict=True) for size, kind in zip(sizes, types, strict=True) if fixed_size(kind) is None]
-    other = widest([*texts, BYTES_OF_SHORT_TEXT])
-    rest = (fixed_size(kind) or (other if pa.types.is_string(kind.physical) and not kind.is_encoded else None) for kind in schema[len(copied) :])
+    text_sizes = [
+        size for sizes, types in zip(inputs, schemas, strict=True) for size, type_ in zip(sizes, types, strict=True) if fixed_size(type_) is None
+    ]
+    other = widest([*text_sizes, BYTES_OF_SHORT_TEXT])
+    rest = (fixed_size(type_) or (other if pa.types.is_string(type_.physical) and not type_.is_encoded else None) for type_ in schema[len(copied) :])
     return (*copied, *rest)
 
 

@@ -160,7 +160,7 @@ FAULTS = (
     Fault(
         "sort-by-computed", "laws", "if not isinstance(output, Register) or output.index >= program.width:", "if not isinstance(output, Register):"
     ),
-    Fault("count-runs-unordered", "laws", "and known.satisfies_set({*keys, *aggregation.positions}) is not None", ""),
+    Fault("count-runs-unordered", "laws", "and order.satisfies_set({*keys, *aggregation.positions}) is not None", ""),
     # pruning
     Fault("negative-factor", "pruning", "return constant.value > 0 if constant.value else None", "return True if constant.value else None"),
     Fault("last-place", "pruning", "first[~at_high] = high + 1", "first[~at_high] = high"),
@@ -203,7 +203,7 @@ FAULTS = (
         "if need is Need.ANY or (need is Need.INHERITED and id(node) not in observer_of):",
         "if need is Need.ANY or need is Need.INHERITED:",
     ),
-    Fault("lengths-bounded", "planner", "bounded.at_most < known.rows:", "bounded.at_most <= known.rows:"),
+    Fault("lengths-bounded", "planner", "bounded.at_most < exact.rows:", "bounded.at_most <= exact.rows:"),
     # joins, lookups
     Fault("right-join-unmatched", "joins", 'keep_all=self.how != "inner")', 'keep_all=self.how == "left")'),
     Fault("first-code-lost", "joins", "rows = np.flatnonzero(codes >= 0)", "rows = np.flatnonzero(codes > 0)"),
@@ -258,7 +258,7 @@ FAULTS = (
     Fault("threads-without-room", "session", "return left is None or left.size >= MIN_MEMORY", "return True"),
     # explain
     Fault("boundary-unverified", "explain", "first = max(start - 1, 0)\n    rows", "first = start\n    rows"),
-    Fault("minimum-above", "explain", "compare_scalars(found.minimum, low) < 0", "compare_scalars(found.minimum, low) > 0"),
+    Fault("minimum-above", "explain", "compare_scalars(actual.minimum, low) < 0", "compare_scalars(actual.minimum, low) > 0"),
     # the API
     Fault("negative-end", "api", "if start < 0 or (stop is not None and stop < 0):\n        rows = count()", "if start < 0:\n        rows = count()"),
     Fault(
