@@ -13,7 +13,7 @@ from sframe_spark.laws import optimize
 from sframe_spark.planner.graph import postorder
 from tests.work import calls_of
 
-FEW, MANY, ROWS = 15, 60, 20
+FEW, MANY, ROWS = 8, 32, 20
 
 
 def frame_of(columns: int) -> SFrame:
@@ -189,7 +189,7 @@ def test_columns_that_are_changed_and_looked_at_in_turn_are_not_made_from_their_
             frame["a"] = frame["a"] + 1
             assert frame[0]["a"] == step + 2 and str(frame) and frame["a"].sum() == 3 * step + 9
 
-    few, many = (calls_of(lambda steps=steps: looked_at(steps)) for steps in (50, 200))
+    few, many = (calls_of(lambda steps=steps: looked_at(steps)) for steps in (25, 100))
     assert 0 < many < 6 * few, (few, many)
 
 

@@ -52,7 +52,7 @@ def run(program: list[str], options: list[str], folder: Path, **environment: str
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("options", part([[], ["-I"], ["-E", "-O", "-P", "-s", "-X", "dev", "-W", "ignore"]], 2), ids=" ".join)
+@pytest.mark.parametrize("options", part([["-E", "-O", "-P", "-s", "-X", "dev", "-W", "ignore"], ["-I"], []], 3), ids=" ".join)
 def test_processes_of_ours(program: list[str], options: list[str], tmp_path: Path) -> None:
     ignores_environment = {"-I", "-E"} & set(options)
     hostile = {"PYTHONPATH": str(tmp_path / "hostile"), "PYTHONINSPECT": ""} if ignores_environment else {}

@@ -123,7 +123,7 @@ def run(seed: int) -> None:
         program.read(choose.choice(DOORS))
 
 
-@pytest.mark.parametrize("first", part(range(0, 240, 40), 3))
+@pytest.mark.parametrize("first", part(range(0, 240, 40), 6))
 def test_every_way_to_read_agrees_with_lists(first: int) -> None:
     with config.using(small_rows=FEW):
         for seed in range(first, first + 40):

@@ -37,7 +37,8 @@ def groups(frame: SFrame, key: str, name: str) -> list[Any] | None:
 @pytest.mark.parametrize("column_type", CELLS)
 def test_few_rows_are_grouped_alike_in_whatever_batches(column_type: type, rows: int) -> None:
     cells, compared = CELLS[column_type][:rows], 0
-    for keys in ([1, 2, 3], [3, 1, 2], [7, 7, 7]):
+    # A row or none has one order.
+    for keys in ([1, 2, 3], [3, 1, 2], [7, 7, 7]) if rows > 1 else ([7],):
         frame = SFrame({"key": SArray(keys[:rows], int), "cell": SArray(cells, column_type)})
         for key, different in (("key", len(set(keys[:rows]))), ("cell", rows)):
             for name in aggregate.__all__:
@@ -46,4 +47,4 @@ def test_few_rows_are_grouped_alike_in_whatever_batches(column_type: type, rows:
                     assert same(groups(frame, key, name), found), (keys, key, name)
                 assert found is None or len(found) == different, (keys, key, name)
                 compared += found is not None
-    assert compared >= 3 * 5
+    assert compared >= (3 if rows > 1 else 1) * 5

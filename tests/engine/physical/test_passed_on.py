@@ -15,7 +15,7 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.physical.sections import Mode
 from sframe_spark.explain.dry_run import plan_dry_run
 
-ROWS = 2_000
+ROWS = 700
 pytestmark = pytest.mark.usefixtures("over_ranges")
 HERE = {Mode.THREADS, Mode.PARTS_OF_THREADS, Mode.GATHERED, Mode.EXCHANGED, Mode.DRIVER}
 Program = Callable[[SFrame], SFrame]

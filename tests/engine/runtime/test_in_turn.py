@@ -22,8 +22,9 @@ from sframe_spark.engine.runtime.tasks import collect_rows
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.laws import optimize
 from sframe_spark.planner.chunk import from_stream
+from tests.examples import square
 
-ROWS = 60_000
+ROWS = 18_000
 Made = Callable[[tc.SFrame], tc.SFrame]
 PROGRAMS: dict[str, tuple[Made, int]] = {
     "cumulative": (lambda sf: tc.SFrame({"x": sf["f"].cumulative_sum()}), 1),
@@ -41,7 +42,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tc.SFrame:
     """Rows in several segments."""
     path = str(tmp_path_factory.mktemp("stored") / "rows")
     sf = tc.SFrame({"i": range(ROWS), "k": [f"k{n % 7}" for n in range(ROWS)], "f": [(n * 7_919 % 101) / 3 if n % 11 else None for n in range(ROWS)]})
-    with config.using(segment_rows=14_000):
+    with config.using(segment_rows=4_200):
         sf.save(path)
     return tc.load_sframe(path)
 
@@ -55,11 +56,10 @@ def run_by(threads: int, made: tc.SFrame, **options: Any) -> tuple[list[str], li
     return executor.log, [list(rows[name]) for name in rows.column_names()]
 
 
-@pytest.mark.parametrize("written", [False, True])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(("name", "written"), square(2, PROGRAMS, [False, True]))
 def test_rows_are_the_same_in_turn_and_side_by_side(stored: tc.SFrame, name: str, written: bool, tmp_path: Path) -> None:
     program, passes = PROGRAMS[name]
-    with config.using(segment_rows=14_000):
+    with config.using(segment_rows=4_200):
         to: list[dict[str, Any]] = [{"directory": str(tmp_path / str(number))} if written else {} for number in range(3)]
         for directory in [place["directory"] for place in to if written]:
             Path(directory).mkdir()
@@ -74,8 +74,8 @@ def test_rows_are_the_same_in_turn_and_side_by_side(stored: tc.SFrame, name: str
 def test_rows_that_find_no_room_are_written_in_turn(stored: tc.SFrame, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     program, passes = PROGRAMS[name]
     _, expected = run_by(1 + passes, program(stored))
-    monkeypatch.setattr(section_runs, "reservation_for_results", lambda: MemoryReservation(200_000))
-    with config.using(segment_rows=14_000, batch_rows=5_000, memory_budget=1):
+    monkeypatch.setattr(section_runs, "reservation_for_results", lambda: MemoryReservation(60_000))
+    with config.using(segment_rows=4_200, batch_rows=1_500, memory_budget=1):
         log, found = run_by(1 + passes, program(stored))
     assert found == expected and any(line.startswith("disk: ") for line in log)
 

@@ -126,7 +126,7 @@ def texts_of(row: Any) -> Iterator[str]:
             yield from texts_of(item)
 
 
-@pytest.mark.parametrize(("name", "short"), square(2, WORKS, [0, 1, 300, 1_100]))
+@pytest.mark.parametrize(("name", "short"), square(4, WORKS, [0, 1, 300, 1_100]))
 def test_no_batch_is_much_too_large_and_no_row_is_called_for_twice(name: str, short: int) -> None:
     texts = Texts(short)
     made = WORKS[name](texts)

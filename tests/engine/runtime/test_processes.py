@@ -26,6 +26,8 @@ from sframe_spark.process import child_processes
 from sframe_spark.process.child_processes import WorkerProcesses
 from sframe_spark.session import is_started
 from sframe_spark.session.session import get_processes
+from tests.examples import square
+from tests.interpreters import run_program
 
 ROWS = 3_000
 AT = 2_000
@@ -106,8 +108,7 @@ def programs(sf: SFrame) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("batch_rows", [7, 1_000])
-@pytest.mark.parametrize("is_saved", [False, True])
+@pytest.mark.parametrize(("batch_rows", "is_saved"), square(2, [7, 1_000], [False, True]))
 def test_rows_are_those_of_few_rows(tmp_path: Path, batch_rows: int, is_saved: bool) -> None:
     sf = SFrame({"i": [row * 7 % ROWS for row in range(ROWS)], "t": [None if row % 11 == 0 else f"{row % 13}é" for row in range(ROWS)]})
     if is_saved:
@@ -185,7 +186,7 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerProcesses]:
     get_processes().end()
     processes = WorkerProcesses()
     monkeypatch.setattr(scheduler, "get_processes", lambda: processes)
-    monkeypatch.setattr(scheduler, "local_threads", lambda: 3)
+    monkeypatch.setattr(scheduler, "local_threads", lambda: 2)
     yield processes
     processes.end()
     atexit.unregister(processes.end)
@@ -202,14 +203,14 @@ def test_short_works_start_one_process(untried: WorkerProcesses, monkeypatch: py
 
 def test_slow_works_start_all_while_the_first_is_at_one(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 0.1)
-    assert len(set(SArray(range(ROWS)).apply(lambda value: time.sleep(0.002) or os.getpid())[200:])) == 3
+    assert len(set(SArray(range(ROWS)).apply(lambda value: time.sleep(0.002) or os.getpid())[200:])) == 2
 
 
 def test_many_rows_start_all_at_once(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 1e9)
     monkeypatch.setattr(scheduler, "MAX_ROWS_OF_SHORT", ROWS)
     SArray(range(ROWS)).apply(lambda value: time.sleep(0.001)).materialize()
-    assert len(untried._idle) == 3
+    assert len(untried._idle) == 2
 
 
 def test_who_waits_for_a_process_that_ends_starts_another(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,6 +246,7 @@ def test_who_finds_no_room_for_a_process_waits_for_those_of_others(untried: Work
 
 
 def test_processes_have_one_core_each_unless_told_otherwise(untried: WorkerProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_processes, "SECONDS_WORTH_ANOTHER", 1e9)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
 
     def found(value: int) -> str:
@@ -265,10 +267,8 @@ def test_only_pythons_are_started(monkeypatch: pytest.MonkeyPatch, program: str 
 
 
 STARTS_ANOTHER = {
-    "Popen": lambda: subprocess.Popen(["sleep", "60"]),
     "Popen that inherits": lambda: subprocess.Popen(["sleep", "60"], close_fds=False),
     "shell": lambda: os.system("sleep 60 &"),
-    "fork": lambda: os.fork() or (time.sleep(60), os._exit(0)),
     "fork of a fork": lambda: os.fork() or (os.fork(), time.sleep(60), os._exit(0)),
 }
 
@@ -371,17 +371,14 @@ assert numbers.apply(lambda value: value + 1).sum() == sum(range(3000)) + 3000
 """
 
 
-def run_script(folder: Path, text: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    script = folder / "script.py"
-    script.write_text(SCRIPT + textwrap.dedent(text))
-    return subprocess.run([sys.executable, "-W", "error", str(script)], capture_output=True, text=True, timeout=100, check=False, **more)
+def run_script(text: str) -> subprocess.CompletedProcess[str]:
+    return run_program(SCRIPT + textwrap.dedent(text), warnings="error")
 
 
-def test_ctrl_c_ends_functions_at_once(tmp_path: Path) -> None:
+def test_ctrl_c_ends_functions_at_once() -> None:
     found = run_script(
-        tmp_path,
         """
-        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT)).start()
         began = time.monotonic()
         try:
             numbers.apply(lambda value: time.sleep(0.05)).materialize()
@@ -394,9 +391,8 @@ def test_ctrl_c_ends_functions_at_once(tmp_path: Path) -> None:
     assert (found.stdout.splitlines(), found.stderr, found.returncode) == (["main runs", "interrupted True"], "", 0)
 
 
-def test_a_forked_process_has_its_own(tmp_path: Path) -> None:
+def test_a_forked_process_has_its_own() -> None:
     found = run_script(
-        tmp_path,
         """
         before = [worker._process.pid for worker in get_processes()._idle]
         child = os.fork()
@@ -421,7 +417,7 @@ def is_running(process: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 @pytest.mark.parametrize("are_busy", [False, True])
-def test_processes_end_with_the_one_that_started_them(tmp_path: Path, are_busy: bool) -> None:
+def test_processes_end_with_the_one_that_started_them(are_busy: bool) -> None:
     busy = "numbers.apply(lambda value: time.sleep(1)).materialize()" if are_busy else "time.sleep(100)"
     found = subprocess.Popen(
         [sys.executable, "-c", f"{SCRIPT}\nprint(*[worker._process.pid for worker in get_processes()._idle], flush=True)\n{busy}"],
@@ -431,7 +427,7 @@ def test_processes_end_with_the_one_that_started_them(tmp_path: Path, are_busy: 
     with found.stdout:
         found.stdout.readline()
         workers = list(map(int, found.stdout.readline().split()))
-    time.sleep(1)
+    time.sleep(0.3)
     assert workers and all(map(is_running, workers))
     found.kill()
     found.wait()

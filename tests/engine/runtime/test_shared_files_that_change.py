@@ -45,7 +45,7 @@ def removed(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "reading", "door", "name"), square(3, [rewritten, replaced, cut, longer, removed], [1, 2, 3, 7, 12], DOORS, ["b.csv", "b.json"])
+    ("change", "reading", "door", "name"), square(5, [rewritten, replaced, cut, longer, removed], [1, 2, 3, 7, 12], DOORS, ["b.csv", "b.json"])
 )
 def test_a_file_that_changes_is_told_and_never_mixed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], reading: int, door: str, name: str

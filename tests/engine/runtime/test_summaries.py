@@ -81,7 +81,7 @@ def test_filled_intervals_do_not_depend_on_ranges_or_batches() -> None:
     for seed in range(examples(40)):
         choose = random.Random(seed)
         steps, now, times = choose.choice([[0, 1], [0, 0, 0, 0, 7], [3, 40], [0, 0, 0, 0, 0, 0, 0, 0, 0, 25]]), 0, []
-        for _ in range(choose.randrange(400)):
+        for _ in range(choose.randrange(200)):
             now += choose.choice(steps)
             times.append(now)
         node = resampled(times)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, config, load_sarray
+from tests.examples import square
 
 COLUMNS: dict[str, list[Any]] = {
     "texts": [{"a": 1, "b": 2}, {"c": 3}, {}, None],
@@ -63,8 +64,7 @@ def values_of(result: SArray) -> list[Any] | None:
         return None
 
 
-@pytest.mark.parametrize("is_saved", [False, True])
-@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize(("name", "is_saved"), square(2, COLUMNS, [False, True]))
 def test_keys_of_another_class(name: str, is_saved: bool, tmp_path: Path) -> None:
     column = SArray(COLUMNS[name], dict)
     if is_saved:

@@ -131,14 +131,14 @@ def ids(given: Any) -> str:
     return given if isinstance(given, str) else "-".join(map(str, given))
 
 
-@pytest.mark.parametrize(("name", "types"), part([request for request in requests() if request[0] not in SOME], 3), ids=ids)
+@pytest.mark.parametrize(("name", "types"), part([request for request in requests() if request[0] not in SOME], 4), ids=ids)
 @given(data=st.data())
 def test_aggregates_of_few_numbers(name: str, types: tuple[ColumnType, ...], data: st.DataObject) -> None:
     check_some_rows(name, types, data)
 
 
 @pytest.mark.parametrize(("name", "types"), [request for request in requests() if request[0] in SOME], ids=ids)
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(50))
 @given(data=st.data())
 def test_each_row_has_the_reduction_of_the_rows_so_far(name: str, types: tuple[ColumnType, ...], data: st.DataObject) -> None:
     check_some_rows(name, types, data)
@@ -189,7 +189,7 @@ def check(aggregation: Aggregation, schema: tuple[ColumnType, ...], runs: list[R
 
 
 @pytest.mark.parametrize(("name", "types"), SOME.items(), ids=ids)
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(80))
 @given(data=st.data())
 def test_parts_may_be_put_together_first(name: str, types: tuple[ColumnType, ...], data: st.DataObject) -> None:
     """Ranges are summed up side by side: what stands between two of them may be put together before what stands before."""

@@ -92,14 +92,14 @@ PROGRAMS: dict[str, Callable[[SFrame], Any]] = {
 
 
 # Some programs with each layout, and each with some; the campaign takes the others.
-@pytest.mark.parametrize("turn", part(range(4), 4))
+@pytest.mark.parametrize("turn", part(range(8), 8))
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_rows_are_those_of_a_local_copy(bucket: Bucket, tmp_path: Path, layout: str, turn: int) -> None:
     put(bucket, LAYOUTS[layout])
     put_here(tmp_path, LAYOUTS[layout])
     elsewhere, here = SFrame.read_parquet(f"{bucket.uri}/t"), SFrame.read_parquet(str(tmp_path / "t"))
-    first = (turn + list(LAYOUTS).index(layout)) % 4
-    for name, program in list(PROGRAMS.items())[first::4]:
+    first = (turn + list(LAYOUTS).index(layout)) % 8
+    for name, program in list(PROGRAMS.items())[first::8]:
         assert repr(program(elsewhere)) == repr(program(here)), name
 
 
@@ -184,7 +184,7 @@ LOOKS = ["all rows", "sum", "group", "sort", "head, tail, far row", "running sum
 
 
 # Each look with some changes, with footers that are known or forgotten.
-@pytest.mark.parametrize(("program", "how"), square(4, LOOKS, product(CHANGES, [True, False])))
+@pytest.mark.parametrize(("program", "how"), square(7, LOOKS, product(CHANGES, [True, False])))
 def test_a_file_that_changes_is_told_and_never_read(bucket: Bucket, program: str, how: tuple[str, bool]) -> None:
     change, known = how
     put(bucket, LAYOUTS["a directory"])

@@ -97,8 +97,8 @@ def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind
         store.write(name, content)
     parts.setattr(parallel_scan, "MIN_BYTES", size)
     orient = "records" if kind in ARRAYS else "lines"
-    for place in ("t", next(iter(written))):
-        assert told(f"mine://{place}", orient=orient) == told(f"{store.root}/{place}", orient=orient)
+    place = "t" if len(written) > 1 else next(iter(written))
+    assert told(f"mine://{place}", orient=orient) == told(f"{store.root}/{place}", orient=orient)
 
 
 PIECES = ['{"a": 1}', '{"a": "é"}', '{"b": [1]}', "null", "{}", "\n", "\n", "\n", "\r\n", " ", "5", '"x"', '{"a": 1.5}', "{", "\ufeff"]

@@ -29,7 +29,7 @@ from sframe_spark.storage.segments import manifest_verification
 from sframe_spark.storage.segments.manifest_verification import check_order, equal_rows
 from sframe_spark.storage.segments.writer import write_segment
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
-from tests.examples import examples
+from tests.examples import examples, square
 from tests.storage.segments.test_statistics import key
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -85,8 +85,7 @@ def test_what_was_recorded_is_true(dataset: Manifest) -> None:
     assert damage_in(dataset) == []
 
 
-@pytest.mark.parametrize("name", COLUMNS)
-@pytest.mark.parametrize("segment", [0, 1])
+@pytest.mark.parametrize(("name", "segment"), square(2, COLUMNS, [0, 1]))
 def test_every_untrue_fact_is_refused_and_every_weaker_one_passes(dataset: Manifest, name: str, segment: int) -> None:
     column, (kind, _) = list(COLUMNS).index(name), COLUMNS[name]
     true = dataset.segments[segment].columns[column]
