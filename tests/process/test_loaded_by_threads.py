@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.interpreters import run_program
 
 # While one thread loads PySpark, and has just begun, the other one wants it too.
 PROGRAM = """
@@ -44,4 +43,5 @@ assert not errors, errors
 
 @pytest.mark.parametrize(("first", "second"), [("functions", "works"), ("works", "session"), ("session", "functions")])
 def test_two_threads_load_it_at_a_time(first: str, second: str) -> None:
-    subprocess.run([sys.executable, "-c", PROGRAM, first, second], check=True, timeout=120)
+    done = run_program(PROGRAM, first, second)
+    assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ import pytest
 from sframe_spark.compute import exact_window_sum
 from sframe_spark.operators.joins import key_window
 from sframe_spark.operators.joins.key_window import FAST, extreme_places
+from tests.examples import examples
 
 VALUES = [0.0, -0.0, 1.0, -2.5, 1e16, -1e16, 3.0, 1e-9]
 SPECIAL = [np.nan, np.inf, -np.inf]
@@ -28,7 +29,7 @@ def random_windows(choose: random.Random, rows: int) -> tuple[np.ndarray, np.nda
 def test_pieces_give_what_each_window_gives_alone(function: str, is_float: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_window_sum, "WINDOWS_IN_CACHE", 4)
     monkeypatch.setattr(exact_window_sum, "WORDS_BLOCK", 3)
-    for seed in range(60):
+    for seed in range(examples(60, every=3)):
         choose = random.Random(seed)
         rows = choose.choice([1, 7, 50])
         some = VALUES + (SPECIAL if seed % 4 == 0 else [])
