@@ -97,11 +97,15 @@ def read_jdbc(request: JdbcRequest) -> tuple[PlannerNode, list[str]]:
     options = options_of(request.url, request.properties, _RESERVED_FOR_READING)
     source = _source(request)
     bounds = _bounds(request)
-    predicates = None if request.predicates is None else _texts(request.predicates)
+    predicates = request.predicates
+    if predicates is not None:
+        is_list = isinstance(predicates, Sequence) and not isinstance(predicates, str)
+        if not is_list or not predicates or not all(isinstance(item, str) for item in predicates):
+            raise SchemaError("predicates are a list of conditions, each a text")
     with errors_of_database(request.url, options):
         reader = user_session().read
         if predicates is not None:
-            df = reader.jdbc(request.url, source, predicates=predicates, properties={**_DEFAULTS, **options})
+            df = reader.jdbc(request.url, source, predicates=list(predicates), properties={**_DEFAULTS, **options})
         else:
             df = reader.format("jdbc").options(**{**_DEFAULTS, **options, **bounds, "url": request.url, "dbtable": source}).load()
         df.schema  # noqa: B018 - a server looks at the table only then
@@ -190,6 +194,7 @@ def _source(request: JdbcRequest) -> str:
 
 
 def _bounds(request: JdbcRequest) -> dict[str, str]:
+    """Return the options of Spark's reader for reading ranges of a column with several tasks; empty if no column is given."""
     bounds = {"lowerBound": request.lowerBound, "upperBound": request.upperBound, "numPartitions": request.numPartitions}
     missing = [name for name, value in bounds.items() if value is None]
     if request.column is None:
@@ -204,12 +209,6 @@ def _bounds(request: JdbcRequest) -> dict[str, str]:
     if isinstance(request.numPartitions, bool) or not isinstance(request.numPartitions, int) or request.numPartitions < 1:
         raise InvalidArgumentError(f"numPartitions is a number of tasks, not {request.numPartitions!r:.60}")
     return {"partitionColumn": request.column, **{name: str(value) for name, value in bounds.items()}}
-
-
-def _texts(predicates: Any) -> list[str]:
-    if isinstance(predicates, str) or not isinstance(predicates, Sequence) or not predicates or not all(isinstance(item, str) for item in predicates):
-        raise SchemaError("predicates are a list of conditions, each a text")
-    return list(predicates)
 
 
 def _require_text(name: str, value: Any) -> None:
@@ -300,7 +299,7 @@ def _instead_of(conn: Any) -> str:
 
 @contextlib.contextmanager
 def opened_cursor(conn: Any) -> Iterator[Any]:
-    """Return a context with an open cursor, or with the connection itself if its cursors have transactions of their own.
+    """Return a context manager that gives an open cursor, or the connection itself if its cursors have transactions of their own.
 
     Raises
     ------
@@ -366,7 +365,7 @@ _POSTGRES_OPEN = (1, 2, 3)
 
 @contextlib.contextmanager
 def one_transaction(conn: Any, cursor: Any) -> Iterator[None]:
-    """Commit the statements in the ``with`` block, or roll back all of them if an error occurs.
+    """Return a context manager that commits the statements in the ``with`` block, or rolls back all of them if an error occurs.
 
     Parameters
     ----------
@@ -380,32 +379,67 @@ def one_transaction(conn: Any, cursor: Any) -> Iterator[None]:
     UnsupportedOperationError
         If each statement is committed immediately, and no way to begin a transaction is known.
     """
-    transaction = _transaction_of(conn, cursor)
+    transaction, is_begun = _transaction_of(conn, cursor), False
     try:
         transaction.begin()
+        is_begun = True
         yield
         transaction.commit()
     except BaseException as error:
         # Raise the original error even if rolling back fails.
         try:
-            transaction.undo()
+            if is_begun:
+                transaction.undo()
             transaction.end()
         except Exception as other:
             error.add_note(f"the rows that were inserted could not be taken back ({visible(brief(str(other)))}): look whether there are some")
         else:
-            if transaction.rolls_back_more:
+            if is_begun and transaction.rolls_back_more:
                 error.add_note("all of the open transaction was rolled back: the database has no savepoints")
         raise
     transaction.end()
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
+@attrs.frozen
+class _Transaction:
+    """How a transaction is begun, committed and rolled back.
+
+    Parameters
+    ----------
+    begin, commit, undo
+        Functions that begin the transaction, commit it, and roll back its statements.
+    end
+        Function that restores the state of the connection after a commit or rollback.
+    rolls_back_more
+        Whether ``undo`` also rolls back earlier statements of the user.
+    """
+
+    begin: Callable[[], object]
+    commit: Callable[[], object]
+    undo: Callable[[], object]
+    end: Callable[[], object] = _nothing
+    rolls_back_more: bool = False
+
+
 def _transaction_of(conn: Any, cursor: Any) -> _Transaction:
     is_autocommit, is_open = _is_autocommit(conn, cursor), _is_open(conn, cursor)
-    has_savepoints = not _is_duckdb(conn)
-    if is_autocommit:
-        # The user has begun a transaction, and will end it.
-        return _NestedTransaction(conn, cursor, has_savepoints) if is_open else _explicit_transaction(conn, cursor)
-    return _SavepointTransaction(conn, cursor, bool(is_open) and has_savepoints)
+    if is_autocommit and not is_open:
+        return _explicit_transaction(conn, cursor)
+    # The transaction may contain earlier statements of the user; a savepoint protects these from being rolled back.
+    has_savepoint = bool(is_open) and not _is_duckdb(conn)
+    begin: Callable[[], object] = _nothing
+    release: Callable[[], object] = _nothing
+    undo: Callable[[], object] = lambda: conn.rollback()  # noqa: E731
+    if has_savepoint:
+        statements = ("SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT")
+        begin, release, undo = (partial(cursor.execute, f"{statement} {_SAVEPOINT}") for statement in statements)
+    # If the connection is in autocommit mode, the user has begun the transaction, and will commit it.
+    commit, is_users = (release, True) if is_autocommit else (conn.commit, False)
+    return _Transaction(begin, commit, undo, rolls_back_more=is_users and not has_savepoint)
 
 
 def _is_duckdb(conn: Any) -> bool:
@@ -420,9 +454,9 @@ def _is_autocommit(conn: Any, cursor: Any) -> bool | None:
     """Return whether each statement is committed immediately; None if this is unknown."""
     if _is_duckdb(conn):
         return True
-    said = getattr(conn, "autocommit", None)
-    if isinstance(said, bool):
-        return said
+    autocommit = getattr(conn, "autocommit", None)
+    if isinstance(autocommit, bool):
+        return autocommit
     if _is_sqlite(conn):
         # In sqlite3's legacy mode, an isolation level of None means autocommit.
         return conn.isolation_level is None
@@ -436,9 +470,9 @@ def _is_open(conn: Any, cursor: Any) -> bool | None:
         # Two statements have the same transaction ID only if a transaction is open. Beginning one to find out would end an open one.
         first, second = (cursor.execute("SELECT txid_current()").fetchall() for _ in range(2))
         return bool(first == second)
-    said = getattr(conn, "in_transaction", None)
-    if isinstance(said, bool):
-        return said
+    in_transaction = getattr(conn, "in_transaction", None)
+    if isinstance(in_transaction, bool):
+        return in_transaction
     status = getattr(getattr(conn, "info", None), "transaction_status", None)
     if isinstance(status, int):
         return int(status) in _POSTGRES_OPEN
@@ -455,123 +489,17 @@ def _explicit_transaction(conn: Any, cursor: Any) -> _Transaction:
         If none of these is known to work.
     """
     if isinstance(getattr(conn, "autocommit", None), bool):
-        return _AutocommitTransaction(conn, cursor)
-    for name in ("begin", "start_transaction"):
-        if callable(begin := getattr(conn, name, None)):
-            return _ExplicitTransaction(conn, cursor, begin)
-    if _is_sqlite(conn):
-        return _ExplicitTransaction(conn, cursor, lambda: cursor.execute("BEGIN"))
-    raise UnsupportedOperationError(
-        f"the connection ({type(conn).__name__}) commits each statement, and has no begin(): to_sql() inserts all rows or none; turn autocommit off"
-    )
-
-
-class _Transaction:
-    """A transaction that the library has begun implicitly; it is committed or rolled back as a whole.
-
-    Parameters
-    ----------
-    conn, cursor
-        As in :func:`one_transaction`.
-    """
-
-    rolls_back_more = False
-
-    def __init__(self, conn: Any, cursor: Any) -> None:
-        self._conn, self._cursor, self._is_started = conn, cursor, False
-
-    def begin(self) -> None:
-        """Record that the transaction has begun."""
-        self._is_started = True
-
-    def commit(self) -> None:
-        """Commit the transaction."""
-        self._conn.commit()
-
-    def undo(self) -> None:
-        """Roll back the statements since the transaction began."""
-        if self._is_started:
-            self._conn.rollback()
-
-    def end(self) -> None:
-        """Restore the state of the connection after the commit or rollback; nothing to do here."""
-
-
-class _SavepointTransaction(_Transaction):
-    """A transaction that may contain earlier statements of the user; a savepoint protects these from being rolled back.
-
-    Parameters
-    ----------
-    conn, cursor
-        As in :func:`one_transaction`.
-    has_earlier
-        Whether a transaction is known to be open, and the database has savepoints.
-    """
-
-    def __init__(self, conn: Any, cursor: Any, has_earlier: bool) -> None:
-        super().__init__(conn, cursor)
-        self._has_earlier = has_earlier
-
-    def begin(self) -> None:
-        """Set a savepoint, if there may be earlier statements."""
-        if self._has_earlier:
-            self._cursor.execute(f"SAVEPOINT {_SAVEPOINT}")
-        super().begin()
-
-    def undo(self) -> None:
-        """Roll back to the savepoint; without one, roll back the whole transaction."""
-        if self._has_earlier and self._is_started:
-            self._cursor.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
-        else:
-            super().undo()
-
-
-class _NestedTransaction(_SavepointTransaction):
-    """Statements inside a transaction that the user has begun and will end."""
-
-    @property
-    def rolls_back_more(self) -> bool:  # type: ignore[override]
-        """Whether a rollback would also undo earlier statements of the user."""
-        return self._is_started and not self._has_earlier
-
-    def commit(self) -> None:
-        """Release the savepoint; the user commits the transaction."""
-        if self._has_earlier:
-            self._cursor.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
-
-
-class _ExplicitTransaction(_Transaction):
-    """A transaction on an autocommit connection, begun by a call.
-
-    Parameters
-    ----------
-    conn, cursor
-        As in :func:`one_transaction`.
-    begin
-        Function that begins the transaction.
-    """
-
-    def __init__(self, conn: Any, cursor: Any, begin: Callable[[], Any]) -> None:
-        super().__init__(conn, cursor)
-        self._begin = begin
-
-    def begin(self) -> None:
-        """Begin the transaction."""
-        self._begin()
-        super().begin()
-
-
-class _AutocommitTransaction(_Transaction):
-    """A transaction on a connection whose ``autocommit`` attribute is set to False until it ends."""
-
-    def begin(self) -> None:
-        """Switch autocommit off."""
-        self._conn.autocommit = False
-        super().begin()
-
-    def end(self) -> None:
-        """Switch autocommit on again; this would commit statements that are still pending."""
-        self._conn.autocommit = True
+        # Switching autocommit on again commits statements that are still pending, so it is done after the commit or rollback.
+        switch = partial(setattr, conn, "autocommit")
+        return _Transaction(partial(switch, False), conn.commit, lambda: conn.rollback(), partial(switch, True))
+    methods = [getattr(conn, name, None) for name in ("begin", "start_transaction")]
+    candidates = [*filter(callable, methods), *([partial(cursor.execute, "BEGIN")] if _is_sqlite(conn) else [])]
+    if not candidates:
+        raise UnsupportedOperationError(
+            f"the connection ({type(conn).__name__}) commits each statement, and has no begin(): to_sql() inserts all rows or none; "
+            "turn autocommit off"
+        )
+    return _Transaction(candidates[0], conn.commit, lambda: conn.rollback())
 
 
 # Rows from and to DB-API connections
@@ -612,11 +540,11 @@ def read_sql(
         require_unicode(names)
         rows = _all_rows(cursor, size, names)
         first = list(islice(rows, inference_rows))
-        types = _types(first, names, hints)
+        hinted = _hinted_types(hints, names)
+        types = _types(first, names, hinted)
         rounded = RoundedNumbers()
-        float_hints = {name for place, name in enumerate(names) if dict(_hinted_types(hints, names)).get(place) == FLOAT}
         node = node_from_batches(_batches(chain(first, rows), names, types, rounded), types)
-        rounded.warn(but=float_hints)
+        rounded.warn(but={name for name, kind in hinted.items() if kind == FLOAT})
         return node, names
 
 
@@ -632,12 +560,11 @@ def _all_rows(cursor: Any, size: int, names: Sequence[str]) -> Iterator[Sequence
 def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType], rounded: RoundedNumbers) -> Iterator[list[pa.Array]]:
     """Yield batches of rows as lists of columns; numbers that are rounded are recorded in ``rounded``."""
     numbered = enumerate(rows)
-    while some := list(islice(numbered, node_values.ROWS_PER_BATCH)):
-        first, batch = some[0][0], [row for _, row in some]
-        for number, row in some:
+    while batch := list(islice(numbered, node_values.ROWS_PER_BATCH)):
+        for number, row in batch:
             if len(row) != len(types):
                 raise SchemaError(f"row {number} has {len(row)} values for {len(types)} columns: the library that made the connection is wrong")
-        columns = zip(*batch, strict=True)
+        first, columns = batch[0][0], zip(*(row for _, row in batch), strict=True)
         parts = [
             encode_parts([_fitting(value, kind, name, number, rounded) for number, value in enumerate(column, first)], kind)
             for column, kind, name in zip(columns, types, names, strict=True)
@@ -645,30 +572,37 @@ def _batches(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequenc
         yield from (list(run.columns) for run in aligned_chunks(parts))
 
 
-def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any) -> list[ColumnType]:
+def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hinted: Mapping[str, ColumnType]) -> list[ColumnType]:
     """Return the column types: the requested ones, else those of the first values; string for columns without a value in the first rows."""
-    hinted = dict(_hinted_types(hints, names))
     types = []
-    for place, name in enumerate(names):
-        value = next((row[place] for row in first if row[place] is not None), None)
+    for index, name in enumerate(names):
+        value = next((row[index] for row in first if row[index] is not None), None)
         with column_named(name):
-            types.append(of_any_offset(hinted.get(place) or (STR if value is None else infer_type([value]))))
+            types.append(of_any_offset(hinted.get(name) or (STR if value is None else infer_type([value]))))
     return types
 
 
-def _hinted_types(hints: Any, names: Sequence[str]) -> Iterable[tuple[int, ColumnType]]:
-    if hints is None:
-        return []
+def _hinted_types(hints: Any, names: Sequence[str]) -> dict[str, ColumnType]:
+    """Return the types that the user requests, by column name; ``hints`` is a class, a list of classes, or a dict of them.
+
+    Raises
+    ------
+    ColumnNotFoundError
+        If a dict has a name that is not in ``names``.
+    SchemaError
+        If ``hints`` is something else, or a list is longer than ``names``.
+    """
     if isinstance(hints, Mapping):
         for name in hints:
             if name not in names:
                 raise ColumnNotFoundError(name, names)
-        return [(names.index(name), column_type_for(hint)) for name, hint in hints.items()]
-    if isinstance(hints, type):
-        return [(place, column_type_for(hints)) for place in range(len(names))]
-    if not isinstance(hints, (list, tuple)) or len(hints) > len(names):
+    elif isinstance(hints, type):
+        hints = dict.fromkeys(names, hints)
+    elif hints is not None and (not isinstance(hints, (list, tuple)) or len(hints) > len(names)):
         raise SchemaError(f"column_type_hints is a class, a list of classes, one for each column at most, or a dict of them, not {hints!r:.60}")
-    return [(place, column_type_for(hint)) for place, hint in enumerate(hints)]
+    else:
+        hints = dict(zip(names, hints or (), strict=False))
+    return {name: column_type_for(hint) for name, hint in hints.items()}
 
 
 def _fitting(value: Any, kind: ColumnType, name: str, number: int, rounded: RoundedNumbers) -> Any:
@@ -679,10 +613,9 @@ def _fitting(value: Any, kind: ColumnType, name: str, number: int, rounded: Roun
             raise SchemaError(f"as an int it would be {converted}")
         return converted
     except (SFrameError, UnicodeDecodeError) as error:
-        what = f"column {name!r}, row {number}: {visible(brief(value))} ({type(value).__name__}) is no {kind.kind}"
-        raise SchemaError(
-            f"{what}: give column_type_hints={{{name!r}: {'float' if isinstance(value, float) else 'str'}}}, or convert it in the query"
-        ) from error
+        problem = f"column {name!r}, row {number}: {visible(brief(value))} ({type(value).__name__}) is no {kind.kind}"
+        hint = f"{{{name!r}: {'float' if isinstance(value, float) else 'str'}}}"
+        raise SchemaError(f"{problem}: give column_type_hints={hint}, or convert it in the query") from error
 
 
 def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, table: Any, module: Any, specifiers: bool, exact_names: bool) -> None:
@@ -701,27 +634,23 @@ def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, table: Any, mo
         raise SchemaError(f"table_name is the name of a table, not {table!r:.60}")
     _require_flat_columns(names, node)
     statement = _insert(library, names, node.schema, table, specifiers, exact_names)
-    style = library.paramstyle
     with opened_cursor(conn) as cursor, one_transaction(conn, cursor):
         rows = iterate_tuples(node, names)
-        while some := list(islice(rows, ROWS_PER_INSERT)):
-            require_answer(conn, cursor.executemany(statement, [_named(row) for row in some] if style == "named" else some))
-
-
-def _named(row: Sequence[Any]) -> dict[str, Any]:
-    return {f"p{place}": value for place, value in enumerate(row, 1)}
+        while batch := list(islice(rows, ROWS_PER_INSERT)):
+            named = [{f"p{number}": value for number, value in enumerate(row, 1)} for row in batch] if library.paramstyle == "named" else batch
+            require_answer(conn, cursor.executemany(statement, named))
 
 
 def _insert(library: ModuleType, names: Sequence[str], types: Sequence[ColumnType], table: str, specifiers: bool, exact_names: bool) -> str:
     """Return the INSERT statement, with quoted names and a placeholder for each value."""
     style = library.paramstyle
-    marks = [MARKS[style].format(place) for place in range(1, len(names) + 1)]
+    marks = [MARKS[style].format(number) for number in range(1, len(names) + 1)]
     if specifiers and style in ("format", "pyformat"):
         marks = [_SPECIFIERS.get(kind.kind, "%s") for kind in types]
     quote = "`" if any(word in library.__name__.lower() for word in _BACKTICKS) else '"'
-    place = ".".join(quoted(part, quote, style) for part in table.split("."))
+    target = ".".join(quoted(part, quote, style) for part in table.split("."))
     columns = f" ({', '.join(quoted(name, quote, style) for name in names)})" if exact_names else ""
-    return f"INSERT INTO {place}{columns} VALUES ({', '.join(marks)})"
+    return f"INSERT INTO {target}{columns} VALUES ({', '.join(marks)})"
 
 
 def quoted(name: str, quote: str = '"', style: str = "qmark") -> str:

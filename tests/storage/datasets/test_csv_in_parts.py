@@ -146,7 +146,7 @@ def test_parts_are_read_by_works_of_their_own_and_wrong_guesses_again(store: Sto
     original = reader.CsvTask.__call__
 
     def counted(work: reader.CsvTask) -> reader.CsvPart:
-        begun.append((work.number, work.places[0].is_line))
+        begun.append((work.number, work.ranges[0].is_line))
         return original(work)
 
     parts.setattr(reader.CsvTask, "__call__", counted)
@@ -187,7 +187,7 @@ def test_no_part_is_read_from_the_start_of_its_file(store: Store, parts: pytest.
     original = reader.CsvTask.__call__
 
     def counted(work: reader.CsvTask) -> reader.CsvPart:
-        begun.append((work.number, work.places[0].start))
+        begun.append((work.number, work.ranges[0].start))
         return original(work)
 
     parts.setattr(reader.CsvTask, "__call__", counted)

@@ -1,8 +1,8 @@
 """Reads CSV files in blocks of rows, so that a file may be larger than memory; where a block ends never changes how a row is read.
 
-`parser.py` defines where lines end. Arrow parses a block up to the last line that it certainly reads as `parser.py` does; if that is uncertain from
-the first line on, the block is parsed line by line. How a line is read does not depend on the text before it, so a reader that starts at any line
-start reads the same rows. A reader that starts in the middle of a file guesses where a line starts; `reader.py` verifies the guess.
+`parser.py` defines where lines end. Arrow parses a block up to the last line that it certainly reads as `parser.py` does; if this is uncertain from
+the first line on, the block is parsed line by line. How a line is read does not depend on the text before it, so a reader that begins at the start
+of any line reads the same rows. A reader that begins in the middle of a file guesses where a line starts; `reader.py` verifies the guess.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_AGAIN = 64 << 10
 # these limits.
 FIRST_BYTES, MIN_FIRST_BYTES, FIRST_OF_BYTES = 256 * 1024, 32 * 1024, 64
 # The line above the header with which Excel declares the delimiter.
-_SIGN_FOR_EXCEL = re.compile(rb'"?sep=(.)"?[ \t]*(?:\r\n|\n|\r)', re.IGNORECASE)
+_DELIMITER_LINE = re.compile(rb'"?sep=(.)"?[ \t]*(?:\r\n|\n|\r)', re.IGNORECASE)
 # Number of line ends that are tried when searching for a line with the right number of fields.
 GUESSES = 50
 
@@ -65,7 +65,7 @@ def first_block_bytes(size: int) -> int:
 
 @attrs.frozen(eq=False)
 class ArrowLines:
-    """Lines that Arrow reads as `parser.py` does, not yet parsed; any thread may parse them.
+    """Lines that are not parsed yet, which Arrow reads as `parser.py` does; any thread may parse them.
 
     Parameters
     ----------
@@ -98,20 +98,18 @@ class ArrowLines:
         if has_escapes:
             text = without_escapes(text[:end], self.options)
             end = len(text)
-        try:
+        # Lines that are left out must be reported as they are in the file, with escapes; and parsing invalid bytes line by line raises an error with
+        # their position.
+        with contextlib.suppress(pa.ArrowInvalid):
             columns, bad = parse_with_arrow(text, end, self.width, self.selected, self.options, numbers)
-        except pa.ArrowInvalid:
-            # Invalid bytes: parsing line by line raises an error with their position.
-            return self.by_line()
-        if bad and has_escapes:
-            # Lines that are left out must be reported as they are in the file, with escapes.
-            return self.by_line()
-        return TextBlock(self.path, columns, bad, len(columns[0]) if columns else 0)
+            if not (bad and has_escapes):
+                return TextBlock(self.path, columns, bad, len(columns[0]) if columns else 0)
+        return self.by_line()
 
 
 @attrs.define(eq=False)
 class CsvText:
-    """The text of a CSV file from the start of a line on, which is read step by step.
+    """The text of a CSV file, from the start of a line on, which is read step by step.
 
     Parameters
     ----------
@@ -155,24 +153,24 @@ class CsvText:
         """Read more bytes and append them to the pending ones."""
         if self.is_last:
             return
-        size, again = self._bytes_to_read(), len(self.pending)
+        size, before = self._bytes_to_read(), len(self.pending)
         with translate_os_errors("read", self.path):
-            if again and isinstance(self.stream, pa.OSFile) and again <= MAX_AGAIN:
+            if 0 < before <= MAX_AGAIN and isinstance(self.stream, pa.OSFile):
                 # Reading the start of the line again is faster than prepending it to new bytes, which allocates memory each time.
-                self.stream.seek(-again, os.SEEK_CUR)
-                self.pending = self.stream.read(again + size)
+                self.stream.seek(-before, os.SEEK_CUR)
+                self.pending = self.stream.read(before + size)
             else:
                 self.pending += self.stream.read(size)
-        self.is_last = len(self.pending) <= again
+        self.is_last = len(self.pending) <= before
 
     def _bytes_to_read(self) -> int:
-        # An unfinished line: double the bytes each time, as all of them are scanned again.
+        # For an unfinished line, the bytes are doubled each time, because all of them are scanned again.
         if self.stop is None:
             return max(self.block_bytes, len(self.pending))
         left = self.stop - self.position - len(self.pending)
         if left < 0:
             return max(BEHIND_BYTES, len(self.pending))
-        # A further request for a few bytes would take as long as one for many.
+        # Another request for a few bytes would take as long as one for many.
         return self.block_bytes if left > self.block_bytes + BEHIND_BYTES else left + BEHIND_BYTES
 
     def _drop(self, size: int) -> None:
@@ -186,7 +184,7 @@ class CsvText:
         return re.compile(rb"\r\n|\n|\r" if self.options.has_standard_line_ends else re.escape(self.options.line_terminator.encode()))
 
     def find_line(self, first: int, width: int) -> None:
-        """Move to the first likely start of a line at or after the offset ``first``. This is a guess, because quoted fields may contain line ends.
+        """Move to the first likely start of a line at the offset ``first`` or after it. This is a guess, as quoted fields may contain line ends.
 
         If no line starts before ``stop``, move to ``stop``.
         """
@@ -201,37 +199,33 @@ class CsvText:
             return
         self._drop(starts[0])
         with contextlib.suppress(UnicodeDecodeError):
-            self._drop(self._likely([place - starts[0] for place in starts], width))
+            self._drop(self._likely([start - starts[0] for start in starts], width))
 
     def _starts(self, first: int) -> list[int]:
-        """Return indices of pending bytes at which lines start if no line end is inside quotes; only those from the offset ``first`` on."""
-        last = len(self.pending) if self.is_last else len(self.pending) - 1
-        behind = (match.end() for match in self._ends.finditer(self.pending))
+        """Return indices of pending bytes, from the offset ``first`` on, at which lines start if no line end is inside quotes."""
         # A carriage return at the end may be followed by its line feed.
-        return list(itertools.islice((end for end in behind if end >= first - self.position and end <= last), GUESSES))
+        last = len(self.pending) if self.is_last else len(self.pending) - 1
+        ends = (match.end() for match in self._ends.finditer(self.pending))
+        return list(itertools.islice((end for end in ends if first - self.position <= end <= last), GUESSES))
 
-    def _likely(self, places: list[int], width: int) -> int:
+    def _likely(self, starts: list[int], width: int) -> int:
         """Return the first of some indices at which a line has ``width`` fields and closed quotes, and from which Arrow can parse.
 
         Otherwise return the first at which a line has these, or zero. Lines inside a quoted field may look like rows, but with quotes inside fields.
         """
-        sample = self.pending[: places[-1] + BEHIND_BYTES]
+        sample = self.pending[: starts[-1] + BEHIND_BYTES]
         is_last = self.is_last and len(sample) == len(self.pending)
         # The last bytes may be an incomplete character.
-        text = codecs.utf_8_decode(sample, "strict", is_last)[0]
-        likely = None
-        for place in places:
-            start = len(sample[:place].decode())
-            line = read_line(text, start, self.options, is_last, width=width)
-            if (
-                line is not None
-                and len(line[0]) == width
-                and not (self.options.quote_char and text.count(self.options.quote_char, start, line[1]) % 2)
-            ):
-                if arrow_safe_end(sample[place:], width, self.options, is_last):
-                    return place
-                likely = place if likely is None else likely
-        return likely or 0
+        text, quote = codecs.utf_8_decode(sample, "strict", is_last)[0], self.options.quote_char
+        likely: list[int] = []
+        for start in starts:
+            position = len(sample[:start].decode())
+            fields, end = read_line(text, position, self.options, is_last, width=width) or ([], position)
+            if fields and len(fields) == width and not (quote and text.count(quote, position, end) % 2):
+                if arrow_safe_end(sample[start:], width, self.options, is_last):
+                    return start
+                likely.append(start)
+        return likely[0] if likely else 0
 
     def start(self) -> bool:
         """Skip the byte order mark and the lines that the user wants to skip; return False if the file is empty."""
@@ -245,7 +239,7 @@ class CsvText:
         kind = kind_of(self.pending)
         if kind is not None and kind != TEXT and self.options.encoding in UTF_8:
             raise CsvEncodingError(f"{self.path} is not text: it is {kind.name}; {kind.advice}")
-        self._go_behind_sign()
+        self._skip_delimiter_line()
         left = self.options.skiprows
         while left:
             line_ends = [match.end() for match in itertools.islice(self._ends.finditer(self.pending), left)]
@@ -261,20 +255,20 @@ class CsvText:
                 self.fill()
         return True
 
-    def _go_behind_sign(self) -> None:
+    def _skip_delimiter_line(self) -> None:
         """Skip a first line such as ``sep=;``, which declares the delimiter for Excel.
 
         Raises
         ------
         CsvLineError
-            If it declares another delimiter than the requested one.
+            If the declared delimiter is not the requested one.
         """
-        match = _SIGN_FOR_EXCEL.match(self.pending) if self.options.header and not self.options.skiprows else None
+        match = _DELIMITER_LINE.match(self.pending) if self.options.header and not self.options.skiprows else None
         if match is None:
             return
-        sign = match[1].decode(errors="replace")
-        if sign != self.options.delimiter:
-            raise CsvLineError(f"{self.path}: the first line says that {sign!r} divides fields: give delimiter={sign!r}")
+        delimiter = match[1].decode(errors="replace")
+        if delimiter != self.options.delimiter:
+            raise CsvLineError(f"{self.path}: the first line says that {delimiter!r} divides fields: give delimiter={delimiter!r}")
         self._drop(match.end())
 
     def header(self) -> list[str]:
@@ -296,7 +290,7 @@ class CsvText:
             self.fill()
 
     def is_arrow_safe(self, width: int) -> bool:
-        """Return whether Arrow can parse the next rows; otherwise Python parses them line by line, where threads wait for each other."""
+        """Return whether Arrow can parse the next rows. Otherwise Python parses them line by line, and threads wait for each other."""
         self.fill()
         return arrow_safe_end(self.pending, width, self.options, self.is_last) > 0
 
@@ -327,17 +321,18 @@ class CsvText:
         if not end:
             return None
         self._drop(end)
-        return ArrowLines(self.path, text, end, self.options, width, selected, lambda: self._complete_lines(text[:end])._by_line(width, selected))
 
-    def _complete_lines(self, lines: bytes) -> CsvText:
-        """Return complete lines as an object of their own, for parsing line by line."""
-        return CsvText(self.path, self.options, None, len(lines), lines, True, self.state, reports_position=self.reports_position)
+        def by_line() -> TextBlock:
+            lines = CsvText(self.path, self.options, None, end, text[:end], True, self.state, reports_position=self.reports_position)
+            return lines._by_line(width, selected)
+
+        return ArrowLines(self.path, text, end, self.options, width, selected, by_line)
 
     def _by_line(self, width: int, selected: Sequence[int]) -> TextBlock:
         rows: list[list[str]] = []
         bad: list[str] = []
         text, position = self._text(), 0
-        # The limit is counted in characters here. A line that begins before it may end after it.
+        # In characters. A line that begins before this limit may end after it.
         limit = len(self.pending[: self._bytes_before_stop()].decode(errors="replace"))
         while position < min(limit, self.block_bytes):
             parsed = read_line(text, position, self.options, self.is_last, width=width)
@@ -351,7 +346,7 @@ class CsvText:
                 bad.append(line.rstrip("\r\n") if self.options.has_standard_line_ends else line.removesuffix(self.options.line_terminator))
             position = end
         self._use(text, position)
-        columns = tuple(pa.array([row[place] for row in rows], pa.string()) for place in selected)
+        columns = tuple(pa.array([row[index] for row in rows], pa.string()) for index in selected)
         return TextBlock(self.path, columns, bad, len(rows))
 
     def _text(self) -> str:

@@ -1,4 +1,4 @@
-"""Infers the types of CSV columns, the narrowest that hold all fields of all files, converts fields to values, and defines blocks of rows."""
+"""Infers the types of CSV columns, the narrowest that hold all fields of all files; converts fields to values, and defines blocks of rows."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
     >>> narrowest(pa.array(["1", "", "2.5"]), CsvValues()).name, narrowest(pa.array(["007", "x"]), CsvValues()).name
     ('FLOAT', 'TEXT')
     """
-    present = present_texts(text, values)
+    present = _present(text, values).drop_null()
     if not len(present):
         return None
     for form, pattern in ((CsvForm.INT, SHORT_INTEGER), (CsvForm.FLOAT, SHORT_DECIMAL)):
@@ -98,7 +98,7 @@ def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
         return CsvForm.TEXT if _parsed(present, INT, False).null_count else CsvForm.LONG_INT
     if _matches(present, rf"{DECIMAL}|{NOT_FINITE}"):
         # Some fields may have too many digits for an int, or be too large for a float.
-        is_text = _any(pc.match_substring_regex(present, WRITTEN_AS_TEXT)) or _parsed(present, FLOAT, False).null_count
+        is_text = pc.any(pc.match_substring_regex(present, WRITTEN_AS_TEXT)).as_py() or _parsed(present, FLOAT, False).null_count
         return CsvForm.TEXT if is_text else CsvForm.FLOAT
     for form, opening, closing, parse in PARSERS:
         bracketed = pc.and_(pc.starts_with(present, opening), pc.ends_with(present, closing))
@@ -109,12 +109,12 @@ def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
 
 def _all_are_read(present: pa.Array, form: CsvForm, parse: Callable[[str, bool], Any]) -> bool:
     """Return whether all fields are arrays, lists or dicts; simple ones are checked together, the others one by one."""
-    known = (read_arrays(present) if form is CsvForm.ARRAY else read_stored(present, form.type.kind))[1]
-    return all(parse(value, True) is not None for value in present.filter(pc.invert(known)).to_pylist())
+    are_simple = (read_arrays(present) if form is CsvForm.ARRAY else read_stored(present, form.type.kind))[1]
+    return all(parse(value, True) is not None for value in present.filter(pc.invert(are_simple)).to_pylist())
 
 
 def wider(one: CsvForm | None, other: CsvForm | None) -> CsvForm | None:
-    """Return the form of the fields of two blocks together; the order in which blocks are combined does not matter.
+    """Return the form of the fields of two blocks together; blocks may be combined in any order.
 
     Examples
     --------
@@ -129,8 +129,8 @@ def wider(one: CsvForm | None, other: CsvForm | None) -> CsvForm | None:
 def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool) -> Converted:
     """Return fields as values of a type; if the user requested the type (``hinted``), floats in a column of ints are truncated."""
     if kind == STR:
-        return Converted(_without(text, values.missing))
-    present = _without(with_truth(text, values), ("", *values.missing))
+        return Converted(_replaced(text, values.missing, None))
+    present = _present(text, values)
     result = _parsed(present, kind, hinted)
     if result.null_count == present.null_count:
         return Converted(result)
@@ -148,16 +148,10 @@ def failed_rows(cells: Sequence[Converted]) -> pa.Array | None:
     return functools.reduce(pc.or_, masks) if masks else None
 
 
-def present_texts(text: pa.Array, values: CsvValues) -> pa.Array:
-    """Return the fields that are not empty and do not stand for a missing value, with ``1`` and ``0`` for fields that mean true and false."""
-    return _without(with_truth(text, values), ("", *values.missing)).drop_null()
-
-
-def with_truth(text: pa.Array, values: CsvValues) -> pa.Array:
-    """Return fields with ``1`` and ``0`` instead of those that mean true and false."""
-    for words, digit in ((values.true_values, "1"), (values.false_values, "0")):
-        if words:
-            text = pc.if_else(pc.is_in(text, value_set=pa.array(words, pa.string())), digit, text)
+def _present(text: pa.Array, values: CsvValues) -> pa.Array:
+    """Return fields with ``1`` and ``0`` for those that mean true and false, and null for those that are empty or stand for a missing value."""
+    for words, digit in ((values.true_values, "1"), (values.false_values, "0"), (("", *values.missing), None)):
+        text = _replaced(text, words, digit)
     return text
 
 
@@ -173,12 +167,10 @@ def _parsed(present: pa.Array, kind: ColumnType, hinted: bool) -> pa.Array:
 
 def _cut(text: str) -> int | None:
     """Return a number without its fraction as an int; None if the text is not a number or the int does not fit 64 bits."""
-    whole = parse_int(text)
-    if whole is not None:
-        return whole
-    number = parse_float(text)
-    fits = number is not None and "." in text and abs(number) < 2.0**63
-    return int(number) if fits and number is not None else None
+    whole, number = parse_int(text), parse_float(text)
+    if whole is None and number is not None and "." in text and abs(number) < 2.0**63:
+        return int(number)
+    return whole
 
 
 def parse_datetime(text: str) -> datetime.datetime | None:
@@ -195,18 +187,15 @@ def parse_datetime(text: str) -> datetime.datetime | None:
         return None
 
 
-def _without(text: pa.Array, words: tuple[str, ...]) -> pa.Array:
+def _replaced(text: pa.Array, words: tuple[str, ...], replacement: str | None) -> pa.Array:
+    """Return strings with each that is one of some words replaced by a string, or by null."""
     matches = pc.is_in(text, value_set=pa.array(words, pa.string())) if words else None
-    return text if matches is None or not matches.true_count else pc.if_else(matches, pa.scalar(None, pa.string()), text)
+    return text if matches is None or not matches.true_count else pc.if_else(matches, pa.scalar(replacement, pa.string()), text)
 
 
 def _matches(text: pa.Array, pattern: str) -> bool:
-    """Return whether all strings match a pattern; the first 100 are tested first, because they usually show that a column does not match."""
+    """Return whether all strings match a pattern; the first 100 are tested first, because they usually show it if some do not."""
     return all(pc.all(pc.match_substring_regex(part, pattern), min_count=0).as_py() for part in (text[:100], text[100:]))
-
-
-def _any(mask: pa.Array) -> bool:
-    return bool(pc.any(mask).as_py())
 
 
 # Blocks of rows

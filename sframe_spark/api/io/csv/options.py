@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 import attrs
 
+from sframe_spark.api.column_names import first_positions
 from sframe_spark.api.io.text_encoding import text_encoding
 from sframe_spark.errors import CsvCountError, CsvHintError, InvalidArgumentError, SchemaError, listed
 from sframe_spark.message_text import is_unicode
@@ -19,7 +20,6 @@ NEWLINES = ("\n", "\r\n", "\r")
 # Used as the delimiter if the user gives a line break, so that every line is one field. This code point never occurs in valid text.
 IN_NO_TEXT = "\uffff"
 DEFAULT_ROWS_TO_INFER = 100
-_TEXTS = ("delimiter", "line_terminator", "comment_char", "escape_char", "quote_char")
 # Alternative names of arguments, which pandas uses.
 WRITE_ALIASES = {"sep": "delimiter", "quotechar": "quote_char", "doublequote": "double_quote", "lineterminator": "line_terminator"}
 READ_ALIASES = {**WRITE_ALIASES, "comment": "comment_char"}
@@ -71,18 +71,19 @@ class CsvOptions:
     encoding: str = "utf-8"
 
     def __attrs_post_init__(self) -> None:
-        for name in ("delimiter", "line_terminator"):
+        strings, characters = ("delimiter", "line_terminator"), ("comment_char", "escape_char", "quote_char")
+        for name in strings:
             if not isinstance(getattr(self, name), str) or not getattr(self, name):
                 raise InvalidArgumentError(f"{name} must be a text of at least one character, got {getattr(self, name)!r}")
-        for name in ("comment_char", "escape_char", "quote_char"):
+        for name in characters:
             if not isinstance(getattr(self, name), str) or len(getattr(self, name)) > 1:
                 raise InvalidArgumentError(f"{name} must be one character or empty, got {getattr(self, name)!r}")
-        for name in _TEXTS:
+        for name in (*strings, *characters):
             require_unicode_text(getattr(self, name), name)
         escape_by_doubling(self)
-        self._require_distinct()
+        self._require_distinct({name: getattr(self, name) for name in characters if getattr(self, name)})
 
-    def _require_distinct(self) -> None:
+    def _require_distinct(self, characters: Mapping[str, str]) -> None:
         """Raise an error if options overlap: a character with two meanings would be read differently depending on where a block of the file ends.
 
         Raises
@@ -91,7 +92,6 @@ class CsvOptions:
             If a character is in two options, the quote is white space, or a line terminator starts with the delimiter.
         """
         ends = line_ends(self.line_terminator)
-        characters = {name: getattr(self, name) for name in ("comment_char", "escape_char", "quote_char") if getattr(self, name)}
         for name, character in characters.items():
             for other, texts in (("delimiter", (self.delimiter,)), ("line_terminator", ends)):
                 if any(character in text for text in texts):
@@ -107,7 +107,7 @@ class CsvOptions:
             )
 
     @property
-    def is_undivided(self) -> bool:
+    def has_one_field(self) -> bool:
         """Whether every line, even a blank one, is one field."""
         return self.delimiter == IN_NO_TEXT
 
@@ -123,7 +123,7 @@ class CsvOptions:
 
 
 def escape_by_doubling(dialect: Any) -> None:
-    """If the quote is also the escape character, change the dialect: no escape character, and doubled quotes.
+    """Change a dialect in which the quote is also the escape character to one without an escape character, but with doubled quotes.
 
     Otherwise a doubled quote would be unescaped twice when read, and written as four quotes.
     """
@@ -144,7 +144,7 @@ class CsvValues:
     Parameters
     ----------
     missing
-        Fields that stand for a missing value; in columns of other types than string, empty fields do too.
+        Fields that stand for a missing value; empty fields do too, except in columns of strings.
     true_values, false_values
         Fields that stand for 1 and 0 in columns of numbers.
     """
@@ -156,7 +156,7 @@ class CsvValues:
 
 @attrs.frozen(eq=False)
 class CsvRequest:
-    """A user's request to read CSV files, with the arguments in the reference's order.
+    """A user's request to read CSV files, with the arguments in the order of the reference engine.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class CsvRequest:
     error_bad_lines
         Whether to raise an error at the first line that does not fit the columns; otherwise these lines are left out.
     nrows_to_infer
-        If ``nrows`` is smaller, types are inferred from this number of rows. Otherwise they are inferred from all rows that are read.
+        If ``nrows`` is smaller than this number, types are inferred from this number of rows, otherwise from all rows that are read.
     column_type_hints
         A class for all columns, a list of classes, or a dict from column name to class. These types are not inferred, and a line with a value of
         another type does not fit the columns.
@@ -242,7 +242,7 @@ INSTEAD = {
 
 
 def with_alias_arguments(dialect: OptionsT, options: Mapping[str, Any], aliases: Mapping[str, str], doing: str) -> OptionsT:
-    """Return a copy of a dialect or request with arguments that are given by their alternative names.
+    """Return a copy of a dialect or request, changed by arguments that are given by their alternative names.
 
     Raises
     ------
@@ -313,15 +313,15 @@ def chosen_columns(names: list[str], usecols: Any) -> list[int]:
     CsvHintError
         If the file has no column with a name, or a name is given twice.
     """
-    requested = list(texts(usecols, "usecols"))
+    requested = texts(usecols, "usecols")
     # Searching a list for each name would take quadratic time.
-    places, numbers = dict(zip(reversed(names), range(len(names))[::-1], strict=True)), collections.Counter(requested)
+    indices, counts = first_positions(names), collections.Counter(requested)
     for name in requested:
-        if name not in places:
+        if name not in indices:
             raise CsvHintError(f"usecols: the file has no column {name!r}, its columns are {', '.join(map(repr, names))}")
-        if numbers[name] > 1:
+        if counts[name] > 1:
             raise CsvHintError(f"usecols names {name!r} twice")
-    return [places[name] for name in requested] if requested else list(range(len(names)))
+    return [indices[name] for name in requested] if requested else list(range(len(names)))
 
 
 def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
@@ -330,7 +330,7 @@ def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
     Raises
     ------
     CsvHintError
-        If a list has not one class for each column.
+        If a list does not have one class for each column.
     SchemaError
         If a hint is not a class that a column can hold.
     """

@@ -1,4 +1,4 @@
-"""Defines how CSV text is read, by parsing it line by line; and parses text with Arrow, where Arrow certainly gives the same fields."""
+"""Parses CSV text: line by line, which defines how text is read; and with Arrow, where Arrow certainly gives the same fields."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def _quoted(quote: str, options: CsvOptions, stop: str, plain: str) -> str:
 def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_header: bool = False, width: int = 0) -> tuple[list[str], int] | None:
     """Return the fields of the line at position ``start``, and where the next line starts. A blank line has no fields, unless each line is one field.
 
-    Return None if the result depends on text that has not been read yet; ``is_last`` means that there is none. ``width`` is the number of columns, or
-    zero if it is unknown.
+    Return None if the result depends on text that has not been read yet; ``is_last``: the text ends with the end of the file. ``width`` is the number
+    of columns, or zero if it is unknown.
 
     Examples
     --------
@@ -116,28 +116,25 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
                 continue
         elif plain[:1] == options.quote_char != "" and not is_last and not _is_too_long(text[match.start(3) :]):
             return None
-        whole = _bracketed(text, match.start(3), options, closing) if plain and plain[0] in "[{" else None
-        if whole is None:
+        bracketed = _bracketed(text, match.start(3), options, closing) if plain and plain[0] in "[{" else None
+        if bracketed is None:
             fields.append(_value(match, options, keeps_space=is_header))
         else:
-            value, end, position = whole
+            value, end, position = bracketed
             fields.append(value)
         blank = blank and quoted is None and not fields[-1]
         if end != delimiter:
             break
-        if options.is_blank_delimited and len(fields) >= width and (rest := _blank_rest(text, position, patterns, delimiter)) is not None:
-            position = rest
-            break
+        if options.is_blank_delimited and len(fields) >= width:
+            # Only white space may be left of the line.
+            rest = patterns.end.match(text, position)
+            if rest is not None and rest.group(1) != delimiter:
+                position = rest.end()
+                break
         match = patterns.usual.match(text, position)
     if not is_last and position > len(text) - patterns.margin:
         return None
-    return ([] if blank and len(fields) == 1 and not options.is_undivided else fields), position
-
-
-def _blank_rest(text: str, position: int, patterns: Patterns, delimiter: str) -> int | None:
-    """Return where the next line starts, if only white space is left of this line; else None."""
-    rest = patterns.end.match(text, position)
-    return None if rest is None or rest.group(1) == delimiter else rest.end()
+    return ([] if blank and len(fields) == 1 and not options.has_one_field else fields), position
 
 
 def _is_too_long(text: str) -> bool:
@@ -160,8 +157,8 @@ def closing_bracket(text: str, start: int, end: int | None = None, known: dict[i
     text, start, end
         The text, and the range to scan, which begins with an opening bracket.
     known
-        Results for other brackets of the same line; new results are added. So that not every opening bracket is scanned up to the end of the line.
-        Results can be reused, because the meaning of the text after a bracket does not depend on where the scan began.
+        Results for other brackets of the same line, to which new results are added, so that not every opening bracket is scanned up to the end of the
+        line. They can be reused, because the meaning of the text after a bracket does not depend on where the scan began.
 
     Examples
     --------
@@ -198,19 +195,14 @@ def closing_bracket(text: str, start: int, end: int | None = None, known: dict[i
 
 def _value(match: re.Match[str], options: CsvOptions, keeps_space: bool) -> str:
     quoted, parts, plain, _ = match.groups()
-    if parts is not None:
-        return str(parts.rstrip(SPACE))
-    if quoted is None:
-        text = str(plain.rstrip(SPACE))
-        return text if keeps_space or text[:1] not in SPACE else _without_quotes(text.lstrip(SPACE), options)
-    return _unescaped(quoted, options)
-
-
-def _without_quotes(text: str, options: CsvOptions) -> str:
-    """Return a field after white space that the dialect does not ignore, without the quotes around it; these do not protect delimiters."""
-    quote = options.quote_char
-    is_quoted = quote and len(text) > 1 and text[0] == text[-1] == quote
-    return _unescaped(text[1:-1], options) if is_quoted else text
+    if quoted is not None:
+        return _unescaped(quoted, options)
+    text: str = (plain if parts is None else parts).rstrip(SPACE)
+    if parts is not None or keeps_space or text[:1] not in SPACE:
+        return text
+    # After white space that the dialect does not ignore, quotes around a field do not protect delimiters, but do not belong to it either.
+    text, quote = text.lstrip(SPACE), options.quote_char
+    return _unescaped(text[1:-1], options) if quote and len(text) > 1 and text[0] == text[-1] == quote else text
 
 
 def _unescaped(quoted: str, options: CsvOptions) -> str:
@@ -224,7 +216,7 @@ def _unescaped(quoted: str, options: CsvOptions) -> str:
 
 
 def meanings_of(options: CsvOptions) -> dict[str, str]:
-    """Return a dict from each character that may follow an escape character to what both together stand for."""
+    """Return what each character stands for after an escape character."""
     return {character: character for character in (*ESCAPED, options.escape_char, options.quote_char) if character} | ESCAPES
 
 
@@ -252,17 +244,17 @@ class NumberColumns:
     def read_exactly_by_arrow(self, text: bytes, end: int, width: int, delimiter: str) -> bool:
         """Return whether Arrow converts each field of these columns exactly as its text would be converted, or raises an error.
 
-        It does not for hexadecimal numbers, which Arrow reads as ints, nor for missing values that look like numbers and have white space around
+        It does not do so for hexadecimal numbers, which it reads as ints, nor for missing values that look like numbers and have white space around
         them.
         """
         if not any(self.types) or width == 1:
             return False
         spaces = [space.encode() for space in SPACE.replace(delimiter, "")]
         numbers = [missing.encode() for missing in self.missing if any(map(str.isdigit, missing))]
-        unsure = [(letter, b"0" + letter) for letter in (b"x", b"X")]
-        unsure += [(space, pattern) for space in spaces for number in numbers for pattern in (space + number, number + space)]
+        misread = [(letter, b"0" + letter) for letter in (b"x", b"X")]
+        misread += [(space, pattern) for space in spaces for number in numbers for pattern in (space + number, number + space)]
         # Search for one character first, which is much faster than for a pattern.
-        return not any(text.find(character, 0, end) >= 0 and text.find(pattern, 0, end) >= 0 for character, pattern in unsure)
+        return not any(text.find(character, 0, end) >= 0 and text.find(pattern, 0, end) >= 0 for character, pattern in misread)
 
 
 NO_NUMBERS = NumberColumns()
@@ -270,7 +262,7 @@ NO_NUMBERS = NumberColumns()
 
 @attrs.frozen(eq=False)
 class Quotes:
-    """The quoted parts of a text, if each quote in it opens or closes such a part.
+    """The quoted parts of a text in which each quote opens or closes a quoted part.
 
     Parameters
     ----------
@@ -311,7 +303,7 @@ def arrow_safe_end(text: bytes, width: int, options: CsvOptions, is_last: bool) 
     if has_quotes and (len(quote) > 1 or width == 1 or not options.double_quote or len(options.escape_char.encode()) > 1):
         return 0
     escape = options.escape_char.encode() if options.escape_char.encode() in text else b""
-    quotes = _quotes(text, quote, escape) if has_quotes else Quotes(np.zeros(0, int), np.zeros(0, int), len(text))
+    quotes = _quotes(text, quote if has_quotes else b"", escape)
     end = _last_line_end(text, quotes, is_last)
     characters = np.frombuffer(text, np.uint8)[:end]
     ends = np.frombuffer(options.delimiter.encode() + b"\r\n", np.uint8)
@@ -321,18 +313,19 @@ def arrow_safe_end(text: bytes, width: int, options: CsvOptions, is_last: bool) 
 
 
 def _quotes(text: bytes, quote: bytes, escape: bytes) -> Quotes:
-    if not escape:
-        places = np.flatnonzero(np.frombuffer(text, np.uint8) == quote[0])
-        return Quotes(places[: len(places) // 2 * 2 : 2], places[1::2], int(places[-1]) if len(places) % 2 else len(text))
-    opening: list[int] = []
-    closing: list[int] = []
+    if not escape or not quote:
+        indices = np.flatnonzero(np.frombuffer(text, np.uint8) == quote[0]) if quote else np.zeros(0, int)
+        return Quotes(indices[: len(indices) // 2 * 2 : 2], indices[1::2], int(indices[-1]) if len(indices) % 2 else len(text))
+    bounds: list[tuple[int, int]] = []
+    end = len(text)
     for match in _parts(quote, escape).finditer(text):
         if match.end() - match.start() == 1:
             # An unclosed quote: stop here, because each later quote would be searched up to the end of the text.
-            return Quotes(np.array(opening, int), np.array(closing, int), match.start())
-        opening.append(match.start())
-        closing.append(match.end() - 1)
-    return Quotes(np.array(opening, int), np.array(closing, int), len(text))
+            end = match.start()
+            break
+        bounds.append((match.start(), match.end() - 1))
+    opening, closing = np.array(bounds, int).reshape(-1, 2).T
+    return Quotes(opening, closing, end)
 
 
 def _parts(quote: bytes, escape: bytes) -> re.Pattern[bytes]:
@@ -358,9 +351,9 @@ def _last_line_end(text: bytes, quotes: Quotes, is_last: bool) -> int:
     return 0
 
 
-def _starts_field(characters: np.ndarray, ends: np.ndarray, places: np.ndarray) -> np.ndarray:
+def _starts_field(characters: np.ndarray, ends: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """Return for each position whether a field starts there; white space before it is ignored."""
-    before = places - 1
+    before = positions - 1
     spaces = np.setdiff1d(SPACE_BYTES, ends)
     previous = characters.take(before, mode="clip")
     active = np.flatnonzero(_are_among(spaces, previous) & (before >= 0))
@@ -388,7 +381,7 @@ def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quote
     doubled = opening[1:] == closing[:-1] + 1
     if doubled.any():
         opening, closing = opening[np.concatenate([[True], ~doubled])], closing[np.concatenate([~doubled, [True]])]
-    starts, stops = (_are_among(ends, characters.take(places, mode="clip")) for places in (opening - 1, closing + 1))
+    starts, stops = (_are_among(ends, characters.take(positions, mode="clip")) for positions in (opening - 1, closing + 1))
     # A line starts at the first character and ends at the last one.
     starts[0] |= opening[0] == 0
     stops[-1] |= closing[-1] == len(characters) - 1
@@ -402,12 +395,12 @@ def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quote
 def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.ndarray, escape: bytes) -> bool:
     """Return whether a quoted field begins or ends with white space, escaped or not, because that would be trimmed after parsing."""
     # Indices are valid: each opening quote is followed, and each closing one preceded, at least by the other quote.
-    if any(_are_among(SPACE_BYTES, characters.take(places)).any() for places in (opening + 1, closing - 1)):
+    if any(_are_among(SPACE_BYTES, characters.take(positions)).any() for positions in (opening + 1, closing - 1)):
         return True
     if not escape:
         return False
-    places = np.concatenate([opening + 1, closing - 2])
-    escaped = characters[np.minimum(places[characters[places] == escape[0]] + 1, len(characters) - 1)]
+    positions = np.concatenate([opening + 1, closing - 2])
+    escaped = characters[np.minimum(positions[characters[positions] == escape[0]] + 1, len(characters) - 1)]
     return bool(_are_among(np.append(SPACE_BYTES, ord("t")), escaped).any())
 
 
@@ -422,12 +415,7 @@ def without_escapes(text: bytes, options: CsvOptions) -> bytes:
     def character(match: re.Match[bytes]) -> bytes:
         return quote * 2 if match.group(1) == quote else letters.get(match.group(1), match.group())
 
-    pieces, end = [], 0
-    for match in _parts(quote, escape).finditer(text):
-        part = match.group()
-        pieces += [text[end : match.start()], escaped.sub(character, part) if escape in part else part]
-        end = match.end()
-    return b"".join([*pieces, text[end:]])
+    return _parts(quote, escape).sub(lambda part: escaped.sub(character, part.group()) if escape in part.group() else part.group(), text)
 
 
 def parse_with_arrow(
@@ -435,7 +423,7 @@ def parse_with_arrow(
 ) -> tuple[tuple[pa.Array, ...], list[str]]:
     """Return the selected columns of a text up to ``end``, and the lines with a wrong number of fields. The text must not contain escapes.
 
-    Columns are strings; those in ``numbers`` are numbers, if all their fields are and the text of none is needed.
+    Columns are strings; those in ``numbers`` are numbers, if all their fields are numbers, and no field's text is needed.
 
     Raises
     ------
@@ -481,8 +469,8 @@ def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: 
         return "skip"
 
     quoted = bool(options.quote_char) and text.find(options.quote_char.encode(), 0, end) >= 0
-    names = [str(place) for place in range(width)]
-    selected_names = [names[place] for place in selected]
+    names = list(map(str, range(width)))
+    selected_names = list(map(str, selected))
     known = {name: kind for name, kind in zip(selected_names, numbers.types, strict=False) if kind is not None}
     table = pcsv.read_csv(
         pa.BufferReader(pa.py_buffer(text).slice(0, end)),
@@ -504,15 +492,16 @@ def _table(text: bytes, end: int, width: int, selected: Sequence[int], options: 
 
 
 def _is_plain(column: pa.ChunkedArray) -> bool:
-    """Return whether the text of no value is needed: ints and floats are smaller than ``MAX_PLAIN``, and floats are finite."""
+    """Return whether no value's text in the file is needed: ints and floats are smaller than ``MAX_PLAIN``, and floats are finite."""
     if pa.types.is_string(column.type):
         return True
     if pa.types.is_integer(column.type):
+        # There is no absolute value of the smallest int.
         extremes = pc.min_max(column).as_py()
         return all(value is None or abs(value) < MAX_PLAIN for value in extremes.values())
     return pc.all(pc.less(pc.abs(column), float(MAX_PLAIN)), min_count=0).as_py() is not False
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array; strings without white space at both ends."""
+    """Return a column as one array, strings without white space at both ends."""
     return (pc.ascii_trim(column, characters=SPACE) if pa.types.is_string(column.type) else column).combine_chunks()

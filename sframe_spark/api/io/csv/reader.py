@@ -112,19 +112,19 @@ class _Reading:
     """The ranges of files that a task reads; sets ``start`` and ``end`` to the offsets of the first line and after the last line."""
 
     files: CsvFiles
-    places: Sequence[FileRange]
+    ranges: Sequence[FileRange]
     reports_position: bool
     start: int = 0
     end: int = 0
 
     def blocks(self) -> Iterator[ArrowLines | TextBlock]:
         """Yield the lines of all ranges in blocks."""
-        for place in self.places:
-            with open_csv_range(place, self.files.options, self.reports_position) as text:
-                if not place.start:
+        for part in self.ranges:
+            with open_csv_range(part, self.files.options, self.reports_position) as text:
+                if not part.start:
                     self.files.begin(text)
-                elif not place.is_line:
-                    text.find_line(place.start, len(self.files.names))
+                elif not part.is_line:
+                    text.find_line(part.start, len(self.files.names))
                 self.start = text.position
                 yield from self.files.blocks_from(text)
                 self.end = text.position
@@ -138,33 +138,33 @@ class CsvTask:
     ----------
     plan
         What all tasks have in common.
-    places
+    ranges
         The ranges to read.
     number
         Number of the segment.
     """
 
     plan: CsvPlan
-    places: tuple[FileRange, ...]
+    ranges: tuple[FileRange, ...]
     number: int
 
     @property
     def is_continued(self) -> bool:
         """Whether the first range starts in the middle of a file."""
-        return self.places[0].start > 0
+        return self.ranges[0].start > 0
 
-    def begins_before(self, place: int) -> bool:
-        """Return whether a line that starts at offset ``place`` belongs to this part or an earlier one."""
-        part = self.places[0]
+    def begins_before(self, offset: int) -> bool:
+        """Return whether a line that starts at an offset of the file belongs to this part or an earlier one."""
+        part = self.ranges[0]
         assert part.state is not None
-        return place < (part.state.size if part.stop is None else part.stop)
+        return offset < (part.state.size if part.stop is None else part.stop)
 
     def from_line(self, start: int) -> CsvTask:
-        """Return this task with its range starting at an offset where a line is known to start."""
-        return attrs.evolve(self, places=(attrs.evolve(self.places[0], start=start, is_line=True),)) if self.is_continued else self
+        """Return the task with its range beginning at ``start``, where a line is known to start; the same task for whole files."""
+        return attrs.evolve(self, ranges=(attrs.evolve(self.ranges[0], start=start, is_line=True),)) if self.is_continued else self
 
     def __call__(self) -> CsvPart:
-        """Read and write the rows; an error about the contents is only recorded, because the guessed start may be wrong."""
+        """Read and write the rows. An error about the contents is only recorded, because the start of the range may be a wrong guess."""
         reading = self._reading(reports_position=False)
         try:
             return self._written(reading)
@@ -184,10 +184,10 @@ class CsvTask:
         return self._written(self._reading(reports_position=True))
 
     def _reading(self, reports_position: bool) -> _Reading:
-        watched = WatchedFiles((place.path, place.state) for place in self.places)
-        numbers = {place.path: place.number for place in self.places}
+        watched = WatchedFiles((part.path, part.state) for part in self.ranges)
+        numbers = {part.path: part.number for part in self.ranges}
         files = attrs.evolve(self.plan.files, bad_lines={}, room=self.plan.room, watched=watched, numbers=numbers)
-        return _Reading(files, self.places, reports_position)
+        return _Reading(files, self.ranges, reports_position)
 
     def _written(self, reading: _Reading) -> CsvPart:
         files, forms = reading.files, list(self.plan.forms)
@@ -216,7 +216,7 @@ _RunTasks = Callable[[Sequence[CsvTask]], list[CsvPart]]
 
 
 class _OtherFormsError(Exception):
-    """Raised if the written parts have other types than all fields together; ``parts`` and ``forms`` are those to read again with."""
+    """Raised if parts were written with types that do not hold all fields; they are to be read again with ``parts`` and ``forms``."""
 
     def __init__(self, parts: list[tuple[FileRange, ...]], forms: list[CsvForm | None]) -> None:
         super().__init__("parts have other types")
@@ -228,12 +228,12 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     has_lines = files.options.encoding in UTF_8
     if not files.names or files.options.nrows is not None:
         return None
-    placed = read_in_parts(files.files, has_lines, _fits_one_reader, files.watched.seen, lambda _: files.is_arrow_safe())
-    if placed is None:
+    data_files = read_in_parts(files.files, has_lines, _fits_one_reader, files.watched.seen, lambda _: files.is_arrow_safe())
+    if data_files is None:
         return None
-    files.files = placed
-    # This block is parsed as strings, which is four times slower than numbers. For remote files, a larger request costs nothing.
-    files.first_bytes = None if is_remote_location(placed[0].path) else TYPES_BYTES
+    files.files = data_files
+    # This block is parsed as strings, which takes four times as long as parsing numbers. For remote files, a larger request costs nothing.
+    files.first_bytes = None if is_remote_location(data_files[0].path) else TYPES_BYTES
     forms = files.no_forms()
     files.first_rows(forms, files.blocks())
     whole = whole_files(files.files)
@@ -241,9 +241,9 @@ def split_rows(files: CsvFiles) -> PlannerNode | None:
     while True:
         try:
             return _written(files, whole, parts, forms)
-        except _OtherFormsError as found:
+        except _OtherFormsError as error:
             # Rare: fields had other types. Read again with the types known now.
-            parts, forms = found.parts, found.forms
+            parts, forms = error.parts, error.forms
 
 
 def _fits_one_reader(size: int) -> bool:
@@ -266,14 +266,13 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
     files.bad_lines, files.room = {}, config.memory_budget if files.keeps_bad_lines else 0
     types = files.types_of(forms)
     with new_dataset((*types, *files.types_of_directories), MaterializeOptions()) as dataset:
-        of_all = attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(()))
-        plan = CsvPlan(of_all, forms, dataset.directory, files.room // len(parts), reservation_for_rows(whole))
-        tasks = [CsvTask(plan, places, number) for number, places in enumerate(parts)]
-        done = in_order(tasks, lambda some: run_parts(some, whole, dataset.directory, "reading CSV files"))
+        first_only = attrs.evolve(files, files=files.files[:1], watched=WatchedFiles(()))
+        plan = CsvPlan(first_only, forms, dataset.directory, files.room // len(parts), reservation_for_rows(whole))
+        tasks = [CsvTask(plan, ranges, number) for number, ranges in enumerate(parts)]
+        done = in_order(tasks, lambda chosen: run_parts(chosen, whole, dataset.directory, "reading CSV files"))
         all_forms = [functools.reduce(wider, column) for column in zip(forms, *(part.forms for part in done if part.forms), strict=True)]
         if files.types_of(all_forms) != types or any(part.forms and part.rows is None for part in done):
-            again = [work.from_line(part.start).places for work, part in zip(tasks, done, strict=True) if part.forms]
-            raise _OtherFormsError(again, all_forms)
+            raise _OtherFormsError([task.from_line(part.start).ranges for task, part in zip(tasks, done, strict=True) if part.forms], all_forms)
         for part in done:
             for path, left_out in part.left_out.items():
                 files.keep(path, left_out.lines, left_out.number)
@@ -283,26 +282,25 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
 def in_order(tasks: Sequence[CsvTask], run: _RunTasks) -> list[CsvPart]:
     """Run tasks until each part begins where the previous one ends; a part in which no line starts has no forms."""
     done = run(tasks)
-    again = [number for number, work in enumerate(tasks) if work.is_continued and _is_misaligned(work, done[number], done[number - 1])]
-    if again:
+    misaligned = []
+    for number, task in enumerate(tasks):
+        before = done[number - 1]
+        if task.is_continued and not before.failed and done[number].start != before.end and task.begins_before(before.end):
+            misaligned.append(number)
+    if misaligned:
         # Nearly all parts are right now. But a part that had begun inside a quoted field may also have ended at a wrong offset.
-        for number, part in zip(again, run([tasks[number].from_line(done[number - 1].end) for number in again]), strict=True):
+        for number, part in zip(misaligned, run([tasks[number].from_line(done[number - 1].end) for number in misaligned]), strict=True):
             done[number] = part
-    for number, work in enumerate(tasks):
-        place = done[number - 1].end if work.is_continued else 0
-        if work.is_continued and not work.begins_before(place):
-            done[number] = CsvPart(place, place)
-        elif work.is_continued and done[number].start != place:
-            done[number] = run([work.from_line(place)])[0]
+    for number, task in enumerate(tasks):
+        start = done[number - 1].end if task.is_continued else 0
+        if task.is_continued and not task.begins_before(start):
+            done[number] = CsvPart(start, start)
+        elif task.is_continued and done[number].start != start:
+            done[number] = run([task.from_line(start)])[0]
         if done[number].failed:
             # The part begins at the right offset, so reading it again raises a real error.
-            done[number] = work.from_line(place).read_or_raise()
+            done[number] = task.from_line(start).read_or_raise()
     return done
-
-
-def _is_misaligned(work: CsvTask, part: CsvPart, before: CsvPart) -> bool:
-    """Return whether a part has lines but does not begin where the previous part ends; False if the previous part failed."""
-    return not before.failed and part.start != before.end and work.begins_before(before.end)
 
 
 LOG = logging.getLogger("sframe_spark")
@@ -389,7 +387,7 @@ def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvF
 
 def _loggable(url: Any) -> str:
     """Return the paths or URLs as a string for the log, without secrets."""
-    return str([_loggable(one) for one in url]) if isinstance(url, (list, tuple)) else without_secrets(os.fsdecode(url))
+    return str(list(map(_loggable, url))) if isinstance(url, (list, tuple)) else without_secrets(os.fsdecode(url))
 
 
 @attrs.define(eq=False)
@@ -429,7 +427,7 @@ class _Reader:
             return self._source(self.files.fitting(values, forms), forms)
 
     def _is_little(self, size: int) -> bool:
-        """Return whether there is one file, and it is so small that reading it is faster than starting threads."""
+        """Return whether there is only one file, and it is so small that reading it is faster than starting threads."""
         return size < BYTES_FOR_THREADS and len(self.files.files) == 1 and packing_of(self.files.files[0].path) is None
 
     def _more_rows(self) -> Iterator[ArrowLines | TextBlock]:
@@ -441,8 +439,8 @@ class _Reader:
 
     def _values_of(self, blocks: Iterator[ArrowLines | TextBlock], forms: Sequence[CsvForm | None], threads: int) -> Generator[ValueBlock]:
         """Yield blocks converted by several threads to the types of the current forms."""
-        known, types = list(forms), self.files.types_of(forms)
-        return in_threads_ahead(lambda block: self.files.read(block, known, types), blocks, threads)
+        current, types = list(forms), self.files.types_of(forms)
+        return in_threads_ahead(lambda block: self.files.read(block, current, types), blocks, threads)
 
     def _source(self, runs: Iterator[list[pa.Array]], forms: Sequence[CsvForm | None]) -> PlannerNode:
         """Return a source of rows: in memory, with one array per column, if they fit; else segments."""
@@ -453,6 +451,5 @@ class _Reader:
             first.append(run)
             rows, size = rows + (len(run[0]) if run else 0), size + sum(column.nbytes for column in run)
             if rows > IN_MEMORY_ROWS or size > config.memory_budget:
-                batches: Iterator[list[pa.Array]] = chain(drained(first), runs)
-                return keep_runs(batches, types)
+                return keep_runs(chain(drained(first), runs), types)
         return joined_source(first, types, rows)

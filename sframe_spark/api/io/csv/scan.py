@@ -117,17 +117,16 @@ class CsvFiles:
 
     def _choose(self, usecols: Any) -> None:
         """Choose among the columns of the files and partition columns; if both have a column of one name, the partition column is used."""
-        named = {column.name: column for column in self.partitions}
-        places = [place for place, name in enumerate(self.names) if name not in named]
-        names = [*(self.names[place] for place in places), *named] if self.names else []
+        partitions = {column.name: column for column in self.partitions}
+        in_files = [index for index, name in enumerate(self.names) if name not in partitions]
+        names = [*(self.names[index] for index in in_files), *partitions] if self.names else []
         chosen = chosen_columns(names, usecols)
         # One column is always read, because its rows have to be counted.
-        self.selected = [places[place] for place in chosen if place < len(places)] or ([0] if named and self.names else [])
-        self.partitions = [named[names[place]] for place in chosen if place >= len(places)]
-        read = [*(self.names[place] for place in self.selected), *(column.name for column in self.partitions)]
-        of_files = first_positions(read[: len(self.selected)])
-        of_directories = first_positions(read[len(self.selected) :], len(self.selected))
-        self.order = [(of_files if place < len(places) else of_directories)[names[place]] for place in chosen]
+        self.selected = [in_files[index] for index in chosen if index < len(in_files)] or ([0] if partitions and self.names else [])
+        self.partitions = [partitions[names[index]] for index in chosen if index >= len(in_files)]
+        of_files = first_positions(self.selected_names)
+        of_directories = first_positions([column.name for column in self.partitions], len(self.selected))
+        self.order = [(of_files if index < len(in_files) else of_directories)[names[index]] for index in chosen]
 
     def size_of_first(self) -> int:
         """Return the size of the first file in bytes."""
@@ -137,20 +136,13 @@ class CsvFiles:
     @property
     def selected_names(self) -> list[str]:
         """Names of the columns that are read from the files."""
-        return [self.names[place] for place in self.selected]
+        return [self.names[index] for index in self.selected]
 
     @property
     def chosen_names(self) -> list[str]:
         """Names of the requested columns, in the requested order."""
         read = [*self.selected_names, *(column.name for column in self.partitions)]
-        return [read[place] for place in self.order]
-
-    def of_directories(self, path: str, rows: int) -> list[pa.Array]:
-        """Return the partition columns for ``rows`` rows of a file."""
-        if self.partitions and not self.numbers:
-            # Searching the list for each block would take time quadratic in the number of files.
-            self.numbers = {file.path: number for number, file in enumerate(self.files)}
-        return [repeated(column.values[self.numbers[path]], column.type, rows) for column in self.partitions]
+        return [read[index] for index in self.order]
 
     def _names(self, fields: list[str]) -> list[str]:
         """Return the column names that a first line gives; without a header, X1, X2 and so on."""
@@ -173,7 +165,7 @@ class CsvFiles:
                     return
 
     def _first_of(self, block: TextBlock, limit: int) -> tuple[TextBlock, int]:
-        """Return a block cut after ``limit`` rows, and how many rows it has; rows with a value of another than the requested type do not count."""
+        """Return a block cut after ``limit`` rows, and their number; rows that have a value of another type than requested are not counted."""
         bad = misfits(block.columns, self.hinted, self.values)
         good = range(block.rows) if bad is None else np.flatnonzero(~bad.to_numpy(zero_copy_only=False))
         rows = block.rows if limit > len(good) else int(good[limit - 1]) + 1 if limit else 0
@@ -191,7 +183,7 @@ class CsvFiles:
         """Skip the header of a file, and check that the columns are those of the first file."""
         text.start()
         fields = text.header()
-        # If the file was changed meanwhile, report that instead of different columns.
+        # If the file has changed in the meantime, report that instead of different columns.
         self.watched.require_unchanged(text.path)
         self._require_same_columns(text.path, fields)
 
@@ -224,9 +216,9 @@ class CsvFiles:
         if fields and len(fields) != len(self.names):
             raise StorageError(f"{path} has {len(fields)} columns, {self.named_by} has {len(self.names)}: read them one by one")
         if fields and self.options.header and (names := self._names(fields)) != self.names:
-            place = next(place for place, name in enumerate(names) if name != self.names[place])
+            own, expected = next(pair for pair in zip(names, self.names, strict=True) if pair[0] != pair[1])
             raise StorageError(
-                f"{path} has {names[place]!r:.100} in the header where {self.named_by} has {self.names[place]!r:.100}: read them one by one, "
+                f"{path} has {own!r:.100} in the header where {self.named_by} has {expected!r:.100}: read them one by one, "
                 "with header=False where there is none"
             )
 
@@ -247,7 +239,7 @@ class CsvFiles:
         self.keep(path, lines, len(lines))
 
     def keep(self, path: str, lines: Sequence[str], number: int) -> None:
-        """Store lines that are left out while memory allows; after the first line that is not stored, no other is. ``number`` counts all lines."""
+        """Store lines that are left out, while memory allows; no line is stored after one that is not. ``number`` counts all lines."""
         kept = self.bad_lines.setdefault(path, LeftOut(0, [lines[0]]))
         for line in lines[0 if kept.number else 1 :]:
             self.room -= len(line.encode()) + BYTES_A_LINE
@@ -264,9 +256,9 @@ class CsvFiles:
 
     def learn(self, forms: list[CsvForm | None], block: TextBlock) -> None:
         """Widen the forms of columns without a requested type, so that they include the fields of a block."""
-        for place, column in enumerate(() if block.is_learned else block.columns):
-            if self.hinted[place] is None and forms[place] != CsvForm.TEXT and pa.types.is_string(column.type):
-                forms[place] = wider(forms[place], narrowest(column, self.values))
+        for index, column in enumerate(() if block.is_learned else block.columns):
+            if self.hinted[index] is None and forms[index] != CsvForm.TEXT and pa.types.is_string(column.type):
+                forms[index] = wider(forms[index], narrowest(column, self.values))
 
     def first_rows(self, forms: list[CsvForm | None], blocks: Iterator[ArrowLines | TextBlock]) -> list[TextBlock]:
         """Read blocks up to the first that has rows, set ``forms`` and the numeric columns by them, and return these blocks."""
@@ -281,7 +273,7 @@ class CsvFiles:
         return read
 
     def read(self, block: ArrowLines | TextBlock, forms: Sequence[CsvForm | None], types: Sequence[ColumnType]) -> ValueBlock:
-        """Convert the fields of a block to the given types, if all have these types. It changes nothing, so any thread may call it."""
+        """Convert the fields of a block to the given types, if all fields have these types. This changes no state, so any thread may call it."""
         text, own = block.read(self.known), list(forms)
         self.learn(own, text)
         left_out = [(text.bad_lines, f"has another number of fields than {len(self.names)}")]
@@ -329,9 +321,12 @@ class CsvFiles:
             converted(column, kind, self.values, hint is not None) if pa.types.is_string(column.type) else Converted(column)
             for column, kind, hint in zip(block.columns, types, self.hinted, strict=True)
         ]
-        arrays, bad = [cell.values for cell in cells], failed_rows(cells)
-        if bad is None:
-            return [*arrays, *self.of_directories(block.path, block.rows)], []
-        lines = zip(*(column.filter(bad).to_pylist() for column in block.columns), strict=True)
-        arrays = [array.filter(pc.invert(bad)) for array in arrays]
-        return [*arrays, *self.of_directories(block.path, len(arrays[0]))], list(map(self.options.delimiter.join, lines))
+        arrays, bad, rows, lines = [cell.values for cell in cells], failed_rows(cells), block.rows, list[str]()
+        if bad is not None:
+            lines = list(map(self.options.delimiter.join, zip(*(column.filter(bad).to_pylist() for column in block.columns), strict=True)))
+            arrays = [array.filter(pc.invert(bad)) for array in arrays]
+            rows = len(arrays[0])
+        if self.partitions and not self.numbers:
+            # Searching the list for each block would take time quadratic in the number of files.
+            self.numbers = {file.path: number for number, file in enumerate(self.files)}
+        return [*arrays, *(repeated(column.values[self.numbers[block.path]], column.type, rows) for column in self.partitions)], lines

@@ -54,27 +54,10 @@ class ColumnKinds:
         if "dict" in block:
             self.inner |= _kinds([item for cell in cells if isinstance(cell, dict) for item in cell.values() if item is not None])
 
-    def learn_column(self, column: JsonColumn) -> None:
-        """Add the kinds of values that are already a column."""
-        self.kinds |= column.kinds
-        self.inner |= column.inner
-
-    def add(self, other: ColumnKinds) -> None:
-        """Add the kinds that another object has collected."""
+    def add(self, other: ColumnKinds | JsonColumn) -> None:
+        """Add the kinds that another object has collected, or that a column has."""
         self.kinds |= other.kinds
         self.inner |= other.inner
-
-    def require_one_kind(self) -> None:
-        """Raise an error if the values have no common type other than string.
-
-        Raises
-        ------
-        SchemaError
-            If the values differ in kind.
-        """
-        if not self.are_of_one_kind:
-            kinds = " and ".join(sorted(_of_ints(self.kinds)))
-            raise SchemaError(f"the values have no common type, they are {kinds}: read_json() of SFrame takes objects")
 
     @property
     def are_of_one_kind(self) -> bool:
@@ -83,7 +66,7 @@ class ColumnKinds:
 
     @property
     def type(self) -> ColumnType:
-        """The type that holds all values unchanged; string if they differ in kind, float if all are missing."""
+        """The type that holds all values unchanged; string if the values differ in kind, float if all are missing."""
         kinds, element = _of_ints(self.kinds), _ELEMENTS.get(_of_ints(self.inner))
         if not kinds:
             return FLOAT
@@ -112,15 +95,16 @@ def kind_name(value: Any) -> str:
 def _kinds(cells: list[Any]) -> set[str]:
     """Return the set of kinds of some values, none of which is missing."""
     classes = set(map(type, cells))
-    if not classes & {int, bool}:
-        return {found_class.__name__ for found_class in classes}
-    ints = cells if classes <= {int, bool} else [cell for cell in cells if isinstance(cell, int)]
-    within = min(ints) >= -_EXACT and max(ints) <= _EXACT
-    return {found_class.__name__ for found_class in classes - {int, bool}} | ({"int"} if within else set(map(kind_name, ints)))
+    kinds = {kind.__name__ for kind in classes - {int, bool}}
+    if classes & {int, bool}:
+        ints = cells if classes <= {int, bool} else [cell for cell in cells if isinstance(cell, int)]
+        are_exact = min(ints) >= -_EXACT and max(ints) <= _EXACT
+        kinds |= {"int"} if are_exact else set(map(kind_name, ints))
+    return kinds
 
 
 def _of_ints(kinds: set[str]) -> frozenset[str]:
-    """Return the kinds with large ints counted as ints; if there are also floats they stay separate, because floats cannot hold them."""
+    """Return the kinds with large ints counted as ints; if there are floats too, they stay separate, because no float holds them."""
     return frozenset(kinds if "float" in kinds else {"int" if kind == LARGE_INT else kind for kind in kinds})
 
 
@@ -129,7 +113,7 @@ COLUMN_NAME = "X1"
 
 @attrs.frozen
 class JsonForm:
-    """Names and types of all columns, with partition columns; ``is_mixed``: the values of a column have no common type but string."""
+    """Names and types of all columns, with partition columns; ``is_mixed``: the values of a column have no common type other than string."""
 
     names: tuple[str, ...]
     own: tuple[ColumnType, ...]
@@ -155,7 +139,7 @@ class JsonForm:
 
 @attrs.define
 class JsonColumns:
-    """The columns of JSON files as far as they are known.
+    """The columns of JSON files, as far as they are known.
 
     Parameters
     ----------
@@ -207,8 +191,9 @@ class JsonColumns:
         SchemaError
             If ``are_values``, and the values have no common type.
         """
-        if self.are_values:
-            self.columns[COLUMN_NAME].require_one_kind()
+        if self.are_values and not self.columns[COLUMN_NAME].are_of_one_kind:
+            kinds = " and ".join(sorted(_of_ints(self.columns[COLUMN_NAME].kinds)))
+            raise SchemaError(f"the values have no common type, they are {kinds}: read_json() of SFrame takes objects")
         if not self.columns:
             raise JsonError(f"{visible(self.origin)} has {self.rows} rows, but no object has a member: a frame of rows has columns")
         return self.form()
@@ -233,7 +218,7 @@ class JsonColumns:
             self.has_objects = False
             column = self.columns.setdefault(COLUMN_NAME, ColumnKinds())
             if block.members is not None and block.members.objects is not None:
-                column.learn_column(block.members.objects)
+                column.add(block.members.objects)
             else:
                 column.learn(block.values)
             return
@@ -261,26 +246,21 @@ class JsonColumns:
         """Add the kinds of objects whose members are already columns."""
         self.has_objects = True
         for name in members.names:
-            column = members.column(name)
+            kinds, column = self.columns.setdefault(name, ColumnKinds()), members.column(name)
             if column is None:
-                self.columns.setdefault(name, ColumnKinds()).learn([value.get(name) for value in block.values])
+                kinds.learn([value.get(name) for value in block.values])
             else:
-                self.columns.setdefault(name, ColumnKinds()).learn_column(column)
+                kinds.add(column)
 
     def _learn_objects(self, objects: list[dict[str, Any]], block: JsonValues) -> None:
         """Add the kinds of the members of objects, column by column."""
         if objects:
             self.has_objects = True
         for name in dict.fromkeys(chain.from_iterable(objects)):
-            if name not in self.columns:
-                self.columns[self._name(name, block)] = ColumnKinds()
-            self.columns[name].learn([value.get(name) for value in objects])
-
-    def _name(self, name: str, block: JsonValues) -> str:
-        if not is_unicode(name):
-            line = next(line for value, line in zip(block.values, block.lines, strict=True) if value is not None and name in value)
-            raise JsonError(f"{visible(block.path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
-        return name
+            if name not in self.columns and not is_unicode(name):
+                line = next(line for value, line in zip(block.values, block.lines, strict=True) if value is not None and name in value)
+                raise JsonError(f"{visible(block.path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
+            self.columns.setdefault(name, ColumnKinds()).learn([value.get(name) for value in objects])
 
     def encoded(self, block: JsonValues, name: str, kind: ColumnType) -> pa.Array:
         """Return the values of one column of a block as an array.
@@ -290,8 +270,8 @@ class JsonColumns:
         JsonError
             If a value cannot be stored; the error names the line.
         """
-        if (known := self._known(block, name, kind)) is not None:
-            return known
+        if (parsed := self._parsed(block, name, kind)) is not None:
+            return parsed
         cells = [None if value is None else value.get(name) for value in block.values] if self.has_objects else block.values
         try:
             return _array(cells, kind, block.is_plain)
@@ -302,7 +282,7 @@ class JsonColumns:
         line = block.lines[_first_wrong(cells, kind, block.is_plain)]
         raise JsonError(f"{visible(block.path)}, line {line}, column {name!r:.60}: {reason}")
 
-    def _known(self, block: JsonValues, name: str, kind: ColumnType) -> pa.Array | None:
+    def _parsed(self, block: JsonValues, name: str, kind: ColumnType) -> pa.Array | None:
         """Return one column of a block if it was already parsed as an array of that type; else None."""
         members = block.members
         if members is None:
@@ -334,14 +314,12 @@ def _first_wrong(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> int
 def _array(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> pa.Array:
     if are_plain and kind in (INT, FLOAT) and set(map(type, cells)) <= {kind.python_class, NoneType}:
         return pa.array(cells, kind.physical)
-    if kind == INT:
-        return pa.array([None if cell is None else int(cell) for cell in cells], kind.physical)
-    if kind == FLOAT:
-        return pa.array([None if cell is None else float(cell) for cell in cells], kind.physical)
+    if kind in (INT, FLOAT):
+        return pa.array([None if cell is None else kind.python_class(cell) for cell in cells], kind.physical)
     if kind == STR:
         return pa.array([cell if cell is None or isinstance(cell, str) else _text(cell) for cell in cells], kind.physical)
-    known = are_plain or _are_plain(cells)
-    return encode_plain(list(cells) if known else [None if cell is None else _plain(cell, MAX_LEVELS) for cell in cells], kind)
+    is_checked = are_plain or _are_plain(cells)
+    return encode_plain(list(cells) if is_checked else [None if cell is None else _plain(cell, MAX_LEVELS) for cell in cells], kind)
 
 
 def _text(cell: Any) -> str:

@@ -105,7 +105,7 @@ class _Reading:
     """The ranges of files that a task reads, and the number of line ends read so far."""
 
     plan: JsonPlan
-    places: Sequence[FileRange]
+    ranges: Sequence[FileRange]
     columns: JsonColumns
     first_line: int
     reports_position: bool
@@ -113,8 +113,8 @@ class _Reading:
 
     def blocks(self) -> Iterator[JsonValues]:
         """Yield the values of all ranges in blocks, each after adding its names and types to ``columns``."""
-        for place in self.places:
-            with open_json(place, self.plan.encoding, self.first_line, self.reports_position, self.columns.plain_types) as text:
+        for part in self.ranges:
+            with open_json(part, self.plan.encoding, self.first_line, self.reports_position, self.columns.plain_types) as text:
                 for block in text.elements() if self.columns.is_array else text.on_lines():
                     raise_if_cancelled()
                     self.columns.learn(block)
@@ -130,18 +130,18 @@ class JsonTask:
     ----------
     plan
         What all tasks have in common.
-    places
+    ranges
         The ranges to read.
     number
         Number of the segment.
     """
 
     plan: JsonPlan
-    places: tuple[FileRange, ...]
+    ranges: tuple[FileRange, ...]
     number: int
 
     def __call__(self) -> JsonPart:
-        """Read and write the rows; an error about the contents is only recorded, because its line number is unknown."""
+        """Read and write the rows. An error about the contents is only recorded, because its line number is not known yet."""
         columns = self._columns(self.plan.columns.has_objects)
         try:
             return self._written(columns, 1, reports_position=False)
@@ -149,7 +149,7 @@ class JsonTask:
             return JsonPart(_without_files(columns), failed=True)
 
     def read_or_raise(self, first_line: int, has_objects: bool | None) -> JsonPart:
-        """Read and write the rows, with known number of the first line, and raise errors.
+        """Read and write the rows, given the number of the first line, and raise errors.
 
         Raises
         ------
@@ -161,12 +161,12 @@ class JsonTask:
         return self._written(self._columns(has_objects), first_line, reports_position=True)
 
     def _columns(self, has_objects: bool | None) -> JsonColumns:
-        known = self.plan.columns
-        kinds = {name: ColumnKinds(set(column.kinds), set(column.inner)) for name, column in known.columns.items()}
-        return attrs.evolve(known, numbers={place.path: place.number for place in self.places}, columns=kinds, has_objects=has_objects, rows=0)
+        planned = self.plan.columns
+        kinds = {name: ColumnKinds(set(column.kinds), set(column.inner)) for name, column in planned.columns.items()}
+        return attrs.evolve(planned, numbers={part.path: part.number for part in self.ranges}, columns=kinds, has_objects=has_objects, rows=0)
 
     def _written(self, columns: JsonColumns, first_line: int, reports_position: bool) -> JsonPart:
-        reading = _Reading(self.plan, self.places, columns, first_line, reports_position)
+        reading = _Reading(self.plan, self.ranges, columns, first_line, reports_position)
         blocks, plan, form, rows = reading.blocks(), self.plan, self.plan.form, None
         try:
             if form is None:
@@ -193,18 +193,18 @@ def _without_files(columns: JsonColumns) -> JsonColumns:
 def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[PlannerNode, list[str]] | None:
     """Return a source of all rows, and the column names, after reading the files in parts; None if reading them in parts is not worthwhile."""
     has_lines = not columns.is_array and encoding in UTF_8
-    placed = read_in_parts(
+    data_files = read_in_parts(
         files.files,
         has_lines,
         SINGLE_READER_BYTES.__ge__,
         WatchedFiles(()).seen,
         lambda longest: _is_read_as_columns(longest, columns, encoding, has_lines),
     )
-    if placed is None:
+    if data_files is None:
         return None
-    whole = whole_files(placed)
+    whole = whole_files(data_files)
     parts = parts_of(whole, has_lines)
-    first = next((block for file in placed for block in values_of(file.path, columns.is_array, encoding, file.state)), None)
+    first = next((block for file in data_files for block in values_of(file.path, columns.is_array, encoding, file.state)), None)
     if first is None:
         return memory_source([], [], 0), []
     columns.learn(first)
@@ -213,7 +213,7 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
         form = columns.form() if columns.columns else None
         with new_dataset(form.types if form is not None else (), MaterializeOptions()) as dataset:
             plan = JsonPlan(attrs.evolve(columns, numbers={}), form, encoding, dataset.directory, reservation_for_rows(whole))
-            tasks = [JsonTask(plan, places, number) for number, places in enumerate(parts)]
+            tasks = [JsonTask(plan, ranges, number) for number, ranges in enumerate(parts)]
             done = run_parts(tasks, whole, dataset.directory, "reading JSON files")
             columns = merged(tasks, done, columns)
             rows = [part.rows for part in done]
@@ -250,11 +250,11 @@ def merged(tasks: Sequence[JsonTask], done: list[JsonPart], known: JsonColumns) 
         If a part has bytes that are not valid in the encoding.
     """
     columns, line = attrs.evolve(known, rows=0), 1
-    for number, (work, part) in enumerate(zip(tasks, done, strict=True)):
-        line = line if work.places[0].start else 1
-        # Objects in some parts and other values in others are an error.
+    for number, (task, part) in enumerate(zip(tasks, done, strict=True)):
+        line = line if task.ranges[0].start else 1
+        # It is an error if some parts have objects, and others have other values.
         if part.failed or (columns.has_objects, part.columns.has_objects) in ((True, False), (False, True)):
-            done[number] = part = work.read_or_raise(line, columns.has_objects)
+            done[number] = part = task.read_or_raise(line, columns.has_objects)
         columns.add(part.columns)
         line += part.line_ends
     return columns
@@ -378,8 +378,8 @@ class _Reader:
             self.watched.require_unchanged(file.path)
             # For remote files, a small request takes as long as a large one, so the default block size is used.
             blocks = None if is_remote_location(file.path) else (FIRST_BYTES, LATER_BYTES)
-            columns, place = self.columns, FileRange(file.path, file.state, 0)
-            with open_json(place, self.encoding, known=columns.plain_types, blocks=blocks, are_rows=not columns.are_values) as text:
+            columns, whole = self.columns, FileRange(file.path, file.state, 0)
+            with open_json(whole, self.encoding, known=columns.plain_types, blocks=blocks, are_rows=not columns.are_values) as text:
                 yield from text.elements() if self.columns.is_array else self._on_lines(text)
             self.watched.require_unchanged(file.path)
 
@@ -387,14 +387,9 @@ class _Reader:
         """Yield the values on lines; on several threads if Arrow can parse them, because threads that parse in Python wait for each other."""
         lines = text.lines()
         for block in lines:
-            yield from _some(block.read())
+            if len((values := block.read()).values):
+                yield values
             if self.columns.plain_types():
                 break
         with closing(in_threads_ahead(JsonLines.read, lines, threads_that_read())) as results:
-            for values in results:
-                yield from _some(values)
-
-
-def _some(block: JsonValues) -> list[JsonValues]:
-    """Return a list that contains the block, or nothing if the block is empty."""
-    return [block] if len(block.values) else []
+            yield from (values for values in results if len(values.values))
