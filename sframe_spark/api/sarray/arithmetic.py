@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array
-from sframe_spark.api.interchange.arrow_tables import is_column
+from sframe_spark.api.interchange.dataframe_libraries import is_column
 from sframe_spark.api.node_values import literal_of, node_from_values, recoded, require_pairs, single_value
 from sframe_spark.errors import NotAColumnError, SchemaError, UnsupportedOperationError
 from sframe_spark.message_text import brief

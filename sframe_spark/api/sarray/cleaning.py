@@ -9,7 +9,7 @@ import numpy as np
 
 from sframe_spark.api.class_registry import ClassRegistry, make_array
 from sframe_spark.api.hints import call_example
-from sframe_spark.api.interchange.arrow_tables import is_column
+from sframe_spark.api.interchange.dataframe_libraries import is_column
 from sframe_spark.api.key_matching import EQUAL_AS_KEYS, are_many, match_mask, require_comparable_values
 from sframe_spark.api.sampling import require_seed
 from sframe_spark.engine.execution.materialize import materialize

@@ -22,7 +22,7 @@ from sframe_spark.api.indexing import (
     row_number,
     sliced,
 )
-from sframe_spark.api.interchange.arrow_tables import is_mask
+from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io.paths import nothing_to_verify
 from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.io.text_files import column_from_path

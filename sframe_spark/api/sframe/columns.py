@@ -11,7 +11,7 @@ from sframe_spark.api.class_registry import ClassRegistry, make_frame
 from sframe_spark.api.column_names import FrameNames, automatic_name, first_positions, require_name
 from sframe_spark.api.hints import call_example
 from sframe_spark.api.indexing import immutable_rows_error, is_row_index
-from sframe_spark.api.interchange.arrow_tables import is_mask
+from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.node_values import equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import (

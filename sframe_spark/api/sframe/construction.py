@@ -12,9 +12,8 @@ import pyarrow as pa
 from sframe_spark.api.class_registry import ClassRegistry, make_frame
 from sframe_spark.api.column_names import with_automatic_names
 from sframe_spark.api.hints import call_hint
-from sframe_spark.api.interchange.arrow_tables import arrow_table, frame_from_arrow, gives_rows
+from sframe_spark.api.interchange.dataframe_libraries import arrow_table, frame_from_arrow, frame_from_pandas, gives_rows
 from sframe_spark.api.interchange.from_spark import frame_from_spark
-from sframe_spark.api.interchange.pandas_frames import frame_from_pandas
 from sframe_spark.api.io.csv.options import CsvRequest
 from sframe_spark.api.io.csv.reader import read_csv
 from sframe_spark.api.io.paths import nothing_to_verify, path_text

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from sframe_spark.api.class_registry import make_frame
 from sframe_spark.api.hints import call_example
-from sframe_spark.api.interchange import arrow_tables
+from sframe_spark.api.interchange import dataframe_libraries
+from sframe_spark.api.interchange.dataframe_libraries import frame_from_pandas, pandas_frame
 from sframe_spark.api.interchange.from_spark import frame_from_spark
-from sframe_spark.api.interchange.pandas_frames import frame_from_pandas, pandas_frame
 from sframe_spark.api.node_values import numbers_table, python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
@@ -50,11 +50,11 @@ class Interchange(Columns):
         """
         if not self._names:
             return pa.table({})
-        return arrow_tables.table_of_rows(self._node, self._names)
+        return dataframe_libraries.table_of_rows(self._node, self._names)
 
     def __arrow_c_schema__(self) -> Any:
         """Return names and Arrow types of the columns, for other libraries. For some types, such as mixed lists, all values are read."""
-        return arrow_tables.schema_of(arrow_tables.forms_of(self._node), self._names).__arrow_c_schema__()
+        return dataframe_libraries.schema_of(dataframe_libraries.forms_of(self._node), self._names).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Return all rows as an Arrow stream, batch by batch: ``polars.DataFrame(sf)``, ``duckdb.sql("from sf")``, ``pyarrow.table(sf)``.
@@ -67,7 +67,7 @@ class Interchange(Columns):
         >>> pa.table(SFrame({"a": [1, None]})).to_pydict()
         {'a': [1, None]}
         """
-        return arrow_tables.stream_of_rows(self._node, self._names).__arrow_c_stream__(requested_schema)
+        return dataframe_libraries.stream_of_rows(self._node, self._names).__arrow_c_stream__(requested_schema)
 
     @call_example("sf.to_pandas()")
     def to_pandas(self, arrow: bool = False) -> Any:
@@ -152,7 +152,7 @@ class Interchange(Columns):
         not_numeric = [name for name, column_type in zip(self._names, self._node.schema, strict=True) if not column_type.is_numeric]
         if not_numeric or not self._names:
             raise NoAttributeError(f"columns {listed(not_numeric)} hold no numbers: use to_numpy()")
-        return arrow_tables.interface_of(numbers_table(self._node))
+        return dataframe_libraries.interface_of(numbers_table(self._node))
 
     def to_spark(self) -> Any:
         """Return the rows as a Spark DataFrame of the user's active session, in order, with this frame's column names.
@@ -254,7 +254,12 @@ class Interchange(Columns):
         >>> len(SFrame.from_arrow(pa.table({"a": [1, 2]}).to_reader()))
         2
         """
-        _require(isinstance(data, (pa.Table, pa.RecordBatch)) or arrow_tables.gives_rows(data), "from_arrow", "an Arrow table, batch or stream", data)
+        _require(
+            isinstance(data, (pa.Table, pa.RecordBatch)) or dataframe_libraries.gives_rows(data),
+            "from_arrow",
+            "an Arrow table, batch or stream",
+            data,
+        )
         return make_frame(*construction.frame_from(data))
 
     @classmethod
@@ -278,8 +283,8 @@ class Interchange(Columns):
         >>> SFrame.from_polars(polars.DataFrame({"name": ["ann", "bob"]}))["name"][1]
         'bob'
         """
-        _require(library_of(data) == "polars" and arrow_tables.gives_rows(data), "from_polars", "a polars DataFrame or LazyFrame", data)
-        return make_frame(*arrow_tables.frame_from_arrow(arrow_tables.arrow_table(data)))
+        _require(library_of(data) == "polars" and dataframe_libraries.gives_rows(data), "from_polars", "a polars DataFrame or LazyFrame", data)
+        return make_frame(*dataframe_libraries.frame_from_arrow(dataframe_libraries.arrow_table(data)))
 
     @classmethod
     def from_spark(cls, data: Any) -> SFrame:

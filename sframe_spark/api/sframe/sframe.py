@@ -13,7 +13,7 @@ from sframe_spark.api.class_registry import ClassRegistry
 from sframe_spark.api.column_names import FrameNames
 from sframe_spark.api.hints import HintedClass, adopt_members, call_example, call_hint, no_frame_member, raise_property_error
 from sframe_spark.api.indexing import ROW_LIMIT, RowAccess, head_count, is_row_index, mask_error, row_number, sliced
-from sframe_spark.api.interchange.arrow_tables import is_mask
+from sframe_spark.api.interchange.dataframe_libraries import is_mask
 from sframe_spark.api.io import saved_frames
 from sframe_spark.api.io.pickling import Pickled
 from sframe_spark.api.node_values import equal_length, iterate_tuples, row_count

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from sframe_spark import SFrame, config
 from sframe_spark.api.io.csv import block_reader as csv_lines
 from sframe_spark.api.io.csv import reader as split
-from sframe_spark.api.io.csv.scan import CsvFiles
+from sframe_spark.api.io.csv.reader import CsvFiles
 from sframe_spark.api.io.json import parser, reader
 from sframe_spark.engine.runtime import parallel_scan
 from sframe_spark.engine.runtime.scheduler import ThreadRunner

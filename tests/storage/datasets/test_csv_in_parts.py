@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.api.io.csv import block_reader as csv_lines
 from sframe_spark.api.io.csv import reader
-from sframe_spark.api.io.csv import scan as csv_files
 from sframe_spark.engine.runtime import parallel_scan
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.operators.sources.in_memory import MemorySource
@@ -383,7 +382,7 @@ def test_a_few_rows_of_a_long_file_are_few_bytes(bucket: Bucket, requests: Reque
 
     monkeypatch.setattr(byte_streams, "read_range", counted)
     assert len(SFrame.read_csv(f"{bucket.uri}/a.csv", nrows=5, verbose=False)) == 5
-    assert sum(came) <= csv_files.HEADER_BYTES + 4 * 4096
+    assert sum(came) <= reader.HEADER_BYTES + 4 * 4096
 
 
 def test_few_bytes_are_rows_in_memory(bucket: Bucket, requests: Requests) -> None:

@@ -11,7 +11,6 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.api.io.csv import block_reader as csv_lines
 from sframe_spark.api.io.csv import reader as csv_reader
-from sframe_spark.api.io.csv import scan as csv_files
 from sframe_spark.errors import StorageError
 
 # The text far behind makes all of the file be read once more for its types.
@@ -50,7 +49,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_changed_between_two_readings_is_told(
     file: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], reading: int
 ) -> None:
-    opened, readings = csv_files.open_csv, []
+    opened, readings = csv_reader.open_csv, []
 
     def counting(*args: object, **options: object) -> object:
         readings.append(args)
@@ -58,7 +57,7 @@ def test_a_file_changed_between_two_readings_is_told(
             change(file)
         return opened(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(csv_files, "open_csv", counting)
+    monkeypatch.setattr(csv_reader, "open_csv", counting)
     with pytest.raises(StorageError, match=f"{file} was changed while it was read"):
         SFrame.read_csv(str(file), verbose=False)
     assert len(readings) >= reading
