@@ -493,7 +493,7 @@ def _explicit_transaction(conn: Any, cursor: Any) -> _Transaction:
         switch = partial(setattr, conn, "autocommit")
         return _Transaction(partial(switch, False), conn.commit, lambda: conn.rollback(), partial(switch, True))
     methods = [getattr(conn, name, None) for name in ("begin", "start_transaction")]
-    candidates = [*filter(callable, methods), *([partial(cursor.execute, "BEGIN")] if _is_sqlite(conn) else [])]
+    candidates: list[Any] = [*filter(callable, methods), *([partial(cursor.execute, "BEGIN")] if _is_sqlite(conn) else [])]
     if not candidates:
         raise UnsupportedOperationError(
             f"the connection ({type(conn).__name__}) commits each statement, and has no begin(): to_sql() inserts all rows or none; "

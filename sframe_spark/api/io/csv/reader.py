@@ -767,5 +767,6 @@ class _Reader:
             first.append(run)
             rows, size = rows + (len(run[0]) if run else 0), size + sum(column.nbytes for column in run)
             if rows > IN_MEMORY_ROWS or size > config.memory_budget:
-                return keep_runs(chain(drained(first), runs), types)
+                batches: Iterator[list[pa.Array]] = chain(drained(first), runs)
+                return keep_runs(batches, types)
         return joined_source(first, types, rows)
