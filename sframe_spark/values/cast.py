@@ -203,7 +203,9 @@ def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
     True
     """
     texts = written(values, column_type, CANONICAL) if column_type.kind in (LIST_KIND, ARRAY_KIND, DICT_KIND) else None
-    return _per_value(canonical_value, STR)(values, column_type) if texts is None else texts
+    if texts is not None:
+        return texts
+    return pa.array([None if cell is None else canonical_value(cell) for cell in decode(values, column_type)], pa.string())
 
 
 def _with_rest(values: pa.Array, converted: pa.Array, is_converted: pa.Array, cast: Callable[[pa.Array, ColumnType], pa.Array]) -> pa.Array:

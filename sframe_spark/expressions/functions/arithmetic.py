@@ -364,7 +364,7 @@ def _infer_clip(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
 def _compute_clip(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     values = array_of(arguments[0], rows)
     if types[0].kind == ARRAY_KIND:
-        return _map_array(values, lambda elements: _clipped(pa.array(elements), _float_bounds(parameters)))
+        return _map_array(values, lambda elements: _clipped_elements(elements, _float_bounds(parameters)))
     if _infer_clip(types, parameters) == INT:
         return _clipped(values, _int_bounds(parameters))
     return _clipped(float_of(values), _float_bounds(parameters))
@@ -377,6 +377,13 @@ def _clipped(values: pa.Array, bounds: tuple[int | float | None, int | float | N
             limit = pa.scalar(bound, values.type)
             values = pc.if_else(is_outside(values, limit), limit, values)
     return values
+
+
+def _clipped_elements(elements: np.ndarray, bounds: tuple[float | None, float | None]) -> np.ndarray:
+    for bound, is_outside in zip(bounds, (np.less, np.greater), strict=True):
+        if bound is not None:
+            elements = np.where(is_outside(elements, bound), bound, elements)
+    return elements
 
 
 def _build_clip(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:

@@ -155,7 +155,7 @@ def _infer_contains(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
     Parameter: the item, which is a string for strings, a number for arrays, and any value for lists and for the keys of dicts.
     """
     kind, item = types[0].kind, plain(parameters[0])
-    item_classes = {STR_KIND: str, ARRAY_KIND: (int, float), LIST_KIND: object, DICT_KIND: object}
+    item_classes: dict[str, Any] = {STR_KIND: str, ARRAY_KIND: (int, float), LIST_KIND: object, DICT_KIND: object}
     if kind not in item_classes:
         raise unsupported("contains", types)
     if not isinstance(item, item_classes[kind]):
