@@ -1,4 +1,4 @@
-"""Converts Arrow arrays of a column to Python values; the inverse of :mod:`~sframe_spark.values.encode`."""
+"""Converts the Arrow arrays of a column to Python values; the inverse of :mod:`~sframe_spark.values.encode`."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def _decoded(values: pa.Array, column_type: ColumnType) -> list[Any]:
         return _stored(values, column_type)
     if column_type.kind not in (LIST_KIND, DICT_KIND):
         return values.to_pylist()
-    found = items_of(values)
-    if found is None:
+    flat = items_of(values)
+    if flat is None:
         cells = values.to_pylist()
         return cells if column_type.kind == LIST_KIND else [None if cell is None else dict(cell) for cell in cells]
-    return _cells(found, _plain(found.items))
+    return _lists_or_dicts(flat)
 
 
 def _stored(values: pa.Array, column_type: ColumnType) -> list[Any]:
@@ -80,17 +80,18 @@ def _stored(values: pa.Array, column_type: ColumnType) -> list[Any]:
     return [None if cell is None else decode_value(cell) for cell in values.to_pylist()]
 
 
-def _cells(found: FlatItems, items: list[Any]) -> list[Any]:
-    """Return the lists or dicts, as slices of the given items of all rows together."""
-    ends = np.cumsum(found.counts).tolist()
-    starts = [0, *ends[:-1]]
-    if found.keys is None:
-        cells: list[Any] = [items[start:end] for start, end in zip(starts, ends, strict=False)]
-    else:
-        keys = _plain(found.keys)
-        cells = [dict(zip(keys[start:end], items[start:end], strict=True)) for start, end in zip(starts, ends, strict=False)]
-    for position in np.flatnonzero(found.missing).tolist():
-        cells[position] = None
+def _lists_or_dicts(flat: FlatItems) -> list[Any]:
+    items, bounds = _plain(flat.items), itertools.pairwise([0, *np.cumsum(flat.counts).tolist()])
+    if flat.keys is None:
+        return _with_missing([items[start:end] for start, end in bounds], flat.missing)
+    keys = _plain(flat.keys)
+    return _with_missing([dict(zip(keys[start:end], items[start:end], strict=True)) for start, end in bounds], flat.missing)
+
+
+def _with_missing(cells: list[Any], missing: np.ndarray) -> list[Any]:
+    """Replace the values of missing rows by None."""
+    for row in np.flatnonzero(missing).tolist():
+        cells[row] = None
     return cells
 
 
@@ -101,8 +102,8 @@ def _plain(items: pa.Array) -> list[Any]:
 def _range_error(values: pa.Array, column_type: ColumnType) -> DateTimeRangeError | None:
     """Return the error for the first datetime outside the years 1 to 9999, or None if there is none."""
     if column_type.kind == LIST_KIND and not column_type.is_encoded and pa.types.is_timestamp(values.type.value_type):
-        found = _range_error(values.flatten(), DATETIME)
-        return None if found is None else DateTimeRangeError(f"in a list, {found.message}")
+        error = _range_error(values.flatten(), DATETIME)
+        return None if error is None else DateTimeRangeError(f"in a list, {error.message}")
     if column_type.kind != DATETIME_KIND:
         return None
     instants, offsets = values.flatten() if column_type.is_zoned else (values, pa.nulls(len(values), pa.int32()))
@@ -139,8 +140,8 @@ def scalar_array(value: pa.Scalar, rows: int = 1) -> pa.Array:
     >>> scalar_array(pa.scalar(7), 2).to_pylist()
     [7, 7]
     """
-    if value.is_valid and (pa.types.is_nested(value.type)):
-        # pa.repeat does not take nested values in every version; take does.
+    if value.is_valid and pa.types.is_nested(value.type):
+        # Not every version of pa.repeat takes nested values.
         return pa.array([value.as_py()], value.type).take(pa.array(np.zeros(rows, dtype=np.int64)))
     return pa.repeat(value, rows) if value.is_valid else pa.nulls(rows, value.type)
 
@@ -150,22 +151,13 @@ def _numbers(values: pa.Array) -> list[Any]:
     if not values.null_count:
         return values.to_numpy(zero_copy_only=False).tolist()
     cells = values.fill_null(0).to_numpy(zero_copy_only=False).tolist()
-    for position in np.flatnonzero(pc.is_null(values).to_numpy(zero_copy_only=False)).tolist():
-        cells[position] = None
-    return cells
+    return _with_missing(cells, pc.is_null(values).to_numpy(zero_copy_only=False))
 
 
 def _arrays(values: pa.Array) -> list[Any]:
-    missing = float("nan")
-    elements = array.array("d")
-    flat = values.values.fill_null(missing).to_numpy(zero_copy_only=False)
-    elements.frombytes(np.ascontiguousarray(flat, dtype=np.float64).tobytes())
-    offsets = values.offsets.to_numpy().tolist()
-    cells: list[Any] = [elements[start:end] for start, end in itertools.pairwise(offsets)]
-    if values.null_count:
-        for position in np.flatnonzero(pc.is_null(values).to_numpy(zero_copy_only=False)).tolist():
-            cells[position] = None
-    return cells
+    elements = array.array("d", values.values.fill_null(float("nan")).to_numpy(zero_copy_only=False).tobytes())
+    cells: list[Any] = [elements[start:end] for start, end in itertools.pairwise(values.offsets.to_numpy().tolist())]
+    return _with_missing(cells, pc.is_null(values).to_numpy(zero_copy_only=False)) if values.null_count else cells
 
 
 def _zoned(values: pa.Array) -> list[Any]:

@@ -63,7 +63,7 @@ from sframe_spark.values.value_model import (
     require_items,
 )
 
-# Finds the column type that fits Python values, or a dtype that a user asked for.
+# The column type that fits Python values, or a dtype that a user asked for.
 
 _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
 # Unsigned ints that fit signed ints have been converted to signed ints before.
@@ -191,13 +191,13 @@ def _mixture_message(values: Sequence[Any], of_rows: bool) -> str:
         if value is not None and family not in examples:
             examples[family] = (f"row {position} holds " if of_rows else "") + f"{brief(value, 40)} ({family})"
     message = f"the values have no common type: {', '.join(examples.values())}"
-    # Other libraries use NaN for missing values, so lists from them often have NaN among other values.
+    # Other libraries use NaN for missing values, so their lists often have NaN among other values.
     has_nan = any(isinstance(value, float) and math.isnan(value) for value in values)
     return f"{message}; NaN is a number, None stands for what is missing" if has_nan else message
 
 
 def _fits_int(values: Iterable[Any]) -> bool:
-    """Return whether every int fits in 64 bits; Arrow is tried first, as it is faster than a loop in Python."""
+    """Return whether every int has at most 64 bits; Arrow is tried first, as it is faster than a loop in Python."""
     try:
         pa.array(values, pa.int64())
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
@@ -235,39 +235,31 @@ def _list_type(values: Sequence[Any]) -> ColumnType:
         if families <= {FLOAT_KIND} or all(family_of(type(cell)) == ARRAY_KIND for cell in cells):
             return list_of(FLOAT)
         return ENCODED_LIST
-    element = _element_type(families, lambda: chain.from_iterable(cells))
+    element = _element_type(lambda: chain.from_iterable(cells))
     return ENCODED_LIST if element is None else list_of(element)
 
 
 def _dict_type(values: Sequence[Any]) -> ColumnType:
     cells = _cells(values)
     # There is no native form for a missing key, nor for dicts without any key.
-    classes = set(map(type, chain.from_iterable(cells)))
-    if type(None) in classes:
+    if type(None) in set(map(type, chain.from_iterable(cells))):
         return ENCODED_DICT
-    key = _element_type(families_of(chain.from_iterable(cells)), lambda: chain.from_iterable(cells))
-    items = _element_type(
-        families_of(chain.from_iterable(cell.values() for cell in cells)),
-        lambda: chain.from_iterable(cell.values() for cell in cells),
-    )
+    key = _element_type(lambda: chain.from_iterable(cells))
+    items = _element_type(lambda: chain.from_iterable(cell.values() for cell in cells))
     return ENCODED_DICT if key is None or items is None else dict_of(key, items)
 
 
-def _element_type(families: set[str], elements: Any) -> ColumnType | None:
-    """Return the native type that all elements have (int, float or str), or None if there is none."""
-    if len(families) != 1:
-        return None
-    element = _ELEMENT_TYPES.get(next(iter(families)))
-    if element is INT and not _fits_int(list(elements())):
-        return None
-    return element
+def _element_type(elements: Callable[[], Iterable[Any]]) -> ColumnType | None:
+    """Return the native type that all elements have (int, float or str), or None if there is none; ``elements`` yields them, several times."""
+    families = families_of(elements())
+    element = _ELEMENT_TYPES.get(families.pop()) if len(families) == 1 else None
+    return None if element is INT and not _fits_int(list(elements())) else element
 
 
-# Converts Python values to Arrow arrays of a given column type; the inverse of :mod:`~sframe_spark.values.decode`.
+# Conversion of Python values to Arrow arrays of a given column type.
 
 _ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError)
-_DIRECT_KINDS = (INT_KIND, FLOAT_KIND, STR_KIND)
-_NATIVE_CLASSES: dict[pa.DataType, type] = {pa.int64(): int, pa.float64(): float, pa.string(): str}
+NATIVE_CLASSES: dict[pa.DataType, type] = {pa.int64(): int, pa.float64(): float, pa.string(): str}
 _LISTS = frozenset({list, tuple, type(None)})
 
 
@@ -305,21 +297,20 @@ def encode_parts(values: Any, column_type: ColumnType, ignore_cast_failure: bool
         If a single value has more than an array can hold.
     """
     source = simplify(values)
+    if isinstance(source, np.ndarray) and source.dtype.kind == "u":
+        if column_type.kind == INT_KIND:
+            raise SchemaError(BEYOND_64_BITS)
+        source = source.tolist()  # Python's ints keep all digits
     if isinstance(source, list):
         return parts_of(_encode_list(source, column_type, ignore_cast_failure))
     if isinstance(source, np.ndarray):
-        if source.dtype.kind == "u":
-            if column_type.kind == INT_KIND:
-                raise SchemaError(BEYOND_64_BITS)
-            # These are converted as Python ints, which keep all digits.
-            return parts_of(_encode_list(source.tolist(), column_type, ignore_cast_failure))
         array, natural = _from_numpy(source.copy())
         parts = [array]
     else:
         parts, natural = normalized_parts(source)
     if natural == column_type:
         return parts
-    return [made for part in parts for made in parts_of(_encode_list(decode(part, natural), column_type, ignore_cast_failure))]
+    return [encoded for part in parts for encoded in parts_of(_encode_list(decode(part, natural), column_type, ignore_cast_failure))]
 
 
 def _from_numpy(values: np.ndarray) -> tuple[pa.Array, ColumnType]:
@@ -332,7 +323,7 @@ def _from_numpy(values: np.ndarray) -> tuple[pa.Array, ColumnType]:
 
 
 def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array | pa.ChunkedArray:
-    if column_type.kind in _DIRECT_KINDS:
+    if column_type.kind in _ELEMENT_TYPES:
         # Arrow converts a list of values of the right class much faster than Python can inspect them.
         try:
             return arrow_floats(values) if column_type.kind == FLOAT_KIND else pa.array(values, column_type.physical)
@@ -380,7 +371,7 @@ def _encode_converted(values: Sequence[Any], column_type: ColumnType, ignore_cas
     """Convert the values one at a time to the requested kind, and return them as an array."""
     converted = []
     for position, value in enumerate(values):
-        family_of(type(value))  # refuses foreign objects even where failures are ignored
+        family_of(type(value))  # raises for objects that no column holds, even if failures are ignored
         try:
             converted.append(construct_value(value, column_type.kind))
         except SchemaError as error:
@@ -449,28 +440,18 @@ def _fits_natively(values: Sequence[Any], column_type: ColumnType) -> bool:
     cells = [value for value in values if value is not None]
     physical = column_type.physical
     if column_type.kind == LIST_KIND:
-        return _are_of(chain.from_iterable(cells), physical.value_type, missing=True)
-    return _are_of(chain.from_iterable(cells), physical.key_type, missing=False) and _are_of(
-        chain.from_iterable(cell.values() for cell in cells), physical.item_type, missing=True
-    )
+        return _are_of(chain.from_iterable(cells), physical.value_type)
+    if not set(map(type, chain.from_iterable(cells))) <= {NATIVE_CLASSES[physical.key_type]}:
+        return False
+    return _are_of(chain.from_iterable(cell.values() for cell in cells), physical.item_type)
 
 
-def _are_of(elements: Iterable[Any], data_type: pa.DataType, missing: bool) -> bool:
-    allowed = {_NATIVE_CLASSES[data_type], type(None)} if missing else {_NATIVE_CLASSES[data_type]}
-    return set(map(type, elements)) <= allowed
+def _are_of(elements: Iterable[Any], data_type: pa.DataType) -> bool:
+    return set(map(type, elements)) <= {NATIVE_CLASSES[data_type], type(None)}
 
 
-def _build_ints(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
-    return pa.array([None if _is_missing(value) else int(plain_number(value)) for value in values], column_type.physical)
-
-
-def _build_floats(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
-    numbers = [None if _is_missing(value) else float_of_number(value) for value in values]
-    return pa.array(numbers, column_type.physical)
-
-
-def _build_texts(values: Sequence[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
-    return pa.array([None if _is_missing(value) else plain_text(value) for value in values], column_type.physical)
+def _scalar_builder(convert: Callable[[Any], Any]) -> Callable[[Sequence[Any], ColumnType], pa.Array | pa.ChunkedArray]:
+    return lambda values, column_type: pa.array([None if _is_missing(value) else convert(value) for value in values], column_type.physical)
 
 
 def _is_missing(value: Any) -> bool:
@@ -478,9 +459,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _are_naive_datetimes(values: Sequence[Any]) -> bool:
-    if not set(map(type, values)) <= {datetime.datetime, type(None)}:
-        return False
-    return all(value is None or value.tzinfo is None for value in values)
+    return set(map(type, values)) <= {datetime.datetime, type(None)} and all(value is None or value.tzinfo is None for value in values)
 
 
 def _build_datetimes(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
@@ -510,9 +489,9 @@ def _build_arrays(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
 def _join_arrays(cells: Sequence[Any], elements: list[Any] | None) -> pa.Array:
     lengths = pa.array([None if cell is None else len(cell) for cell in cells], pa.int32())
     if elements is None:
-        buffers = b"".join(cell.tobytes() for cell in cells if cell is not None)
-        return list_from_lengths(lengths, pa.array(np.frombuffer(buffers, dtype=np.float64)), ARRAY.physical)
-    numbers = arrow_floats(elements).fill_null(float("nan"))
+        numbers = pa.array(np.frombuffer(b"".join(cell.tobytes() for cell in cells if cell is not None), np.float64))
+    else:
+        numbers = arrow_floats(elements).fill_null(float("nan"))
     return list_from_lengths(lengths, numbers, ARRAY.physical)
 
 
@@ -522,21 +501,16 @@ def _build_lists(values: Sequence[Any], column_type: ColumnType) -> pa.Array | p
             return pa.array(values, column_type.physical)
         except _ARROW_ERRORS:
             pass
-    cells = [None if _is_missing(value) else plain_list(_as_sequence(value)) for value in values]
+    sequences = (plain_array(value) if isinstance(value, array.array) else value for value in values)
+    cells = [None if _is_missing(value) else plain_list(value) for value in sequences]
     return _stored_texts(cells, column_type) if column_type.is_encoded else pa.array(cells, column_type.physical)
-
-
-def _as_sequence(value: Any) -> Any:
-    """Return an ``array.array`` of any type code as one of doubles; any other value unchanged."""
-    return plain_array(value) if isinstance(value, array.array) else value
 
 
 def _build_dicts(values: Sequence[Any], column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
     if not column_type.is_encoded and set(map(type, values)) <= {dict, type(None)}:
         try:
-            if have_long_doubles(chain.from_iterable(cell.values() for cell in values if cell is not None)):
-                raise pa.ArrowInvalid("a long double")
-            return maps_of_dicts(values, column_type.physical)
+            if not have_long_doubles(chain.from_iterable(cell.values() for cell in values if cell is not None)):
+                return maps_of_dicts(values, column_type.physical)
         except _ARROW_ERRORS:
             pass
     cells = [None if _is_missing(value) else plain_dict(value) for value in values]
@@ -549,9 +523,9 @@ def _stored_texts(cells: Sequence[Any], column_type: ColumnType) -> pa.Array | p
 
 
 _BUILDERS: dict[str, Callable[[Sequence[Any], ColumnType], pa.Array | pa.ChunkedArray]] = {
-    INT_KIND: _build_ints,
-    FLOAT_KIND: _build_floats,
-    STR_KIND: _build_texts,
+    INT_KIND: _scalar_builder(lambda value: int(plain_number(value))),
+    FLOAT_KIND: _scalar_builder(float_of_number),
+    STR_KIND: _scalar_builder(plain_text),
     DATETIME_KIND: _build_datetimes,
     ARRAY_KIND: _build_arrays,
     LIST_KIND: _build_lists,

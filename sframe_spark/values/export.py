@@ -1,15 +1,15 @@
-"""Converts columns for other programs: to the most specific Arrow type from which the values can be read back unchanged, and to JSON.
+"""Converts columns for other programs: to Arrow types from which the values can be read back unchanged, and to JSON.
 
 Numbers, strings, datetimes without an offset, and native lists and dicts keep their physical type. The Arrow type of other columns depends on
 their values:
 
 ===========================================  ==========================================================================
-datetimes, all with one offset               ``timestamp[us, tz]``, where the offset has a zone (whole hours)
-datetimes, with several                      ``arrow.timestamp_with_offset``
-datetimes, some without an offset            the physical type, ``struct<instant, offset>``
+datetimes that all have one offset           ``timestamp[us, tz]``, where the offset has a zone (whole hours)
+datetimes with other offsets                 ``arrow.timestamp_with_offset``
+datetimes, some of which have no offset      the physical type, ``struct<instant, offset>``
 lists and dicts whose values share one type  ``list`` and ``struct`` of it, at any depth
-others that JSON can represent               ``arrow.json``
-others                                       the physical type, tagged JSON as a string
+other lists and dicts that JSON represents   ``arrow.json``
+other lists and dicts                        the physical type, tagged JSON as a string
 ===========================================  ==========================================================================
 
 Source: https://arrow.apache.org/docs/format/CanonicalExtensions.html
@@ -21,8 +21,8 @@ import array
 import datetime
 import json
 import math
-from collections.abc import Iterable
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 import attrs
 import pyarrow as pa
@@ -36,46 +36,13 @@ from sframe_spark.values.from_arrow import OFFSET_FIELDS, WITH_OFFSET
 from sframe_spark.values.tagged_json import decode_value, exact_float_text
 from sframe_spark.values.value_model import plain_dict, plain_list
 
-# The Arrow type that holds all of some nested values exactly, if there is one.
+# The most specific Arrow type of nested values: items of lists need one type, and dicts the same keys in the same order.
 
 MAX_LEVELS: Final = 8
 MAX_FIELDS: Final = 100
 """A dict with more keys is taken for a mapping, not for a record with named fields."""
 
 _SCALARS: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string(), datetime.datetime: pa.timestamp("us")}
-
-
-@attrs.define
-class CommonType:
-    """Finds the Arrow type that all added values have in common; items of lists need one type, dicts the same keys in the same order.
-
-    Examples
-    --------
-    >>> common = CommonType()
-    >>> for value in ({"a": 1, "b": ["x"]}, {"a": None, "b": []}):
-    ...     common.add(value)
-    >>> str(common.arrow_type())
-    'struct<a: int64, b: list<item: string>>'
-    >>> common.add({"a": 1.5, "b": []})
-    >>> common.arrow_type() is None
-    True
-    """
-
-    _type: pa.DataType = attrs.field(factory=pa.null, init=False)
-    is_one: bool = attrs.field(default=True, init=False)
-
-    def add(self, value: Any) -> None:
-        """Take another value into account."""
-        if not self.is_one:
-            return
-        try:
-            self._type = joined(self._type, type_of(value, MAX_LEVELS))
-        except NotOneTypeError:
-            self.is_one = False
-
-    def arrow_type(self) -> pa.DataType | None:
-        """Return the type that all values have in common, or None if there is none."""
-        return self._type if self.is_one else None
 
 
 def type_of(value: Any, levels: int) -> pa.DataType:
@@ -137,11 +104,11 @@ def joined(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     raise NotOneTypeError
 
 
-# Lists and dicts as JSON for other programs, and back.
+# Lists and dicts as JSON of other programs.
 
 
 def is_plain_json(value: Any, inside: bool = False) -> bool:
-    """Return whether a value written as JSON is read back unchanged. (A list of numbers inside another value would become an array.)
+    """Return whether a value written as JSON is read back unchanged. (A list of numbers inside a list or dict would become an array.)
 
     Examples
     --------
@@ -226,106 +193,74 @@ JSON, TAGGED = "json", "tagged"
 FURTHEST_WEST, FURTHEST_EAST = -12, 14
 
 
-class Form(Protocol):
-    """How the values of a column are exported."""
+@attrs.frozen
+class Form:
+    """How the values of a column are exported.
+
+    Parameters
+    ----------
+    data_type
+        The Arrow type.
+    convert
+        Converts values of the column's physical type to the Arrow type.
+    metadata
+        Metadata of the field, from which the column's type is known when the values are read back; None if the Arrow type determines it.
+    """
+
+    data_type: pa.DataType
+    convert: Callable[[pa.Array], pa.Array]
+    metadata: dict[str, str] | None = None
 
     def field(self, name: str) -> pa.Field:
         """Return the field: name, Arrow type and metadata."""
-        ...
-
-    def convert(self, values: pa.Array) -> pa.Array:
-        """Convert values of the column's physical type to the type of the field."""
-        ...
+        return pa.field(name, self.data_type, metadata=self.metadata)
 
 
-@attrs.frozen
-class AsInside:
-    """Values exported in their physical type, unchanged."""
-
-    column_type: ColumnType
-
-    def field(self, name: str) -> pa.Field:
-        """Return the field; for lists of floats its metadata has the kind, as they would be read back as arrays."""
-        is_list = self.column_type.kind == LIST_KIND and pa.types.is_float64(self.column_type.physical.value_type)
-        return pa.field(name, self.column_type.physical, metadata={KIND: LIST_KIND} if is_list else None)
-
-    def convert(self, values: pa.Array) -> pa.Array:
-        return values
+def _as_stored(column_type: ColumnType) -> Form:
+    """Return the form for values in their physical type, unchanged."""
+    return Form(column_type.physical, lambda values: values, _list_metadata(column_type.physical, column_type.kind == LIST_KIND))
 
 
-@attrs.frozen
-class InZone:
-    """Datetimes that all have one offset from UTC."""
-
-    zone: str
-
-    def field(self, name: str) -> pa.Field:
-        """Return a field of timestamps in microseconds, in the zone."""
-        return pa.field(name, pa.timestamp("us", self.zone))
-
-    def convert(self, values: pa.Array) -> pa.Array:
-        """Return the instants as timestamps in the zone."""
-        instants = values.field("instant").cast(pa.int64()).cast(pa.timestamp("us", self.zone))
-        return pc.if_else(values.is_valid(), instants, None)
+def _list_metadata(data_type: pa.DataType, is_list: bool) -> dict[str, str] | None:
+    """Return metadata with the kind for lists of floats, which would be read back as arrays; None for other types."""
+    return {KIND: LIST_KIND} if is_list and pa.types.is_float64(data_type.value_type) else None
 
 
-@attrs.frozen
-class WithOffsets:
-    """Datetimes with several offsets."""
+def _in_zone(zone: str) -> Form:
+    """Return the form for datetimes that all have one offset from UTC: timestamps in a time zone."""
+    data_type = pa.timestamp("us", zone)
+    return Form(data_type, lambda values: pc.if_else(values.is_valid(), values.field("instant").cast(pa.int64()).cast(data_type), None))
 
-    def field(self, name: str) -> pa.Field:
-        """Return a field whose metadata names Arrow's canonical extension, as few libraries have a class for it."""
-        return pa.field(name, pa.struct(OFFSET_FIELDS), metadata={EXTENSION_NAME: WITH_OFFSET, EXTENSION_METADATA: ""})
 
-    def convert(self, values: pa.Array) -> pa.Array:
-        """Return structs of the instant in UTC and the offset in minutes."""
+def _with_offsets() -> Form:
+    """Return the form for datetimes with several offsets; only metadata names Arrow's canonical extension, as few libraries have a class for it."""
+
+    def convert(values: pa.Array) -> pa.Array:
         instants = values.field("instant").cast(pa.int64()).fill_null(0).cast(pa.timestamp("us", "UTC"))
         offsets = values.field("offset").fill_null(0).cast(pa.int16())
         return pa.StructArray.from_arrays([instants, offsets], fields=OFFSET_FIELDS, mask=pc.invert(values.is_valid()))
 
-
-@attrs.frozen
-class Typed:
-    """Lists or dicts whose values share one type."""
-
-    column_type: ColumnType
-    physical: pa.DataType
-
-    def field(self, name: str) -> pa.Field:
-        """Return the field; for lists of floats its metadata has the kind, as they would be read back as arrays."""
-        is_floats = pa.types.is_list(self.physical) and pa.types.is_float64(self.physical.value_type)
-        return pa.field(name, self.physical, metadata={KIND: LIST_KIND} if is_floats else None)
-
-    def convert(self, values: pa.Array) -> pa.Array:
-        return pa.array(decode(values, self.column_type), self.physical)
+    return Form(pa.struct(OFFSET_FIELDS), convert, {EXTENSION_NAME: WITH_OFFSET, EXTENSION_METADATA: ""})
 
 
-@attrs.frozen
-class Json:
-    """Lists or dicts that can be read back from JSON unchanged."""
-
-    column_type: ColumnType
-
-    def field(self, name: str) -> pa.Field:
-        """Return a field of Arrow's canonical JSON extension; its metadata says whether the values are lists or dicts."""
-        return pa.field(name, pa.json_(), metadata={KIND: self.column_type.kind, TEXT: JSON})
-
-    def convert(self, values: pa.Array) -> pa.Array:
-        return pa.ExtensionArray.from_storage(pa.json_(), pa.array(json_texts(decode(values, self.column_type)), pa.string()))
+def _typed(column_type: ColumnType, data_type: pa.DataType) -> Form:
+    """Return the form for lists or dicts whose values share one type."""
+    metadata = _list_metadata(data_type, pa.types.is_list(data_type))
+    return Form(data_type, lambda values: pa.array(decode(values, column_type), data_type), metadata)
 
 
-@attrs.frozen
-class Tagged:
-    """Lists or dicts with values that JSON cannot represent, such as datetimes: tagged JSON, which other programs read as strings."""
+def _json(column_type: ColumnType) -> Form:
+    """Return the form for lists or dicts that can be read back from JSON unchanged: Arrow's canonical JSON extension."""
 
-    column_type: ColumnType
+    def convert(values: pa.Array) -> pa.Array:
+        return pa.ExtensionArray.from_storage(pa.json_(), pa.array(json_texts(decode(values, column_type)), pa.string()))
 
-    def field(self, name: str) -> pa.Field:
-        """Return a string field whose metadata tells this package to decode it."""
-        return pa.field(name, pa.string(), metadata={KIND: self.column_type.kind, TEXT: TAGGED})
+    return Form(pa.json_(), convert, {KIND: column_type.kind, TEXT: JSON})
 
-    def convert(self, values: pa.Array) -> pa.Array:
-        return values
+
+def _tagged(column_type: ColumnType) -> Form:
+    """Return the form for lists or dicts with values that JSON cannot represent, such as datetimes: tagged JSON as strings."""
+    return Form(pa.string(), lambda values: values, {KIND: column_type.kind, TEXT: TAGGED})
 
 
 @attrs.define
@@ -343,8 +278,9 @@ class FormFinder:
 
     column_type: ColumnType
     _offsets: set[int | None] = attrs.field(factory=set, init=False)
-    _common: CommonType = attrs.field(factory=CommonType, init=False)
-    _plain: bool = attrs.field(default=True, init=False)
+    # The Arrow type that all lists or dicts have in common; None if there is none.
+    _common_type: pa.DataType | None = attrs.field(factory=pa.null, init=False)
+    _is_plain_json: bool = attrs.field(default=True, init=False)
 
     @property
     def needs_values(self) -> bool:
@@ -358,27 +294,27 @@ class FormFinder:
         elif self.column_type.is_encoded:
             for cell in decode(values, self.column_type):
                 if cell is not None:
-                    self._common.add(cell)
-                    self._plain = self._plain and is_plain_json(cell)
+                    self._add_cell(cell)
+
+    def _add_cell(self, cell: Any) -> None:
+        if self._common_type is not None:
+            try:
+                self._common_type = joined(self._common_type, type_of(cell, MAX_LEVELS))
+            except NotOneTypeError:
+                self._common_type = None
+        self._is_plain_json = self._is_plain_json and is_plain_json(cell)
 
     def form(self) -> Form:
         """Return the form for the values added so far."""
-        if self.column_type.is_zoned:
-            return self._zoned_form()
-        if not self.column_type.is_encoded:
-            return AsInside(self.column_type)
-        physical = self._common.arrow_type()
-        if physical is not None and (pa.types.is_struct(physical) if self.column_type.kind == DICT_KIND else pa.types.is_list(physical)):
-            return Typed(self.column_type, physical)
-        return Json(self.column_type) if self._plain else Tagged(self.column_type)
-
-    def _zoned_form(self) -> Form:
-        if None in self._offsets:
-            return AsInside(self.column_type)
-        if len(self._offsets) > 1:
-            return WithOffsets()
-        zone = zone_of(next(iter(self._offsets), 0) or 0)
-        return WithOffsets() if zone is None else InZone(zone)
+        column_type, common_type = self.column_type, self._common_type
+        if column_type.is_zoned and None not in self._offsets:
+            zone = zone_of(next(iter(self._offsets), 0) or 0)
+            return _with_offsets() if len(self._offsets) > 1 or zone is None else _in_zone(zone)
+        if not column_type.is_encoded:
+            return _as_stored(column_type)
+        if common_type is not None and (pa.types.is_struct if column_type.kind == DICT_KIND else pa.types.is_list)(common_type):
+            return _typed(column_type, common_type)
+        return _json(column_type) if self._is_plain_json else _tagged(column_type)
 
 
 def zone_of(minutes: int) -> str | None:
@@ -462,21 +398,17 @@ def _brief_text(value: Any, between: str, minus_zero: str) -> str:
 
 def with_text_keys(value: Any) -> Any:
     """Return a value with all keys of dicts converted to strings, arrays and tuples to lists, and datetimes to ISO strings."""
-    if isinstance(value, dict):
-        return _with_text_keys(value)
     if isinstance(value, (list, tuple, array.array)):
         return [with_text_keys(item) for item in value]
     if isinstance(value, datetime.datetime):
         return value.isoformat()
-    return value
-
-
-def _with_text_keys(mapping: dict[Any, Any]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return value
     members: dict[str, Any] = {}
-    for key, item in mapping.items():
+    for key, item in value.items():
         text = _text_of_key(key)
         if text in members:
-            other = next(other for other in mapping if _text_of_key(other) == text)
+            other = next(other for other in value if _text_of_key(other) == text)
             raise InvalidArgumentError(
                 f"a dict has the keys {visible(brief(other))} and {visible(brief(key))}, which are both {visible(brief(text))} in JSON, "
                 "so that one value would be lost: rename one of them first"

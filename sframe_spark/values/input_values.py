@@ -78,11 +78,11 @@ def _copied(value: Any) -> Any:
                 return _items(value)
         return value[:]
     if cls is dict:
-        made = value.copy()
+        copy = value.copy()
         for key, item in value.items():
             if type(item) not in UNCHANGING:
-                made[key] = _copied(item)
-        return made
+                copy[key] = _copied(item)
+        return copy
     if cls is tuple:
         return tuple(_items(value))
     if isinstance(value, np.ndarray) and (value.dtype.kind != "O" or not value.ndim):
@@ -92,7 +92,7 @@ def _copied(value: Any) -> Any:
     family = family_of(cls)
     if family == DICT_KIND:
         return {key: item if type(item) in UNCHANGING else _copied(item) for key, item in value.items()}
-    # Sets, deques, rows of numpy and other iterables, in the order of iteration.
+    # Sets, deques, rows of numpy arrays and other iterables, in the order of iteration.
     return _items(value) if family == LIST_KIND else value
 
 
@@ -130,8 +130,6 @@ def is_of_spark(value: Any) -> bool:
 # One of ``list[Any] | np.ndarray | pa.Array | pa.ChunkedArray``; as Arrow has no type annotations, a type checker learns nothing from the union.
 SimpleValues = Any
 
-_INTEGER_DTYPES = "biu"
-
 # Advice for types of pandas columns that no column can hold.
 _INSTEAD = {
     "PeriodDtype": "series.dt.to_timestamp() gives the start of each",
@@ -160,7 +158,9 @@ def simplify(values: Any) -> SimpleValues:
     if library_of(values) == "pandas":
         values = _from_pandas(values)
     if isinstance(values, array.array):
-        values = _from_array(values)
+        if values.typecode in "uw":
+            raise SchemaError("an array of characters is not a column of numbers: use a str")
+        values = np.asarray(values)
     elif isinstance(values, range):
         values = _from_range(values)
     if isinstance(values, np.ndarray):
@@ -217,26 +217,20 @@ def _from_objects(values: np.ndarray) -> list[Any]:
     return [None if isinstance(cell, (float, np.floating)) and np.isnan(cell) else cell for cell in cells]
 
 
-def _from_array(values: array.array) -> np.ndarray:
-    if values.typecode in "uw":
-        raise SchemaError("an array of characters is not a column of numbers: use a str")
-    return np.frombuffer(values, dtype=values.typecode) if len(values) else np.empty(0, dtype=values.typecode)
-
-
 def _from_range(values: range) -> Any:
     if not len(values):
         return []
     bounds = (values.start, values.stop, values.step)
-    return np.arange(*bounds, dtype=np.int64) if all(-(2**62) < bound < 2**62 for bound in bounds) else list(values)
+    return np.arange(*bounds, dtype=np.int64) if all(abs(bound) < 2**62 for bound in bounds) else list(values)
 
 
 def _floats(values: np.ndarray) -> np.ndarray:
-    found = values.astype(np.float64, copy=False)
-    if values.dtype.itemsize > found.dtype.itemsize:
-        rounded = (found != values) & (values == values)
-        if rounded.any():
-            note_rounded(values[rounded][0])
-    return found
+    floats = values.astype(np.float64, copy=False)
+    if values.dtype.itemsize > floats.dtype.itemsize:
+        is_rounded = (floats != values) & (values == values)
+        if is_rounded.any():
+            note_rounded(values[is_rounded][0])
+    return floats
 
 
 def _from_numpy(values: np.ndarray) -> SimpleValues:
@@ -248,7 +242,7 @@ def _from_numpy(values: np.ndarray) -> SimpleValues:
         return list(values)
     if values.dtype.kind == "u" and values.size and values.max() > np.iinfo(np.int64).max:
         return values
-    if values.dtype.kind in _INTEGER_DTYPES:
+    if values.dtype.kind in "biu":
         return values.astype(np.int64, copy=False)
     if values.dtype.kind == "f":
         return _floats(values)
@@ -292,7 +286,7 @@ def require_valid_arrow(values: pa.Array | pa.ChunkedArray) -> None:
 
 
 def require_known_extensions(field: pa.Field) -> None:
-    """Raise if a column, or a part of it, is of an Arrow extension that is not registered in this process.
+    """Raise if the type of a column, or a type inside it, is an Arrow extension that is not registered in this process.
 
     pyarrow would return the storage values of such a column, for instance bytes for geometries; only the metadata of its field names the extension.
 
@@ -308,10 +302,8 @@ def require_known_extensions(field: pa.Field) -> None:
         ...
     sframe_spark.errors.SchemaError: a column cannot hold values of the Arrow extension 'geoarrow.wkb': give what it is stored as, binary
     """
-    metadata = field.metadata
-    name = None if metadata is None else metadata.get(EXTENSION_NAME)
-    if name is not None and name.decode("utf-8", "replace") not in STORED_AS_THEY_ARE and not isinstance(field.type, pa.BaseExtensionType):
-        called = visible(name.decode("utf-8", "replace"))
-        raise SchemaError(f"a column cannot hold values of the Arrow extension {called!r}: give what it is stored as, {field.type}")
-    for place in range(field.type.num_fields):
-        require_known_extensions(field.type.field(place))
+    name = (field.metadata or {}).get(EXTENSION_NAME, b"").decode("utf-8", "replace")
+    if EXTENSION_NAME in (field.metadata or {}) and name not in STORED_AS_THEY_ARE and not isinstance(field.type, pa.BaseExtensionType):
+        raise SchemaError(f"a column cannot hold values of the Arrow extension {visible(name)!r}: give what it is stored as, {field.type}")
+    for index in range(field.type.num_fields):
+        require_known_extensions(field.type.field(index))

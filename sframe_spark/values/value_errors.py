@@ -35,8 +35,8 @@ def naming_broken_string(values: Any) -> Iterator[None]:
         yield
     except UnicodeError:
         rows = enumerate(values) if isinstance(values, list) else iter(())
-        place, value = next(((f"row {row}: ", value) for row, value in rows if is_broken(value)), ("", None))
-        raise InvalidArgumentError(place + words_for(value)) from None
+        prefix, value = next(((f"row {row}: ", value) for row, value in rows if is_broken(value)), ("", None))
+        raise InvalidArgumentError(prefix + words_for(value)) from None
 
 
 def require_unicode_values(values: Iterable[Any]) -> None:
@@ -65,28 +65,24 @@ def require_unicode_values(values: Iterable[Any]) -> None:
 
 
 def _are_whole_texts(values: Any) -> bool:
-    """Return True if a list or tuple is known to hold only numbers, None and valid strings, which are checked all at once."""
+    """Return whether values are a list or tuple of only numbers, None and valid strings, which are checked all at once."""
     if not isinstance(values, (list, tuple)):
         return False
     classes = set(map(type, values))
-    if not classes <= _PLAIN_CLASSES:
+    if not classes <= {str, int, float, bool, type(None)}:
         return False
     # Joining does not hide errors: two lone surrogates that become adjacent are still invalid.
     return str not in classes or is_unicode("".join(values if len(classes) == 1 else [value for value in values if type(value) is str]))
 
 
-_PLAIN_CLASSES = frozenset({str, int, float, bool, type(None)})
-
-
 def is_broken(value: Any) -> bool:
     """Return whether a value is a string that is not valid Unicode, or bytes that are not UTF-8, so that no column can hold it."""
-    if not isinstance(value, bytes):
-        return isinstance(value, str) and not is_unicode(value)
     try:
-        value.decode()
+        if isinstance(value, bytes):
+            value.decode()
     except UnicodeDecodeError:
         return True
-    return False
+    return isinstance(value, str) and not is_unicode(value)
 
 
 def words_for(value: Any) -> str:
@@ -191,13 +187,10 @@ def rounding_warnings(name: str | None = None, listens: bool = True) -> Iterator
         Whether to warn; False if the user asked for floats.
     """
     rounded = RoundedNumbers()
-    if not listens:
-        with rounded.of(name):
-            yield
-        return
     with rounded.of(name):
         yield
-    rounded.warn()
+    if listens:
+        rounded.warn()
 
 
 def note_rounded(value: Any) -> None:

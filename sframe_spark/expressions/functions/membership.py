@@ -22,6 +22,7 @@ from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, 
 from sframe_spark.values.cast import canonical_text
 from sframe_spark.values.datetimes import to_microseconds
 from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import NATIVE_CLASSES
 from sframe_spark.values.nested.json_items import flat_items
 from sframe_spark.values.tagged_json import canonical_value
 from sframe_spark.values.value_model import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of, int_equal_to, plain, plain_list, plain_number
@@ -197,8 +198,7 @@ def _contains_by_arrow(types: Sequence[ColumnType], parameters: tuple[Any, ...])
 
 def _is_like_items(item: Any, items: pa.DataType) -> bool:
     """Return whether a value has the class of the items, and can equal an item: not so for NaN, and for ints beyond 64 bits."""
-    classes = {pa.int64(): int, pa.float64(): float, pa.string(): str}
-    return type(item) is classes[items] and item == item and not (isinstance(item, int) and not SMALLEST_INT <= item <= LARGEST_INT)
+    return type(item) is NATIVE_CLASSES[items] and item == item and not (isinstance(item, int) and not SMALLEST_INT <= item <= LARGEST_INT)
 
 
 def _items_like(values: pa.Array, column_type: ColumnType, item: Any) -> pa.Array | None:

@@ -1,13 +1,13 @@
 """Splits stored lists and dicts (tagged JSON, see :mod:`sframe_spark.values.tagged_json`) into items, and joins items to lists and dicts.
 
-Items that are nested, or of several types, stay JSON. Values that are nested too deep for the patterns here have to be parsed one by one by the
-caller.
+Items that are nested, or of several types, stay JSON. Values that are nested too deep for the patterns of this file are parsed one by one by the
+callers.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 import numpy as np
@@ -37,8 +37,8 @@ KINDS = [frozenset(), *(frozenset([kind]) for kind in (INT_KIND, FLOAT_KIND, STR
 """Kinds of values; a missing value has none."""
 MISSING, INTS, FLOATS, TEXTS, LISTS, DICTS, ARRAYS, SPECIAL_FLOATS, DATETIMES = range(len(KINDS))
 """Positions in ``KINDS``."""
-# The tags "dict", "array", "float" and "datetime" differ in their second letter, which comes after a brace, a quote and a dollar sign.
-_PLACE_OF_TAG = len('{"$d')
+# The tags "dict", "array", "float" and "datetime" differ in their second letter, which follows a brace, a quote, a dollar sign and the first letter.
+_POSITION_IN_TAG = len('{"$d')
 _BY_TAG = np.array([{"i": DICTS, "r": ARRAYS, "l": SPECIAL_FLOATS, "a": DATETIMES}.get(chr(byte), MISSING) for byte in range(256)], np.int8)
 _BY_FIRST = np.array([{NULL: MISSING, text_spans.QUOTE: TEXTS, text_spans.OPENING: LISTS}.get(byte, INTS) for byte in range(256)], np.int8)
 
@@ -84,8 +84,8 @@ def as_floats(texts: pa.Array) -> pa.Array | None:
         if not text_spans.all_match(named, f"^{text_spans.SPECIAL_FLOAT}$"):
             return None
         numbers = pc.replace_with_mask(numbers, chosen, pc.utf8_slice_codeunits(named, len(text_spans.BEFORE_FLOAT), -len(text_spans.AFTER_FLOAT)))
-    known = pc.match_substring_regex(numbers, f"^(?:{text_spans.NUMBER}|nan|-?inf)$")
-    return None if pc.all(known).as_py() is False else numbers.cast(pa.float64())
+    are_floats = pc.match_substring_regex(numbers, f"^(?:{text_spans.NUMBER}|nan|-?inf)$")
+    return None if pc.all(are_floats).as_py() is False else numbers.cast(pa.float64())
 
 
 def without_quotes(texts: pa.Array) -> pa.Array:
@@ -114,21 +114,21 @@ def kinds_of(texts: pa.Array) -> np.ndarray:
     """
     data, bounds = text_spans.bytes_of(texts)
     first = data[bounds[:-1]]
-    found = _BY_FIRST[first]
-    numbers, tagged = found == INTS, first == text_spans.BRACE
+    kinds = _BY_FIRST[first]
+    numbers, tagged = kinds == INTS, first == text_spans.BRACE
     numbers &= ~tagged
-    found[numbers] += _have_points(texts.filter(pa.array(numbers)))
+    kinds[numbers] += _are_floats(texts.filter(pa.array(numbers)))
     if tagged.any():
-        found[tagged] = _BY_TAG[data[bounds[:-1][tagged] + _PLACE_OF_TAG]]
-    return found
+        kinds[tagged] = _BY_TAG[data[bounds[:-1][tagged] + _POSITION_IN_TAG]]
+    return kinds
 
 
-def _have_points(numbers: pa.Array) -> np.ndarray:
-    """Return which numbers are floats, as they have a point or an exponent."""
+def _are_floats(numbers: pa.Array) -> np.ndarray:
+    """Return which numbers have a point or an exponent."""
     data, bounds = text_spans.bytes_of(numbers)
     # Upper and lower case differ in one bit. A pattern takes four times as long.
-    found = (data == POINT) | (data | LOWER_CASE == EXPONENT)
-    return np.logical_or.reduceat(found, bounds[:-1]) if len(numbers) else np.zeros(0, bool)
+    is_mark = (data == POINT) | (data | LOWER_CASE == EXPONENT)
+    return np.logical_or.reduceat(is_mark, bounds[:-1]) if len(numbers) else np.zeros(0, bool)
 
 
 def first_bytes(texts: pa.Array) -> np.ndarray:
@@ -138,15 +138,15 @@ def first_bytes(texts: pa.Array) -> np.ndarray:
 
 
 def without(texts: pa.Array, absent: np.ndarray) -> pa.Array:
-    """Return the strings with those in ``absent`` rows replaced by missing values."""
+    """Return the strings, but missing values in the rows of the mask ``absent``."""
     return pc.if_else(pa.array(absent), pa.scalar(None, pa.string()), texts) if absent.any() else texts
 
 
-# Nested values are recognised by patterns of thousands of letters, whose compilation costs as much as a thousand values, or some thousands for the
-# deepest ones.
+# Nested values are recognised by patterns of thousands of letters. Compiling a pattern takes as long as matching a thousand values, and compiling
+# the patterns of the deepest values as long as matching some thousands.
 FEW_ROWS, MANY_ROWS = 1000, 8000
+KEY_PATTERNS = (text_spans.TEXT, text_spans.WHOLE)
 STORED_LIST, STORED_DICT = ("[", ",", "]"), (text_spans.BEFORE, ",", text_spans.AFTER)
-NEEDS_ESCAPES = r'["\\\x00-\x1f]'
 
 
 @attrs.frozen(eq=False)
@@ -177,21 +177,19 @@ class FlatItems:
 
     def natively(self) -> tuple[pa.Array, ColumnType] | None:
         """Return an Arrow array of lists or maps; None if the items are of several types."""
-        found = typed_items(self.items)
-        if found is None:
-            return None
-        items, item_type = found
+        typed = typed_items(self.items)
+        return None if typed is None else self._with_items(*typed)
+
+    def by_keys(self) -> tuple[pa.Array, ColumnType]:
+        """Return dicts as an Arrow array of maps from their keys to their values as JSON."""
+        return self._with_items(self.items, STR)
+
+    def _with_items(self, items: pa.Array, item_type: ColumnType) -> tuple[pa.Array, ColumnType]:
         if self.keys is None:
             column_type = list_of(item_type)
             return pa.ListArray.from_arrays(self.offsets, items, type=column_type.physical), column_type
         column_type = dict_of(INT if pa.types.is_int64(self.keys.type) else STR, item_type)
         return pa.MapArray.from_arrays(self.offsets, self.keys, items, type=column_type.physical), column_type
-
-    def by_keys(self) -> tuple[pa.Array, ColumnType]:
-        """Return dicts as an Arrow array of maps from their keys to their values as JSON."""
-        assert self.keys is not None
-        column_type = dict_of(INT if pa.types.is_int64(self.keys.type) else STR, STR)
-        return pa.MapArray.from_arrays(self.offsets, self.keys, self.items, type=column_type.physical), column_type
 
     def stored(self) -> pa.Array:
         """Return the lists or dicts as tagged JSON; the items must be JSON."""
@@ -226,15 +224,15 @@ def joined_items(values: pa.Array) -> pa.Array:
 
 
 def flat_items(texts: pa.Array, kind: str) -> FlatItems | None:
-    """Return the items of stored lists or dicts; None if some are nested.
+    """Return the items of stored lists or dicts; None if some items are nested.
 
     Examples
     --------
-    >>> found = flat_items(pa.array(['[1,"a"]', None]), "list")
-    >>> found.counts.tolist(), found.items.to_pylist()
+    >>> flat = flat_items(pa.array(['[1,"a"]', None]), "list")
+    >>> flat.counts.tolist(), flat.items.to_pylist()
     ([2, 0], ['1', '"a"'])
     """
-    return _items(texts, kind, _flat_forms(kind))
+    return _items(texts, kind, _patterns_of(kind, text_spans.ITEM))
 
 
 def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
@@ -242,22 +240,22 @@ def any_items(texts: pa.Array, kind: str) -> FlatItems | None:
 
     Examples
     --------
-    >>> found = any_items(pa.array(['[[1],{"$dict":[]}]'] * 1000), "list")
-    >>> found.counts[:3].tolist(), found.items[:2].to_pylist()
+    >>> flat = any_items(pa.array(['[[1],{"$dict":[]}]'] * 1000), "list")
+    >>> flat.counts[:3].tolist(), flat.items[:2].to_pylist()
     ([2, 2, 2], ['[1]', '{"$dict":[]}'])
     """
-    return _items(texts, kind, _forms(texts, kind))
+    return _items(texts, kind, _patterns(texts, kind))
 
 
 def is_known(texts: pa.Array, kind: str, many_rows: int = MANY_ROWS) -> bool:
-    """Return whether all values are lists or dicts as this package writes them and not nested deep; keys of a dict may be of both kinds.
+    """Return whether all values are lists or dicts as this package writes them and not nested deep; a dict may have both string and int keys.
 
     Parameters
     ----------
     texts, kind
         Stored lists or dicts.
     many_rows
-        With so many rows, one more level of nesting is allowed.
+        If there are at least this many rows, values may be nested one level deeper.
 
     Examples
     --------
@@ -265,7 +263,7 @@ def is_known(texts: pa.Array, kind: str, many_rows: int = MANY_ROWS) -> bool:
     [True, False]
     """
     filled = _filled(texts, kind)
-    return any(text_spans.all_match(filled, pattern) for pattern, _ in _forms(texts, kind, (text_spans.KEY,), many_rows))
+    return any(text_spans.all_match(filled, pattern) for pattern, _ in _patterns(texts, kind, (text_spans.KEY,), many_rows))
 
 
 def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
@@ -279,51 +277,39 @@ def item_counts(texts: pa.Array, kind: str) -> pa.Array | None:
     if not is_known(texts, kind):
         return None
     data, bounds = text_spans.bytes_of(_filled(texts, kind))
-    (places,) = text_spans.positions_at(data, (text_spans.COMMA, 1) if kind == LIST_KIND else (text_spans.OPENING, 3))
-    counts = text_spans.counts_within(places, bounds) + (np.diff(bounds) > len("[]") if kind == LIST_KIND else 0)
+    (positions,) = text_spans.positions_at(data, (text_spans.COMMA, 1) if kind == LIST_KIND else (text_spans.OPENING, 3))
+    counts = text_spans.counts_within(positions, bounds) + (np.diff(bounds) > len("[]") if kind == LIST_KIND else 0)
     return pa.array(counts, pa.int64(), mask=texts.is_null().to_numpy(zero_copy_only=False))
 
 
-def _forms(
-    texts: pa.Array, kind: str, keys: Sequence[str] = (text_spans.TEXT, text_spans.WHOLE), many_rows: int = MANY_ROWS
-) -> Iterator[tuple[str, bool]]:
-    yield from _flat_forms(kind, keys)
+def _patterns(texts: pa.Array, kind: str, keys: Sequence[str] = KEY_PATTERNS, many_rows: int = MANY_ROWS) -> Iterator[tuple[str, bool]]:
+    """Yield patterns of lists or dicts, from flat to nested as deep as pays for so many rows; and for each whether the keys of dicts are ints."""
+    yield from _patterns_of(kind, text_spans.ITEM, keys)
     if len(texts) >= FEW_ROWS:
-        yield from _nested_forms(kind, keys, range(text_spans.MAX_PATTERN_LEVELS))
+        for levels in range(text_spans.MAX_PATTERN_LEVELS):
+            yield from _patterns_of(kind, text_spans.nested(levels), keys)
     if len(texts) >= many_rows:
-        yield from _nested_forms(kind, keys, [text_spans.MAX_PATTERN_LEVELS])
+        yield from _patterns_of(kind, text_spans.nested(text_spans.MAX_PATTERN_LEVELS), keys)
 
 
-def _flat_forms(kind: str, keys: Sequence[str] = (text_spans.TEXT, text_spans.WHOLE)) -> Iterator[tuple[str, bool]]:
-    """Yield patterns of flat values, and whether the keys of dicts are numbers there."""
+def _patterns_of(kind: str, item: str, keys: Sequence[str] = KEY_PATTERNS) -> Iterator[tuple[str, bool]]:
     if kind == LIST_KIND:
-        yield text_spans.LIST_PATTERN, False
+        yield f"^{text_spans.lists(item)}$", False
     else:
-        yield from ((f"^{text_spans.dicts(key, text_spans.ITEM)}$", key == text_spans.WHOLE) for key in keys)
+        yield from ((f"^{text_spans.dicts(key, item)}$", key == text_spans.WHOLE) for key in keys)
 
 
-def _nested_forms(
-    kind: str, keys: Sequence[str] = (text_spans.TEXT, text_spans.WHOLE), levels: Iterable[int] = range(text_spans.MAX_PATTERN_LEVELS)
-) -> Iterator[tuple[str, bool]]:
-    for inside in levels:
-        item = text_spans.nested(inside)
-        if kind == LIST_KIND:
-            yield rf"^\[(?:{item}(?:,{item})*)?\]$", False
-        else:
-            yield from ((f"^{text_spans.dicts(key, item)}$", key == text_spans.WHOLE) for key in keys)
-
-
-def _items(texts: pa.Array, kind: str, forms: Iterator[tuple[str, bool]]) -> FlatItems | None:
+def _items(texts: pa.Array, kind: str, patterns: Iterator[tuple[str, bool]]) -> FlatItems | None:
     filled = _filled(texts, kind)
-    are_numbers = next((are_numbers for pattern, are_numbers in forms if text_spans.all_match(filled, pattern)), None)
-    if are_numbers is None:
+    are_ints = next((are_ints for pattern, are_ints in patterns if text_spans.all_match(filled, pattern)), None)
+    if are_ints is None:
         return None
     missing = texts.is_null().to_numpy(zero_copy_only=False)
     if kind == LIST_KIND:
         counts, items = text_spans.cut_lists(filled)
         return FlatItems(counts, missing, items)
     counts, keys, items = text_spans.cut_dicts(filled)
-    return FlatItems(counts, missing, items, keys.cast(pa.int64()) if are_numbers else without_quotes(keys))
+    return FlatItems(counts, missing, items, keys.cast(pa.int64()) if are_ints else without_quotes(keys))
 
 
 def _filled(texts: pa.Array, kind: str) -> pa.Array:
@@ -369,11 +355,11 @@ def json_strings(texts: pa.Array, write: Callable[[str], str] = json.encoder.enc
     >>> json_strings(pa.array(["a", 'say "a"', None])).to_pylist()
     ['"a"', '"say \\\\"a\\\\""', None]
     """
-    needs = pc.match_substring_regex(texts, NEEDS_ESCAPES).fill_null(False)
+    needs_escapes = pc.match_substring_regex(texts, r'["\\\x00-\x1f]').fill_null(False)
     quoted = pc.binary_join_element_wise('"', texts, '"', "")
-    if not pc.any(needs).as_py():
+    if not pc.any(needs_escapes).as_py():
         return quoted
-    return pc.replace_with_mask(quoted, needs, pa.array(map(write, texts.filter(needs).to_pylist()), pa.string()))
+    return pc.replace_with_mask(quoted, needs_escapes, pa.array(map(write, texts.filter(needs_escapes).to_pylist()), pa.string()))
 
 
 def items_of(values: pa.Array) -> FlatItems | None:
@@ -398,5 +384,5 @@ def stored_lists(values: pa.Array) -> pa.Array | None:
     >>> stored_lists(pa.array([[1, None], None])).to_pylist()
     ['[1,null]', None]
     """
-    found = items_of(values)
-    return None if found is None else attrs.evolve(found, items=texts_of_items(found.items)).stored()
+    flat = items_of(values)
+    return None if flat is None else attrs.evolve(flat, items=texts_of_items(flat.items)).stored()

@@ -53,10 +53,10 @@ def exact_floats(values: pa.Array) -> pa.Array:
     ['0.1', '2.0', '1e+16', 'nan', None]
     """
     size = pc.abs(values)
-    alike = pc.and_(pc.greater_equal(size, MIN_LIKE_PYTHON), pc.less(size, MAX_LIKE_PYTHON))
+    is_like_python = pc.and_(pc.greater_equal(size, MIN_LIKE_PYTHON), pc.less(size, MAX_LIKE_PYTHON))
     texts = values.cast(pa.string())
-    other = pc.invert(pc.and_(alike, pc.match_substring(texts, "."))).fill_null(False)
-    return texts if not other.true_count else pc.replace_with_mask(texts, other, _distinct(values.filter(other), write_exact))
+    is_other = pc.invert(pc.and_(is_like_python, pc.match_substring(texts, "."))).fill_null(False)
+    return texts if not is_other.true_count else pc.replace_with_mask(texts, is_other, _distinct(values.filter(is_other), write_exact))
 
 
 def brief_floats(values: pa.Array) -> pa.Array:
@@ -121,8 +121,8 @@ def json_floats(values: pa.Array) -> pa.Array:
     ['2', '-0.0', '-Infinity', None]
     """
     texts = signed_floats(values)
-    places = pc.index_in(texts, _NOT_FINITE)
-    return texts if places.null_count == len(places) else pc.coalesce(_IN_JSON.take(places), texts)
+    indices = pc.index_in(texts, _NOT_FINITE)
+    return texts if indices.null_count == len(indices) else pc.coalesce(_IN_JSON.take(indices), texts)
 
 
 def write_six_digits(numbers: list[float]) -> list[str]:
@@ -239,10 +239,10 @@ def compact_datetimes(values: pa.Array, start: str = "", end: str = "") -> pa.Ar
     >>> compact_datetimes(pa.array([0, 1, None], pa.timestamp("us"))).to_pylist()
     ['19700101T000000', '19700101T000000.000001', None]
     """
-    known = values.fill_null(0)
-    micros = known.cast(pa.int64()).to_numpy()
+    filled = values.fill_null(0)
+    micros = filled.cast(pa.int64()).to_numpy()
     is_whole = micros - micros // SECOND * SECOND == 0
-    cells = known.cast(pa.string())
+    cells = filled.cast(pa.string())
     cells = np.frombuffer(cells.buffers()[2], _parts(_ARROW_STARTS, _ARROW_WIDTH), len(cells), int(cells.offset) * _ARROW_WIDTH)
     texts = _compact_strings(cells, _WHOLE_WIDTH if is_whole.all() else _WIDTH, start, end)
     if is_whole.any() and not is_whole.all():
@@ -252,13 +252,13 @@ def compact_datetimes(values: pa.Array, start: str = "", end: str = "") -> pa.Ar
 
 def _compact_strings(cells: np.ndarray, width: int, start: str, end: str) -> pa.Array:
     """Return strings of the same width, each between ``start`` and ``end``."""
-    one = f"{start}{'T':>9}{'':{width - 9}}{end}".encode()
-    lines = np.full(len(cells), one, f"V{len(one)}")
-    within = [at for at in _STARTS if at < width]
-    parts = lines.view(_parts([len(start) + at for at in within], len(one)))
-    for name in list(_DIGITS)[: len(within)]:
+    template = f"{start}{'T':>9}{'':{width - 9}}{end}".encode()
+    lines = np.full(len(cells), template, f"V{len(template)}")
+    starts = [position for position in _STARTS if position < width]
+    parts = lines.view(_parts([len(start) + position for position in starts], len(template)))
+    for name in list(_DIGITS)[: len(starts)]:
         parts[name] = cells[name]
-    offsets = np.arange(len(cells) + 1, dtype=np.int32) * np.int32(len(one))
+    offsets = np.arange(len(cells) + 1, dtype=np.int32) * np.int32(len(template))
     return pa.StringArray.from_buffers(len(cells), pa.py_buffer(offsets), pa.py_buffer(lines))
 
 

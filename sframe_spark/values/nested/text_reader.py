@@ -30,18 +30,13 @@ def column_of(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
 
 
 def _scalars(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
-    found = typed_items(texts)
-    return found[0] if found is not None and found[1] == column_type else None
+    typed = typed_items(texts)
+    return typed[0] if typed is not None and typed[1] == column_type else None
 
 
 def _texts(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
-    found = _scalars(texts, column_type)
-    return display_strings(texts) if found is None else found
-
-
-def _floats(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
-    first = first_bytes(texts)
-    return as_floats(texts) if not (first == text_spans.OPENING).any() else None
+    strings = _scalars(texts, column_type)
+    return display_strings(texts) if strings is None else strings
 
 
 def _arrays(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
@@ -50,8 +45,7 @@ def _arrays(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
     absent = first_bytes(texts) == NULL
     counts, items = text_spans.cut_arrays(without(texts, absent).fill_null(text_spans.EMPTY_ARRAY))
     numbers = as_floats(items)
-    found = FlatItems(counts, absent, items)
-    return None if numbers is None else pa.ListArray.from_arrays(found.offsets, numbers, type=column_type.physical)
+    return None if numbers is None else pa.ListArray.from_arrays(FlatItems(counts, absent, items).offsets, numbers, type=column_type.physical)
 
 
 def _nested(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
@@ -61,17 +55,17 @@ def _nested(texts: pa.Array, column_type: ColumnType) -> pa.Array | None:
     if pc.all(pc.starts_with(values, opening)).as_py() is False:
         return None
     if not column_type.is_encoded:
-        found = flat_items(values, column_type.kind)
-        native = None if found is None else found.natively()
+        flat = flat_items(values, column_type.kind)
+        native = None if flat is None else flat.natively()
         return native[0] if native is not None and native[1] == column_type else None
-    is_same = column_type.kind == LIST_KIND and text_spans.all_match(values, text_spans.LIST_PATTERN)
+    is_same = column_type.kind == LIST_KIND and text_spans.all_match(values, f"^{text_spans.lists(text_spans.ITEM)}$")
     return values if is_same or not text_spans.has_lists_of_numbers(values) else None
 
 
 _READERS: dict[str, Callable[[pa.Array, ColumnType], pa.Array | None]] = {
     INT_KIND: _scalars,
     STR_KIND: _texts,
-    FLOAT_KIND: _floats,
+    FLOAT_KIND: lambda texts, column_type: None if (first_bytes(texts) == text_spans.OPENING).any() else as_floats(texts),
     ARRAY_KIND: _arrays,
     LIST_KIND: _nested,
     DICT_KIND: _nested,
@@ -94,33 +88,29 @@ ARRAYS = rf"^\[(?:{_DECIMAL}(?:(?: |[,;] ?){_DECIMAL})*)?\]$"
 def read_stored(texts: pa.Array, kind: str) -> tuple[pa.Array, pa.Array]:
     """Parse lists or dicts in users' strings to tagged JSON; also return which strings were parsed.
 
-    All other strings are missing in the result. They may be valid, but have a form that is not parsed here.
+    All other strings are missing in the result; some of them may be valid, but their form is not parsed here.
 
     Examples
     --------
-    >>> stored, known = read_stored(pa.array(["{'a': 1}", "{a: 1}"]), "dict")
-    >>> stored.to_pylist(), known.to_pylist()
+    >>> stored, is_parsed = read_stored(pa.array(["{'a': 1}", "{a: 1}"]), "dict")
+    >>> stored.to_pylist(), is_parsed.to_pylist()
     (['{"$dict":[["a",1]]}', None], [True, False])
     """
-    # Python's quotes; a string with both kinds of quotes is not read here.
+    # Python's single quotes become double quotes; a string with both kinds of quotes is not parsed here.
     single = pc.and_not(pc.match_substring(texts, "'"), pc.match_substring(texts, '"')).fill_null(False)
     if pc.any(single).as_py():
         texts = pc.if_else(single, pc.replace_substring(texts, "'", '"'), texts)
-    known = pc.match_substring_regex(texts, SPACED_LIST_PATTERN if kind == LIST_KIND else SPACED_DICT_PATTERN).fill_null(False)
-    if not pc.all(known).as_py():
-        texts = pc.if_else(known, texts, pa.scalar(None, pa.string()))
+    is_parsed = pc.match_substring_regex(texts, SPACED_LIST_PATTERN if kind == LIST_KIND else SPACED_DICT_PATTERN).fill_null(False)
+    if not pc.all(is_parsed).as_py():
+        texts = pc.if_else(is_parsed, texts, pa.scalar(None, pa.string()))
     if kind == LIST_KIND:
-        return pc.replace_substring_regex(texts, f"({ITEM})(,?) ?", r"\1\2"), known
+        return pc.replace_substring_regex(texts, f"({ITEM})(,?) ?", r"\1\2"), is_parsed
     entries = pc.replace_substring_regex(texts, f"({TEXT}): ?({ITEM})(,?) ?", r"[\1,\2]\3")
     stored = pc.binary_join_element_wise(text_spans.BEFORE, pc.utf8_slice_codeunits(entries, 1, -1), text_spans.AFTER, "")
-    found = flat_items(stored, DICT_KIND)
-    return (stored, known) if found is not None and are_distinct(found) else (pa.nulls(len(texts), pa.string()), pa.array(np.zeros(len(texts), bool)))
-
-
-def are_distinct(found: FlatItems) -> bool:
-    """Return whether no dict has a key twice."""
-    assert found.keys is not None
-    return not text_spans.has_duplicates(found.counts, found.keys.dictionary_encode().indices.to_numpy())
+    flat = flat_items(stored, DICT_KIND)
+    if flat is None or flat.keys is None or text_spans.has_duplicates(flat.counts, flat.keys.dictionary_encode().indices.to_numpy()):
+        return pa.nulls(len(texts), pa.string()), pa.array(np.zeros(len(texts), bool))
+    return stored, is_parsed
 
 
 def read_arrays(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -128,16 +118,15 @@ def read_arrays(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
 
     Examples
     --------
-    >>> arrays, known = read_arrays(pa.array(["[1 2.5]", "[]", "[1, x]"]))
-    >>> arrays.to_pylist(), known.to_pylist()
+    >>> arrays, is_parsed = read_arrays(pa.array(["[1 2.5]", "[]", "[1, x]"]))
+    >>> arrays.to_pylist(), is_parsed.to_pylist()
     ([[1.0, 2.5], [], None], [True, True, False])
     """
-    known = pc.match_substring_regex(texts, ARRAYS).fill_null(False)
-    data, bounds = text_spans.bytes_of(pc.if_else(known, texts, "[]"))
+    is_parsed = pc.match_substring_regex(texts, ARRAYS).fill_null(False)
+    data, bounds = text_spans.bytes_of(pc.if_else(is_parsed, texts, "[]"))
     is_digit = (data != ord("[")) & (data != ord("]")) & (data != ord(" ")) & (data != ord(",")) & (data != ord(";"))
     edges = np.diff(np.concatenate([[False], is_digit, [False]]).astype(np.int8))
     starts, stops = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
     numbers = text_spans.texts_between(data, starts, stops).cast(pa.float64())
-    missing = ~known.to_numpy(zero_copy_only=False)
-    found = FlatItems(text_spans.counts_within(starts, bounds), missing, numbers)
-    return pa.ListArray.from_arrays(found.offsets, numbers, type=ARRAY.physical), known
+    flat = FlatItems(text_spans.counts_within(starts, bounds), ~is_parsed.to_numpy(zero_copy_only=False), numbers)
+    return pa.ListArray.from_arrays(flat.offsets, numbers, type=ARRAY.physical), is_parsed

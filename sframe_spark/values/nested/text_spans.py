@@ -1,4 +1,4 @@
-"""Patterns that tagged JSON matches, functions that split it by positions in its bytes, and conversion of repeated values only once."""
+"""Regular expressions for tagged JSON, functions that split it by positions in its bytes, and functions that convert repeated values only once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ WHOLE = "-?[0-9]{1,18}"
 # No number that matches is beyond the largest float.
 NUMBER = r"-?[0-9]{1,18}(?:\.[0-9]{1,20})?(?:[eE][-+]?(?:[0-9]{1,2}|[12][0-8][0-9]))?"
 ITEM = f"(?:{TEXT}|{NUMBER}|null)"
-LIST_PATTERN = rf"^\[(?:{ITEM}(?:,{ITEM})*)?\]$"
 # What comes before and after the entries of a dict in tagged JSON, and the name of a float that JSON cannot represent.
 BEFORE, AFTER = '{"$dict":[', "]}"
 EMPTY_ARRAY, BEFORE_FLOAT, AFTER_FLOAT, BEFORE_DATETIME = '{"$array":[]}', '{"$float":"', '"}', '{"$datetime":'
@@ -30,14 +29,19 @@ _SCALAR = f"{TEXT}|{_ANY_NUMBER}|null|{SPECIAL_FLOAT}|{ARRAY_ITEM}|{_DATETIME}"
 # Nested lists of only numbers, except those of arrays; entries of dicts whose keys and values are numbers match too.
 _LIST_OF_NUMBERS = rf"[^:]\[(?:{_ANY_NUMBER}|{SPECIAL_FLOAT})(?:,(?:{_ANY_NUMBER}|{SPECIAL_FLOAT}))*\]"
 KEY = f"(?:{TEXT}|{WHOLE})"
-# The deepest nesting for which a pattern pays, one more with many values: each level makes the pattern four times as long.
+# The deepest nesting for which a pattern pays off (each level makes it four times as long); with many values one level more.
 MAX_PATTERN_LEVELS = 3
+
+
+def lists(item: str) -> str:
+    """Return the pattern of lists, given the pattern of items."""
+    return rf"\[(?:{item}(?:,{item})*)?\]"
 
 
 def dicts(key: str, item: str) -> str:
     """Return the pattern of dicts in tagged JSON, given the patterns of keys and of values."""
-    entry = rf"\[{key},{item}\]"
-    return rf'\{{"\$dict":\[(?:{entry}(?:,{entry})*)?\]\}}'
+    entries = lists(rf"\[{key},{item}\]")
+    return rf'\{{"\$dict":{entries}\}}'
 
 
 def nested(levels: int) -> str:
@@ -52,7 +56,7 @@ def nested(levels: int) -> str:
     if not levels:
         return f"(?:{_SCALAR})"
     item = nested(levels - 1)
-    return rf"(?:{_SCALAR}|\[(?:{item}(?:,{item})*)?\]|{dicts(KEY, item)})"
+    return f"(?:{_SCALAR}|{lists(item)}|{dicts(KEY, item)})"
 
 
 def all_match(texts: pa.Array, pattern: str) -> bool:
@@ -152,13 +156,13 @@ def escaped(data: np.ndarray) -> np.ndarray:
     >>> escaped(np.frombuffer(rb'"a\\"b\\\\"', np.uint8)).tolist()
     [3, 6]
     """
-    places = np.flatnonzero(data == BACKSLASH)
-    if not len(places):
-        return places
+    positions = np.flatnonzero(data == BACKSLASH)
+    if not len(positions):
+        return positions
     # In a run of backslashes every second one is escaped itself.
-    begins = np.concatenate([[True], np.diff(places) != 1])
-    within = np.arange(len(places)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
-    return places[within % 2 == 0] + 1
+    begins = np.concatenate([[True], np.diff(positions) != 1])
+    within_run = np.arange(len(positions)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    return positions[within_run % 2 == 0] + 1
 
 
 def positions_at(data: np.ndarray, *targets: tuple[int, int]) -> list[np.ndarray]:
@@ -168,10 +172,10 @@ def positions_at(data: np.ndarray, *targets: tuple[int, int]) -> list[np.ndarray
 
     Examples
     --------
-    >>> [places.tolist() for places in positions_at(np.frombuffer(b'[1,[2,3]][","]', np.uint8), (COMMA, 1), (COMMA, 2))]
+    >>> [positions.tolist() for positions in positions_at(np.frombuffer(b'[1,[2,3]][","]', np.uint8), (COMMA, 1), (COMMA, 2))]
     [[2], [5]]
     """
-    found: list[list[np.ndarray]] = [[] for _ in targets]
+    matches: list[list[np.ndarray]] = [[] for _ in targets]
     literal = escaped(data)
     quoted, depth = np.zeros(1, np.uint8), np.zeros(1, np.int8)
     for start in range(0, len(data), BLOCK):
@@ -186,13 +190,13 @@ def positions_at(data: np.ndarray, *targets: tuple[int, int]) -> list[np.ndarray
         outside = quoted == 0
         # Sums of unsigned bytes take numpy four times as long.
         depth = np.cumsum(steps & -outside.view(np.int8), dtype=np.int8) + depth[-1]
-        for places, (byte, level) in zip(found, targets, strict=True):
-            places.append(np.flatnonzero((part == byte) & (depth == level) & outside) + start)
-    return [np.concatenate(places) if places else np.empty(0, np.int64) for places in found]
+        for positions, (byte, level) in zip(matches, targets, strict=True):
+            positions.append(np.flatnonzero((part == byte) & (depth == level) & outside) + start)
+    return [np.concatenate(positions) if positions else np.empty(0, np.int64) for positions in matches]
 
 
 def has_duplicates(counts: np.ndarray, codes: np.ndarray) -> bool:
-    """Return whether a row has the same code twice; ``counts`` are the numbers of consecutive codes that each row has.
+    """Return whether a row has the same code twice; ``codes`` are those of all rows together, and ``counts`` how many each row has.
 
     Examples
     --------
@@ -204,9 +208,9 @@ def has_duplicates(counts: np.ndarray, codes: np.ndarray) -> bool:
     return bool((pairs[1:] == pairs[:-1]).any())
 
 
-def counts_within(places: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+def counts_within(positions: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return how many of the ascending positions lie in each string."""
-    return np.diff(np.searchsorted(places, bounds))
+    return np.diff(np.searchsorted(positions, bounds))
 
 
 # Functions that split lists, dicts and arrays in tagged JSON, none of which may be missing, into their items as JSON.
@@ -267,19 +271,19 @@ def by_codes(codes: np.ndarray, write: Callable[[int, np.ndarray], pa.Array | No
 
     Examples
     --------
-    >>> by_codes(np.array([1, 0, 1]), lambda code, chosen: pa.array([f"{code}, {place}" for place in np.flatnonzero(chosen)])).to_pylist()
+    >>> by_codes(np.array([1, 0, 1]), lambda code, chosen: pa.array([f"{code}, {row}" for row in np.flatnonzero(chosen)])).to_pylist()
     ['1, 0', '0, 1', '1, 2']
     """
-    found, order, done = [], np.empty(len(codes), np.int64), 0
+    parts, order, done = [], np.empty(len(codes), np.int64), 0
     for code in np.flatnonzero(np.bincount(codes)).tolist():
         chosen = codes == code
         part = write(code, chosen)
         if part is None:
             return None
-        found.append(part)
+        parts.append(part)
         order[chosen] = np.arange(done, done + len(part))
         done += len(part)
-    return found[0] if len(found) == 1 else pa.concat_arrays(found).take(pa.array(order))
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts).take(pa.array(order))
 
 
 # Repeated values are converted once.

@@ -44,9 +44,9 @@ class TextForm:
     array, list, dict
         The strings before, between and after items.
     array_within
-        The strings before, between and after items of arrays inside lists and dicts.
+        The strings before, between and after items of arrays inside lists and dicts; None if they are those of ``array``.
     rewritten
-        Stored strings that contain this are written again by ``texts``; all other strings stay as they are stored.
+        Stored strings that contain this string are written again by ``texts``; all other strings stay as they are stored.
     is_sorted
         Whether entries of dicts are sorted as strings, in the form in which they are written.
     quotes_keys
@@ -59,10 +59,10 @@ class TextForm:
     texts: Callable[[pa.Array], pa.Array]
     datetimes: Writer
     missing: str
-    array: Brackets
-    array_within: Brackets
-    list: Brackets
-    dict: Brackets
+    array: Brackets = ("[", ",", "]")
+    array_within: Brackets | None = None
+    list: Brackets = ("[", ",", "]")
+    dict: Brackets = ("{", ",", "}")
     rewritten: str | None = None
     is_sorted: bool = False
     quotes_keys: bool = False
@@ -95,7 +95,6 @@ def csv_string(value: str) -> str:
     return '"' + r"\u000c".join(json.encoder.encode_basestring(part)[1:-1] for part in value.split("\f")) + '"'
 
 
-_LIST, _DICT = ("[", ",", "]"), ("{", ",", "}")
 _COMPACT_DATETIME = "%Y%m%dT%H%M%S%F"
 DISPLAY = TextForm(
     display_floats,
@@ -103,8 +102,6 @@ DISPLAY = TextForm(
     lambda texts: format_stored_datetimes(texts, _COMPACT_DATETIME, ""),
     missing="",
     array=("[", " ", "]"),
-    array_within=("[", " ", "]"),
-    list=_LIST,
     dict=("{", ", ", "}"),
     rewritten="\\",
 )
@@ -114,9 +111,6 @@ CANONICAL = TextForm(
     _instants,
     missing="null",
     array=("<", ",", ">"),
-    array_within=("<", ",", ">"),
-    list=_LIST,
-    dict=_DICT,
     is_sorted=True,
 )
 IN_CSV = TextForm(
@@ -125,9 +119,7 @@ IN_CSV = TextForm(
     lambda texts: format_stored_datetimes(texts, _COMPACT_DATETIME, "%z"),
     missing="",
     array=("[", " ", "]"),
-    array_within=_LIST,
-    list=_LIST,
-    dict=_DICT,
+    array_within=("[", ",", "]"),
     rewritten=r"\f",
     floats_of_arrays=brief_floats,
 )
@@ -136,10 +128,6 @@ IN_JSON = TextForm(
     json_items.json_strings,
     _json_datetimes,
     missing="null",
-    array=_LIST,
-    array_within=_LIST,
-    list=_LIST,
-    dict=_DICT,
     quotes_keys=True,
 )
 
@@ -157,8 +145,8 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
         return _natively_written(values, column_type.kind, form)
     if not json_items.is_known(values, column_type.kind):
         return None
-    found = _written(values.fill_null("null") if values.null_count else values, form)
-    return found if found is None or not values.null_count else pc.if_else(values.is_valid(), found, pa.scalar(None, pa.string()))
+    texts = _written(values.fill_null("null") if values.null_count else values, form)
+    return texts if texts is None or not values.null_count else pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string()))
 
 
 def display_strings(texts: pa.Array) -> pa.Array | None:
@@ -177,31 +165,26 @@ def display_strings(texts: pa.Array) -> pa.Array | None:
         if kind in _NESTED:
             # Nested lists of numbers would become arrays, which are displayed differently.
             return None if has_lists_of_numbers(part) else written(part, _NESTED[kind], DISPLAY)
-        return (
-            json_items.without_quotes(part)
-            if kind == json_items.TEXTS
-            else pa.nulls(len(part), pa.string())
-            if kind == json_items.MISSING
-            else _WRITERS[kind](part, DISPLAY)
-        )
+        if kind == json_items.TEXTS:
+            return json_items.without_quotes(part)
+        return pa.nulls(len(part), pa.string()) if kind == json_items.MISSING else _WRITERS[kind](part, DISPLAY)
 
     return by_codes(json_items.kinds_of(texts), write) if len(texts) else texts
 
 
 def _natively_written(values: pa.Array, kind: str, form: TextForm) -> pa.Array | None:
-    found = json_items.items_of(values)
-    if found is None:
+    flat = json_items.items_of(values)
+    if flat is None:
         return None
     if kind == ARRAY_KIND and form.floats_of_arrays is not None:
         form = attrs.evolve(form, floats=form.floats_of_arrays)
-    items = _native_items(found.items, form)
-    if found.keys is not None:
-        keys = _native_items(found.keys, form)
-        keys = in_quotes(keys) if form.quotes_keys and pa.types.is_integer(found.keys.type) else keys
-        items = _entries(found.counts, keys, items, form)
-    return json_items.in_brackets(
-        found.counts, items, form.array if kind == ARRAY_KIND else form.dict if kind == DICT_KIND else form.list, found.missing
-    )
+    items = _native_items(flat.items, form)
+    if flat.keys is not None:
+        keys = _native_items(flat.keys, form)
+        keys = in_quotes(keys) if form.quotes_keys and pa.types.is_integer(flat.keys.type) else keys
+        items = _entries(flat.counts, keys, items, form)
+    brackets = form.array if kind == ARRAY_KIND else form.dict if kind == DICT_KIND else form.list
+    return json_items.in_brackets(flat.counts, items, brackets, flat.missing)
 
 
 def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
@@ -216,10 +199,6 @@ def _written(texts: pa.Array, form: TextForm) -> pa.Array | None:
         return texts
     kinds = json_items.kinds_of(texts)
     return by_codes(kinds, lambda kind, chosen: _WRITERS[kind](texts if chosen.all() else texts.filter(pa.array(chosen)), form))
-
-
-def _missing(texts: pa.Array, form: TextForm) -> pa.Array:
-    return pa.repeat(form.missing, len(texts))
 
 
 def _ints(texts: pa.Array, form: TextForm) -> pa.Array | None:
@@ -238,26 +217,28 @@ def _floats(texts: pa.Array, form: TextForm) -> pa.Array:
 def _texts(texts: pa.Array, form: TextForm) -> pa.Array:
     if form.rewritten is None:
         return texts
-    others = pc.match_substring(texts, form.rewritten)
-    return pc.replace_with_mask(texts, others, form.texts(json_items.without_quotes(texts.filter(others)))) if others.true_count else texts
+    changes = pc.match_substring(texts, form.rewritten)
+    return pc.replace_with_mask(texts, changes, form.texts(json_items.without_quotes(texts.filter(changes)))) if changes.true_count else texts
 
 
 def _lists(texts: pa.Array, form: TextForm) -> pa.Array | None:
     counts, items = cut_lists(texts)
-    found = _written(items, form)
-    return None if found is None else json_items.in_brackets(counts, found, form.list)
+    item_texts = _written(items, form)
+    return None if item_texts is None else json_items.in_brackets(counts, item_texts, form.list)
 
 
 def _arrays(texts: pa.Array, form: TextForm) -> pa.Array | None:
     counts, items = cut_arrays(texts)
     numbers = json_items.as_floats(items)
-    return None if numbers is None else json_items.in_brackets(counts, form.floats(numbers), form.array_within)
+    return None if numbers is None else json_items.in_brackets(counts, form.floats(numbers), form.array_within or form.array)
 
 
 def _dicts(texts: pa.Array, form: TextForm) -> pa.Array | None:
     counts, keys, items = cut_dicts(texts)
-    found, names = _written(items, form), _keys(counts, keys, form)
-    return None if found is None or names is None else json_items.in_brackets(counts, _entries(counts, names, found, form), form.dict)
+    item_texts, key_texts = _written(items, form), _keys(counts, keys, form)
+    if item_texts is None or key_texts is None:
+        return None
+    return json_items.in_brackets(counts, _entries(counts, key_texts, item_texts, form), form.dict)
 
 
 def _keys(counts: np.ndarray, keys: pa.Array, form: TextForm) -> pa.Array | None:
@@ -265,8 +246,8 @@ def _keys(counts: np.ndarray, keys: pa.Array, form: TextForm) -> pa.Array | None
     are_texts = pa.array(json_items.first_bytes(keys) == QUOTE)
     if not form.quotes_keys or are_texts.true_count == len(keys):
         return _texts(keys, form)
-    found = pc.if_else(are_texts, keys, in_quotes(keys))
-    return None if are_texts.true_count and has_duplicates(counts, found.dictionary_encode().indices.to_numpy()) else found
+    quoted = pc.if_else(are_texts, keys, in_quotes(keys))
+    return None if are_texts.true_count and has_duplicates(counts, quoted.dictionary_encode().indices.to_numpy()) else quoted
 
 
 def _entries(counts: np.ndarray, keys: pa.Array, items: pa.Array, form: TextForm) -> pa.Array:
@@ -275,10 +256,8 @@ def _entries(counts: np.ndarray, keys: pa.Array, items: pa.Array, form: TextForm
 
 
 def _sorted_within(entries: pa.Array, counts: np.ndarray) -> pa.Array:
-    """Return the entries with those of each row sorted."""
+    """Return the entries of all rows, sorted within each row."""
     rows = np.repeat(np.arange(len(counts)), counts)
-    if len(entries) < 2:
-        return entries
     in_order = pc.less_equal(entries[:-1], entries[1:]).to_numpy(zero_copy_only=False)
     if (in_order | (rows[:-1] != rows[1:])).all():
         return entries
@@ -288,7 +267,7 @@ def _sorted_within(entries: pa.Array, counts: np.ndarray) -> pa.Array:
 
 _NESTED = {json_items.LISTS: ENCODED_LIST, json_items.DICTS: ENCODED_DICT}
 _WRITERS: dict[int, Callable[[pa.Array, TextForm], pa.Array | None]] = {
-    json_items.MISSING: _missing,
+    json_items.MISSING: lambda texts, form: pa.repeat(form.missing, len(texts)),
     json_items.INTS: _ints,
     json_items.FLOATS: _floats,
     json_items.SPECIAL_FLOATS: _floats,

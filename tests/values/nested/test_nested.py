@@ -27,7 +27,7 @@ from sframe_spark.values.cast import cast_array
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode, encode_plain
-from sframe_spark.values.nested import json_items, text_writer
+from sframe_spark.values.nested import json_items, text_spans, text_writer
 from sframe_spark.values.nested.text_reader import column_of
 from sframe_spark.values.tagged_json import decode_value, encode_value
 from sframe_spark.values.value_model import family_of, plain
@@ -79,7 +79,8 @@ def few_rows() -> Any:
 
 def nested_items(texts: pa.Array, kind: str) -> json_items.FlatItems | None:
     """What many rows are cut into, however few they are, and by the patterns of values that hold others."""
-    return json_items._items(texts, kind, json_items._nested_forms(kind))
+    levels = range(text_spans.MAX_PATTERN_LEVELS)
+    return json_items._items(texts, kind, (form for level in levels for form in json_items._patterns_of(kind, text_spans.nested(level))))
 
 
 def texts_of(cells: list[Any]) -> pa.Array:
