@@ -8,7 +8,7 @@ for 32-bit offsets; and then the parts are *narrowed* to 32-bit offsets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -26,9 +26,10 @@ MAX_BYTES = (1 << 31) - 1
 TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 UUID = "arrow.uuid"
-# Extensions whose values are stored unchanged in the storage type.
+# Extensions whose values are those of the storage type.
 _TRANSPARENT = frozenset({"arrow.json", "arrow.bool8", "arrow.timestamp_with_offset"})
 _UUID_LENGTH = 36
+_LISTS = {make(pa.null()).id for make in (pa.list_, pa.large_list, lambda item: pa.list_(item, 1), pa.list_view, pa.large_list_view)}
 
 
 def standard_type(data_type: pa.DataType) -> pa.DataType:
@@ -74,9 +75,7 @@ def is_list(data_type: pa.DataType) -> bool:
     >>> is_list(pa.list_view(pa.int64())), is_list(pa.map_(pa.string(), pa.int64()))
     (True, False)
     """
-    types = pa.types
-    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
-    return any(test(data_type) for test in tests)
+    return data_type.id in _LISTS
 
 
 def standard_parts(values: pa.Array | pa.ChunkedArray, max_bytes: int | None = None) -> list[pa.Array]:
@@ -122,13 +121,13 @@ def _without_hidden(values: pa.Array) -> pa.Array:
         return values
     counts[missing] = 0
     ends = np.cumsum(counts)
-    places = pa.array(np.repeat(offsets[:-1] - (ends - counts), counts) + np.arange(ends[-1]))
+    indices = pa.array(np.repeat(offsets[:-1] - (ends - counts), counts) + np.arange(ends[-1]))
     if is_map:
-        fields = [values.keys.take(places), values.items.take(places)]
-        inside = _array(pa.struct([values.type.key_field, values.type.item_field]), len(places), [None], fields)
+        fields = [values.keys.take(indices), values.items.take(indices)]
+        items = _array(pa.struct([values.type.key_field, values.type.item_field]), len(indices), [None], fields)
     else:
-        inside = values.values.take(places)
-    return _array(values.type, len(values), [_validity(values), _narrow_offsets(np.concatenate([[0], ends]))], [inside])
+        items = values.values.take(indices)
+    return _array(values.type, len(values), [_validity(values), _narrow_offsets(np.concatenate([[0], ends]))], [items])
 
 
 def _standard_field(field: pa.Field) -> pa.Field:
@@ -166,8 +165,8 @@ def _sizes(values: pa.Array) -> np.ndarray | None:
         before = np.concatenate([[0], np.cumsum(items)])
         return before[offsets[1:]] - before[offsets[:-1]] + counts
     if types.is_struct(values.type):
-        found = [sizes for sizes in map(_sizes, _fields(values)) if sizes is not None]
-        return sum(found[1:], found[0]) if found else None
+        of_fields = [sizes for sizes in map(_sizes, _fields(values)) if sizes is not None]
+        return sum(of_fields[1:], of_fields[0]) if of_fields else None
     return None
 
 
@@ -185,20 +184,27 @@ def _widened(values: pa.Array) -> pa.Array:
     if types.is_dictionary(data_type):
         return _widened(values.dictionary).take(values.indices)
     if types.is_run_end_encoded(data_type):
-        return _decoded_runs(values)
+        ends = values.run_ends.to_numpy(zero_copy_only=False).astype(np.int64)
+        runs = np.searchsorted(ends, np.arange(values.offset, values.offset + len(values)), "right")
+        return _widened(values.values).take(pa.array(runs))
     if types.is_string_view(data_type) or types.is_binary_view(data_type):
         return values.cast(pa.large_string() if types.is_string_view(data_type) else pa.large_binary())
     if types.is_string(data_type) or types.is_binary(data_type):
         wide = pa.large_string() if types.is_string(data_type) else pa.large_binary()
-        return _array(wide, len(values), [_validity(values), _buffer(_offsets(values)), _content(values.buffers()[2])])
+        return _array(wide, len(values), [_validity(values), pa.py_buffer(_offsets(values)), _content(values.buffers()[2])])
     if types.is_fixed_size_binary(data_type):
-        return _of_fixed_size(values, pa.large_binary(), data_type.byte_width, lambda texts: _content(texts.buffers()[1]))
+        offsets = _fixed_offsets(values, data_type.byte_width)
+        return _array(pa.large_binary(), len(values), [_validity(values), pa.py_buffer(offsets), _content(values.buffers()[1])])
     if types.is_map(data_type):
         return _map_entries(values)
     if types.is_struct(data_type):
-        return _struct(values, [_widened(field) for field in _fields(values)])
+        fields = [_widened(field) for field in _fields(values)]
+        wide = pa.struct([field.with_type(array.type) for field, array in zip(data_type, fields, strict=True)])
+        return _array(wide, len(values), [_validity(values)], fields)
     if types.is_fixed_size_list(data_type):
-        return _of_fixed_size(values, None, data_type.list_size, lambda lists: _widened(lists.values))
+        # Missing lists have items, too.
+        counts = np.where(_missing(values), 0, data_type.list_size)
+        return _gathered(values, _fixed_offsets(values, data_type.list_size)[:-1], counts, _widened(values.values))
     if types.is_list_view(data_type) or types.is_large_list_view(data_type):
         return _of_list_view(values)
     if is_list(data_type):
@@ -227,18 +233,13 @@ def _numbers(buffer: pa.Buffer, dtype: Any, first: int, count: int) -> np.ndarra
     return np.frombuffer(buffer, dtype, count, first * np.dtype(dtype).itemsize).astype(np.int64, copy=False)
 
 
-def _buffer(numbers: np.ndarray) -> pa.Buffer:
-    return pa.py_buffer(np.ascontiguousarray(numbers))
-
-
 def _content(buffer: pa.Buffer | None) -> pa.Buffer:
     """Return the buffer, or an empty buffer instead of None: Arrow may leave out empty buffers."""
     return pa.py_buffer(b"") if buffer is None else buffer
 
 
 def _missing(values: pa.Array) -> np.ndarray:
-    found: np.ndarray = np.asarray(pc.is_null(values).to_numpy(zero_copy_only=False), bool)
-    return found
+    return pc.is_null(values).to_numpy(zero_copy_only=False)
 
 
 def _validity(values: pa.Array) -> pa.Buffer | None:
@@ -252,17 +253,12 @@ def _array(data_type: pa.DataType, rows: int, buffers: list[pa.Buffer | None], c
 
 def _list(values: pa.Array, offsets: np.ndarray, items: pa.Array) -> pa.Array:
     """Return lists with 64-bit offsets and widened items; the rows that are missing in ``values`` are missing."""
-    return _array(pa.large_list(items.type), len(values), [_validity(values), _buffer(offsets)], [items])
+    return _array(pa.large_list(items.type), len(values), [_validity(values), pa.py_buffer(offsets)], [items])
 
 
 def _fields(values: pa.Array) -> list[pa.Array]:
     """Return the fields of a struct array for its rows only; the values in rows whose struct is missing are arbitrary."""
-    return [values.field(place) for place in range(values.type.num_fields)]
-
-
-def _struct(values: pa.Array, fields: list[pa.Array]) -> pa.Array:
-    made = pa.struct([field.with_type(array.type) for field, array in zip(values.type, fields, strict=True)])
-    return _array(made, len(values), [_validity(values)], fields)
+    return [values.field(index) for index in range(values.type.num_fields)]
 
 
 def _map_entries(values: pa.Array) -> pa.Array:
@@ -284,7 +280,7 @@ def _of_list_view(values: pa.Array) -> pa.Array:
 
 
 def _gathered(values: pa.Array, starts: np.ndarray, counts: np.ndarray, items: pa.Array) -> pa.Array:
-    """Return lists from the start and the number of items of each row; items are copied only if those of consecutive rows are not adjacent."""
+    """Return lists from the start and the number of items of each row; items are copied only if rows overlap, leave gaps or are out of order."""
     ends = np.cumsum(counts)
     offsets = np.concatenate([[0], ends])
     filled = counts > 0
@@ -292,24 +288,13 @@ def _gathered(values: pa.Array, starts: np.ndarray, counts: np.ndarray, items: p
         # The items of all rows are adjacent and in order: nothing is copied.
         first = int(starts[filled][0]) if filled.any() else 0
         return _list(values, offsets, items.slice(first, int(offsets[-1])))
-    places = np.repeat(starts - (ends - counts), counts) + np.arange(offsets[-1])
-    return _list(values, offsets, items.take(pa.array(places)))
+    indices = np.repeat(starts - (ends - counts), counts) + np.arange(offsets[-1])
+    return _list(values, offsets, items.take(pa.array(indices)))
 
 
-def _of_fixed_size(values: pa.Array, data_type: pa.DataType | None, width: int, content: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Convert fixed-size lists or binary values to layouts with 64-bit offsets; in the fixed-size layouts missing rows occupy space."""
-    offsets = np.arange(values.offset, values.offset + len(values) + 1, dtype=np.int64) * width
-    if data_type is not None:
-        return _array(data_type, len(values), [_validity(values), _buffer(offsets), content(values)])
-    counts = np.where(_missing(values), 0, width)
-    return _gathered(values, offsets[:-1], counts, content(values))
-
-
-def _decoded_runs(values: pa.Array) -> pa.Array:
-    """Return run-end encoded values as a widened array with one value per row."""
-    ends = np.asarray(values.run_ends.to_numpy(zero_copy_only=False), np.int64)
-    runs = np.searchsorted(ends, np.arange(values.offset, values.offset + len(values)), "right")
-    return _widened(values.values).take(pa.array(runs))
+def _fixed_offsets(values: pa.Array, width: int) -> np.ndarray:
+    """Return the offsets of lists or binary values of a fixed size."""
+    return np.arange(values.offset, values.offset + len(values) + 1, dtype=np.int64) * width
 
 
 def _texts_of_uuids(values: pa.Array) -> pa.Array:
@@ -318,9 +303,9 @@ def _texts_of_uuids(values: pa.Array) -> pa.Array:
     content = np.frombuffer(_content(values.buffers()[1]), np.uint8)[values.offset * 16 : (values.offset + rows) * 16].reshape(rows, 16)
     digits = np.frombuffer(b"0123456789abcdef", np.uint8)[np.stack([content >> 4, content & 15], axis=-1).reshape(rows, 32)]
     texts = np.full((rows, _UUID_LENGTH), ord("-"), np.uint8)
-    texts[:, [place for place in range(_UUID_LENGTH) if place not in (8, 13, 18, 23)]] = digits
+    texts[:, [position for position in range(_UUID_LENGTH) if position not in (8, 13, 18, 23)]] = digits
     offsets = np.arange(rows + 1, dtype=np.int64) * _UUID_LENGTH
-    return _array(pa.large_string(), rows, [_validity(values), _buffer(offsets), pa.py_buffer(texts)])
+    return _array(pa.large_string(), rows, [_validity(values), pa.py_buffer(offsets), pa.py_buffer(texts)])
 
 
 # Narrowing: 64-bit offsets to 32 bits; the caller has checked that they fit.
@@ -339,10 +324,10 @@ def _narrowed(values: pa.Array, data_type: pa.DataType) -> pa.Array:
         if types.is_map(data_type):
             entries = pa.struct([data_type.key_field, data_type.item_field])
             fields = [_narrowed(part, field.type) for part, field in zip(_fields(items), entries, strict=True)]
-            inside = _array(entries, len(items), [None], fields)
+            items = _array(entries, len(items), [None], fields)
         else:
-            inside = _narrowed(items, data_type.value_type)
-        return _array(data_type, len(values), [_validity(values), _narrow_offsets(offsets)], [inside])
+            items = _narrowed(items, data_type.value_type)
+        return _array(data_type, len(values), [_validity(values), _narrow_offsets(offsets)], [items])
     if types.is_struct(values.type):
         fields = [_narrowed(part, field.type) for part, field in zip(_fields(values), data_type, strict=True)]
         return _array(data_type, len(values), [_validity(values)], fields)
@@ -350,7 +335,7 @@ def _narrowed(values: pa.Array, data_type: pa.DataType) -> pa.Array:
 
 
 def _narrow_offsets(offsets: np.ndarray) -> pa.Buffer:
-    return _buffer((offsets - offsets[0]).astype(np.int32))
+    return pa.py_buffer((offsets - offsets[0]).astype(np.int32))
 
 
 # Columns as one or several arrays: with 32-bit offsets, one array holds at most 2 GiB of strings, or 2**31 items of lists.

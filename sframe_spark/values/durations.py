@@ -1,4 +1,4 @@
-"""Parses durations that users write, such as ``"1h30min"``, to a number in the unit of a key column."""
+"""Parses durations that users write, such as ``"1h30min"``, to numbers in the unit of a key column."""
 
 from __future__ import annotations
 
@@ -158,8 +158,7 @@ def text_duration(text: str, what: str) -> int:
     """
     sign = SIGN.match(text)
     position = sign.end() if sign else 0
-    total = Fraction(0)
-    parts = 0
+    total, parts = Fraction(0), 0
     while part := PART.match(text, position):
         total += one_number(part.group(1), text, what) * unit_length(part.group(2), text, what)
         position, parts = part.end(), parts + 1

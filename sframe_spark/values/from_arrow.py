@@ -26,7 +26,7 @@ from sframe_spark.types import (
     list_of,
 )
 from sframe_spark.values.arrow_layouts import TICKS_PER_SECOND, in_one_array, is_list, maps_of_dicts, parts_of, standard_parts
-from sframe_spark.values.datetimes import MINUTE, SECOND, arrow_microseconds, floored
+from sframe_spark.values.datetimes import DAY, MINUTE, SECOND, arrow_microseconds, floored
 from sframe_spark.values.tagged_json import encode_value
 from sframe_spark.values.value_errors import DIGITS_OF_FLOAT
 from sframe_spark.values.value_model import LARGEST_INT, plain, plain_dict, plain_list
@@ -49,11 +49,6 @@ def is_whole_decimal(data_type: pa.DataType) -> bool:
     return bool(pa.types.is_decimal(data_type)) and data_type.scale == 0 and data_type.precision <= DIGITS_OF_INT
 
 
-def floats_of_decimals(values: pa.Array) -> pa.Array:
-    """Return the nearest float of each decimal; Arrow's own cast gets the last bit wrong for one in ten."""
-    return values.cast(pa.string()).cast(pa.float64())
-
-
 def warn_of_decimal_types(columns: Iterable[tuple[str, pa.DataType]]) -> None:
     """Warn once of columns whose type allows decimals with more digits than floats hold, if their values are not known yet."""
     _warn([f"{name!r} ({kind.precision} digits)" for name, data_type in columns if (kind := _long_decimal(data_type)) is not None])
@@ -73,10 +68,10 @@ def _long_decimal(data_type: pa.DataType) -> pa.DataType | None:
     """Return the type, or the first type inside it, that is a decimal whose values become floats and may have too many digits; else None."""
     if pa.types.is_decimal(data_type):
         return data_type if data_type.precision > DIGITS_OF_FLOAT and not is_whole_decimal(data_type) else None
-    within = [data_type.field(number).type for number in range(data_type.num_fields)]
     if pa.types.is_dictionary(data_type) or pa.types.is_run_end_encoded(data_type):
-        within = [data_type.value_type]
-    return next((found for found in map(_long_decimal, within) if found is not None), None)
+        return _long_decimal(data_type.value_type)
+    inner = (_long_decimal(data_type.field(index).type) for index in range(data_type.num_fields))
+    return next((decimal for decimal in inner if decimal is not None), None)
 
 
 def _has_long_values(values: pa.Array | pa.ChunkedArray) -> bool:
@@ -106,7 +101,7 @@ _BYTES_AS_OBJECTS = 64 << 20
 
 WITH_OFFSET = "arrow.timestamp_with_offset"
 OFFSET_FIELDS = [pa.field("timestamp", pa.timestamp("us", "UTC"), nullable=False), pa.field("offset_minutes", pa.int16(), nullable=False)]
-"""How Arrow's canonical extension stores date-times with an offset."""
+"""The fields in which Arrow's canonical extension stores date-times with an offset."""
 
 
 def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]:
@@ -141,7 +136,7 @@ def normalized_parts(values: pa.Array | pa.ChunkedArray) -> tuple[list[pa.Array]
     """
     column_type = arrow_column_type(values.type)
     try:
-        return [made for part in standard_parts(values) for made in _converted(part, column_type)], column_type
+        return [converted for part in standard_parts(values) for converted in _converted(part, column_type)], column_type
     except pa.ArrowException as error:
         # Arrow has no kernel for the type, or cannot convert a value.
         raise SchemaError(f"Arrow does not convert {visible(str(values.type)):.200} values: {visible(str(error)):.200}") from error
@@ -162,10 +157,13 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     if data_type == ZONED_PHYSICAL or is_with_offset(data_type):
         return ZONED_DATETIME
     if isinstance(data_type, VariantType):
-        # This is about VARIANTs inside lists and dicts; the type of a column of VARIANTs is found from its values.
+        # A VARIANT inside a list or dict; the type of a column of VARIANTs is found from its values.
         return ENCODED_DICT
     if isinstance(data_type, pa.BaseExtensionType):
-        return extension_column_type(data_type)
+        if data_type.extension_name not in _EXTENSIONS:
+            name = visible(data_type.extension_name)
+            raise SchemaError(f"a column cannot hold values of the Arrow extension {name!r}: give what it is stored as, {data_type.storage_type}")
+        return _EXTENSIONS[data_type.extension_name]
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return arrow_column_type(data_type.value_type)
     if types.is_boolean(data_type) or types.is_integer(data_type) or is_whole_decimal(data_type):
@@ -174,7 +172,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
         return FLOAT
     if types.is_duration(data_type) or types.is_time(data_type):
         return FLOAT
-    if _is_text(data_type):
+    if data_type.id in _STRINGS:
         return STR
     if types.is_date(data_type):
         return DATETIME
@@ -183,31 +181,12 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     return _nested_column_type(data_type)
 
 
-# The extensions of Arrow that columns can hold.
+# The extensions of Arrow that columns can hold; JSON stays a string.
 _EXTENSIONS = {"arrow.json": STR, "arrow.bool8": INT, "arrow.uuid": STR, WITH_OFFSET: ZONED_DATETIME}
-
-
-def extension_column_type(data_type: pa.DataType) -> ColumnType:
-    """Return the column type for an Arrow extension; JSON stays a string.
-
-    Raises
-    ------
-    SchemaError
-        If no column can hold values of the extension.
-    """
-    name = data_type.extension_name
-    if name not in _EXTENSIONS:
-        raise SchemaError(
-            f"a column cannot hold values of the Arrow extension {visible(name)!r}: give what it is stored as, {data_type.storage_type}"
-        )
-    return _EXTENSIONS[name]
-
-
-def _is_text(data_type: pa.DataType) -> bool:
-    types = pa.types
-    tests = (types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary,
-             types.is_binary_view, types.is_fixed_size_binary)  # fmt: skip
-    return any(test(data_type) for test in tests)
+# Binary values are strings in UTF-8.
+_STRINGS = {
+    data_type.id for data_type in (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1))
+}
 
 
 def _nested_column_type(data_type: pa.DataType) -> ColumnType:
@@ -240,7 +219,7 @@ def _converted(values: pa.Array, column_type: ColumnType) -> list[pa.Array]:
     if column_type in _CONVERSIONS:
         return [_CONVERSIONS[column_type](values)]
     if column_type.is_encoded or not is_list(values.type):
-        return [made for rows in _few_rows(values) for made in parts_of(_from_python(rows, column_type))]
+        return [converted for rows in _few_rows(values) for converted in parts_of(_from_python(rows, column_type))]
     return [_list_values(values, column_type)]
 
 
@@ -263,7 +242,10 @@ def _int_values(values: pa.Array) -> pa.Array:
 
 
 def _float_values(values: pa.Array) -> pa.Array:
-    return floats_of_decimals(values) if pa.types.is_decimal(values.type) else values.cast(pa.float64(), safe=False)
+    if pa.types.is_decimal(values.type):
+        # Arrow's own cast of decimals to floats gets the last bit wrong for one in ten.
+        values = values.cast(pa.string())
+    return values.cast(pa.float64(), safe=False)
 
 
 def _text_values(values: pa.Array) -> pa.Array:
@@ -286,13 +268,9 @@ def _check_microseconds(values: pa.Array) -> None:
     DateTimeRangeError
         If a value does not fit.
     """
-    if pa.types.is_timestamp(values.type):
-        unit, factor = values.type.unit, SECOND // TICKS_PER_SECOND[values.type.unit]
-    elif pa.types.is_date32(values.type):
-        unit, factor = "days", 24 * 3600 * SECOND
-    else:
-        # The type is date64, which counts days in milliseconds.
-        unit, factor = "ms", SECOND // 1_000
+    # The type date64 counts days in milliseconds.
+    unit = "days" if pa.types.is_date32(values.type) else "ms" if pa.types.is_date64(values.type) else values.type.unit
+    factor = DAY if unit == "days" else SECOND // TICKS_PER_SECOND[unit]
     if factor <= 1:
         return
     ticks_type = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
@@ -316,7 +294,7 @@ def _zoned_values(values: pa.Array) -> pa.Array:
     instant = arrow_microseconds(values)
     wall = pc.local_timestamp(instant).cast(pa.int64())
     utc = instant.cast(pa.int64())
-    # Offsets are rounded down to minutes, as everywhere: before about 1900 zones have seconds too. The instant is not rounded.
+    # Before about 1900 the offsets of zones have seconds; they are rounded down to minutes. The instant is not rounded.
     offset = floored(pc.subtract(wall, utc), MINUTE).cast(pa.int32())
     return zoned_array(utc, offset, values.is_valid())
 
@@ -329,9 +307,9 @@ def _check_offsets(minutes: pa.Array) -> None:
     DateTimeRangeError
         If there is such an offset.
     """
-    for found in pc.min_max(minutes).as_py().values():
-        if found is not None and abs(found) > MAX_MINUTES:
-            raise DateTimeRangeError(f"an offset of {found} minutes from UTC is none of a date-time: offsets are less than a day")
+    for limit in pc.min_max(minutes).as_py().values():
+        if limit is not None and abs(limit) > MAX_MINUTES:
+            raise DateTimeRangeError(f"an offset of {limit} minutes from UTC is none of a date-time: offsets are less than a day")
 
 
 def zoned_array(utc: pa.Array, offset: pa.Array, valid: pa.Array) -> pa.Array:
@@ -393,7 +371,7 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_uint64(data_type):
         return _signed
     if pa.types.is_decimal(data_type):
-        # Rounded digits were warned of already, because of the type.
+        # Because of the type, a warning of rounded digits was given already.
         return float
     return plain
 

@@ -1,4 +1,4 @@
-"""Two serialised forms of a value: tagged JSON, which encoded columns store, and the display form, which casts to str yield.
+"""Serialised forms of a value: tagged JSON, which encoded columns store, the display form of casts to str, and a canonical form for comparison.
 
 Tagged JSON is lossless: JSON scalars and lists represent the same Python values, and other values are JSON objects:
 
@@ -26,7 +26,7 @@ from sframe_spark.errors import DamagedValueError, SchemaError
 from sframe_spark.values.datetimes import datetime_text, from_microseconds, to_microseconds
 
 MAX_LEVELS = 200
-"""Nested lists and dicts: few enough for Python's recursion limit, in tasks too."""
+"""How deep lists and dicts may be nested; low enough for Python's recursion limit, in tasks too."""
 
 _BRACKETS_OF_A_LEVEL = 3
 _BRACKETS = str.maketrans("{}", "[]")
@@ -133,7 +133,7 @@ def _untagged(tagged: dict[str, Any]) -> Any:
     if len(tagged) == 1:
         ((tag, content),) = tagged.items()
         if tag == "$dict" and type(content) is list:
-            return {_key(key): value for key, value in content}
+            return {hashable_key(key): value for key, value in content}
         if tag == "$array" and type(content) is list:
             return array.array("d", content)
         if tag == "$float":
@@ -152,8 +152,9 @@ def _no_number(word: str) -> NoReturn:
 _DECODER = json.JSONDecoder(object_hook=_untagged, parse_constant=_no_number)
 
 
-def _key(value: Any) -> Any:
-    return tuple(_key(item) for item in value) if isinstance(value, (list, array.array)) else value
+def hashable_key(value: Any) -> Any:
+    """Return a plain value as a dict key: lists and arrays, which are not hashable, become tuples."""
+    return tuple(hashable_key(item) for item in value) if isinstance(value, (list, array.array)) else value
 
 
 def canonical_value(value: Any) -> str:

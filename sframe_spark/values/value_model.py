@@ -1,4 +1,4 @@
-"""Which Python classes a cell may hold, and the conversion of any such value to its *plain* value.
+"""The Python classes that a cell may hold, the conversion of their values to *plain* values, and comparison of plain values.
 
 Plain values are None, ``int`` (64 bit), ``float``, ``str``, ``datetime``, ``array.array('d')``, ``list`` and ``dict``. A *family* is the set of
 Python classes whose values are stored as the same plain class; it is named like a column kind, or ``"missing"``.
@@ -19,7 +19,7 @@ import numpy as np
 from sframe_spark.errors import BeyondRangeError, SchemaError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values.datetimes import to_datetime
-from sframe_spark.values.tagged_json import MAX_LEVELS, too_deep
+from sframe_spark.values.tagged_json import MAX_LEVELS, hashable_key, too_deep
 from sframe_spark.values.value_errors import is_rounded, note_rounded
 
 MISSING = "missing"
@@ -157,17 +157,17 @@ def _plain_float(value: Any) -> float:
             return float("nan")
         if is_rounded(value):
             note_rounded(value)
-    found = float(value)
-    if isinstance(value, np.longdouble) and found != value and value == value:
+    nearest = float(value)
+    if isinstance(value, np.longdouble) and nearest != value and value == value:
         note_rounded(value)
-    return found
+    return nearest
 
 
 def _nearest_float(number: int) -> float:
-    found = float(number)
-    if found != number:
+    nearest = float(number)
+    if nearest != number:
         note_rounded(number)
-    return found
+    return nearest
 
 
 def float_of_number(value: Any) -> float:
@@ -225,14 +225,7 @@ def plain_list(values: Any, levels: int = MAX_LEVELS) -> list[Any]:
 
 def plain_key(value: Any, levels: int = MAX_LEVELS) -> Any:
     """Return the plain value of a dict key; arrays and lists become tuples, which are hashable."""
-    key = plain(value, levels)
-    return _hashable(key) if isinstance(key, (list, array.array)) else key
-
-
-def _hashable(value: Any) -> Any:
-    if isinstance(value, (list, tuple, array.array)):
-        return tuple(_hashable(item) for item in value)
-    return value
+    return hashable_key(plain(value, levels))
 
 
 def plain_dict(value: Any, levels: int = MAX_LEVELS) -> dict[Any, Any]:
@@ -273,14 +266,8 @@ def plain(value: Any, levels: int = MAX_LEVELS) -> Any:
     single = one_value(value)
     if single is not value:
         return plain(single, levels)
-    return plain_array(value) if is_array_like(value, family) else plain_list(value, levels)
-
-
-def is_array_like(value: Any, family: str) -> bool:
-    """Return whether a sequence becomes an array: it is an ``array.array``, or not empty and all its items are numbers."""
-    if family == ARRAY_KIND:
-        return True
-    return len(value) > 0 and {family_of(python_class) for python_class in set(map(type, value))} <= NUMBERS
+    is_array = family == ARRAY_KIND or (len(value) > 0 and {family_of(python_class) for python_class in set(map(type, value))} <= NUMBERS)
+    return plain_array(value) if is_array else plain_list(value, levels)
 
 
 # Comparison of results. Spark adds floats in any order, which changes the last digits of a sum; if terms cancel out, only these digits are left.
