@@ -44,7 +44,7 @@ class Cumulative(SequentialOperator):
     """For each row, an aggregate of all rows up to it. Missing values are ignored; before the first value the result is missing."""
 
     name: ClassVar[str] = "cumulative"
-    kind: str = attrs.field(validator=one_of("sum", "mean", "min", "max", "std", "var"))
+    kind: str = attrs.field(validator=one_of(*KINDS))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Return the type: sum, min and max keep it, others give float. (Array columns have sums and means of vectors; date-times min and max.)
@@ -54,12 +54,7 @@ class Cumulative(SequentialOperator):
         UnsupportedOperationError
             If the column's type has no such aggregate.
         """
-        column_type = inputs[0].schema[0]
-        if column_type == ARRAY and self.kind in VECTOR_KINDS:
-            return (ARRAY,)
-        if not column_type.is_numeric and not (column_type == DATETIME and self.kind in ("min", "max")):
-            raise UnsupportedOperationError(f"cumulative_{self.kind} takes numbers, not values of type {column_type.kind}")
-        return (column_type.of_values if self.kind in ("sum", "min", "max") else FLOAT,)
+        return (statistic_type(self, inputs[0].schema[0]),)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Return properties: maxima ascend and minima descend if there is no NaN; sums of non-negative ints ascend if they cannot overflow."""
@@ -192,6 +187,21 @@ class Cumulative(SequentialOperator):
 
     def describe(self) -> str:
         return self.kind
+
+
+def statistic_type(operator: Any, column_type: ColumnType) -> ColumnType:
+    """Return the type of a cumulative or rolling statistic of a column.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If the column's type has no such statistic.
+    """
+    if column_type == ARRAY and operator.kind in VECTOR_KINDS:
+        return ARRAY
+    if not column_type.is_numeric and not (column_type == DATETIME and operator.kind in ("min", "max")):
+        raise UnsupportedOperationError(f"{operator.name}_{operator.kind} takes numbers, not values of type {column_type.kind}")
+    return column_type.of_values if operator.kind in ("sum", "min", "max") else FLOAT
 
 
 def numbers_of(column: pa.Array, column_type: ColumnType) -> pa.Array:

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.compute.arrow_buffers import new_array
-from sframe_spark.compute.exact_sum import WordScratch, largest_magnitude, sums_of_windows
+from sframe_spark.compute.exact_sum import WordScratch, sums_of_windows
 from sframe_spark.compute.exact_window_sum import deviations_of_windows, means_of_windows
 from sframe_spark.compute.key_runs import unsigned_zeros
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.message_text import brief
-from sframe_spark.operators.window.cumulative import VECTOR_KINDS, numbers_of, window_aggregate
+from sframe_spark.operators.window.cumulative import numbers_of, statistic_type, window_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.lowering import LoweringContext, Relation
@@ -42,10 +42,6 @@ NONE = np.zeros(0, dtype=np.int64)
 ROWS_IN_CACHE = 8_192
 # Rows per block for running sums, which need fewer arrays.
 ROWS_OF_SUMS = 16_384
-# A double-double sum this close to halfway between two floats (relative to their distance) is recomputed exactly.
-NEAR_HALF = 2.0**-8
-# A double-double sum is accepted if its rounding residues are smaller than it by this factor. Its relative error is then at most 2**-62.
-MIN_SHARE = 2.0**10
 # A variance is accepted if it is at least this share of the squared mean (a millionth, squared). Below, the rounded mean would affect it.
 MIN_SPREAD = 2.0**-40
 
@@ -58,7 +54,7 @@ def over_windows(states: States, width: int, merge: Callable[[States, States], S
 
     Examples
     --------
-    >>> over_windows((np.array([1.0, 2.0, 4.0, 8.0]), np.zeros(4)), 3, exactly_added)[0].tolist()
+    >>> over_windows((np.array([1.0, 2.0, 4.0, 8.0]),), 3, lambda first, second: (first[0] + second[0],))[0].tolist()
     [7.0, 14.0]
     """
     rows = len(states[0]) - width + 1
@@ -77,28 +73,6 @@ def over_windows(states: States, width: int, merge: Callable[[States, States], S
     return result
 
 
-def in_pair(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return sums and their exact rounding errors.
-
-    Source: Knuth (1969), The Art of Computer Programming, volume 2, section 4.2.2, theorem B.
-    """
-    total = first + second
-    part = total - first
-    return total, (first - (total - part)) + (second - part)
-
-
-def exactly_added(first: States, second: States) -> States:
-    """Return the sums of double-double numbers, each as a sum and its rounding error."""
-    total, lost = in_pair(first[0], second[0])
-    return total, first[1] + second[1] + lost
-
-
-def added_with_rests(first: States, second: States) -> States:
-    """Return the result of :func:`exactly_added`, and the running total of the absolute rounding errors."""
-    total, lost = in_pair(first[0], second[0])
-    return total, first[1] + second[1] + lost, first[2] + second[2] + np.abs(lost)
-
-
 def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
     """Return the sum of every ``width`` consecutive floats, rounded once. Intermediate sums may exceed the largest float.
 
@@ -109,73 +83,17 @@ def exact_sums(values: np.ndarray, width: int) -> np.ndarray:
     >>> exact_sums(np.array([1e308, 1e308, -1e308]), 3).item()
     1e+308
     """
-
     block = max(ROWS_OF_SUMS, 4 * width)
-    room = WordScratch.of(min(block + width, len(values) + 1))
+    scratch = WordScratch.of(min(block + width, len(values) + 1))
 
-    def of_block(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        found = sums_of_windows(part, width, room)
-        return (found, NONE) if found is not None else sums_in_pairs(part, width)
+    def of_block(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sums = sums_of_windows(numbers, width, scratch)
+        if sums is None:
+            starts = np.arange(len(numbers) - width + 1)
+            sums = means_of_windows(numbers, np.ones(len(starts)), starts, starts + width)
+        return sums, NONE
 
-    result, left = in_blocks((values,), width, of_block, block)
-    if len(left):
-        result[left] = means_of_windows(*rows_of(values, np.ones(len(left)), left, width))
-    return result
-
-
-def sums_in_pairs(values: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the result of :func:`exact_sums` in double-double arithmetic, and the windows for which it may be wrong."""
-    sums, lost = over_windows((values, np.zeros(len(values))), width, exactly_added)
-    with np.errstate(invalid="ignore", over="ignore"):
-        total: np.ndarray = np.add(sums, lost)
-        rest = np.abs(lost - (total - sums)) / np.spacing(np.abs(total))
-        # If the residue is near half the distance to the next float (a quarter below a power of two), the error could change the rounding.
-        half = np.where(np.abs(np.frexp(total)[0]) == 0.5, 0.25, 0.5)
-        is_open = (np.abs(rest - half) <= NEAR_HALF) | (np.abs(rest - 0.5) <= NEAR_HALF)
-    left = NONE if all_believed(values, total, width) else left_open(values, width)
-    return total, np.union1d(left, np.flatnonzero(is_open)) if is_open.any() else left
-
-
-def rows_of(values: np.ndarray, sizes: np.ndarray, windows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return numbers, sizes, starts and stops of some windows; if the windows are few, only their numbers are copied."""
-    starts = windows
-    if len(windows) * width < len(values):
-        values = np.lib.stride_tricks.sliding_window_view(values, width)[windows].ravel()
-        starts = np.arange(len(windows)) * width
-    return values, sizes, starts, starts + width
-
-
-def steps_of(width: int) -> float:
-    """Return the least ratio of sum to residues for which a double-double sum is accepted: the number of additions, times ``MIN_SHARE``."""
-    return 2 * width.bit_length() * MIN_SHARE
-
-
-def all_believed(values: np.ndarray, totals: np.ndarray, width: int) -> bool:
-    """Return whether the largest number alone shows that all windows can be accepted, which saves a pass over each window."""
-    sizes = np.abs(totals)
-    largest = largest_magnitude(values)
-    # Each addition loses at most 2**-53 of its operands. Comparisons with NaN are false.
-    if sizes.min() >= steps_of(width) * 2 * width.bit_length() * 2.0**-53 * width * largest and sizes.max() < np.inf:
-        return True
-    # Sums of integers below 2**53 are exact, even if they are zero.
-    return bool(largest * width < 2.0**53 and (values == np.rint(values)).all())
-
-
-def left_open(values: np.ndarray, width: int) -> np.ndarray:
-    """Return windows whose double-double sum may lack a digit: cancellation exceeds twice the precision of a float, or the sum overflows.
-
-    Only the numbers in the window decide that, not the rest of the batch. Windows without rounding errors are always accepted.
-
-    Examples
-    --------
-    >>> left_open(np.array([1e300, 1e16, 1.0, -1e16, -1e300, 0.1]), 5).tolist(), left_open(np.array([1.0, -1.0]), 2).tolist()
-    ([0], [])
-    """
-    nothing = np.zeros(len(values))
-    total, lost, rests = over_windows((values, nothing, nothing), width, added_with_rests)
-    with np.errstate(invalid="ignore", over="ignore"):
-        sizes = np.abs(total + lost)
-        return np.flatnonzero(~((sizes >= rests * steps_of(width)) & (sizes < np.inf)))
+    return in_blocks((values,), width, of_block, block)[0]
 
 
 def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np.ndarray:
@@ -202,8 +120,12 @@ def squared_deviations(counts: np.ndarray, values: np.ndarray, width: int) -> np
 
     result, left = in_blocks((counts, values), width, of_block, max(ROWS_IN_CACHE, 4 * width))
     if len(left):
-        sizes = window_sums(counts, width)[left]
-        result[left] = deviations_of_windows(*rows_of(values, sizes, left, width))
+        sizes, starts = window_sums(counts, width)[left], left
+        if len(left) * width < len(values):
+            # If the windows are few, only their numbers are read.
+            values = np.lib.stride_tricks.sliding_window_view(values, width)[left].ravel()
+            starts = np.arange(len(left)) * width
+        result[left] = deviations_of_windows(values, sizes, starts, starts + width)
     return result
 
 
@@ -265,7 +187,7 @@ class Rolling(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     keeps_domain: ClassVar[bool] = True
-    kind: str = attrs.field(validator=one_of("sum", "mean", "min", "max", "count", "stdv", "var"))
+    kind: str = attrs.field(validator=one_of(*KINDS))
     before: int
     after: int
     minimum: int | None = attrs.field(default=None, validator=at_least(0))
@@ -282,14 +204,7 @@ class Rolling(Operator):
             raise UnsupportedOperationError(
                 f"a window from {brief(self.before)} to {brief(self.after)} has no rows: the start must not be above the end"
             )
-        column_type = inputs[0].schema[0]
-        if self.kind == "count":
-            return (INT,)
-        if column_type == ARRAY and self.kind in VECTOR_KINDS:
-            return (ARRAY,)
-        if not column_type.is_numeric and not (column_type == DATETIME and self.kind in ("min", "max")):
-            raise UnsupportedOperationError(f"rolling_{self.kind} takes numbers, not values of type {column_type.kind}")
-        return (column_type.of_values if self.kind in ("sum", "min", "max") else FLOAT,)
+        return (INT if self.kind == "count" else statistic_type(self, inputs[0].schema[0]),)
 
     @property
     def width(self) -> int:
