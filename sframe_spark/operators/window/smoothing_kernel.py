@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -24,8 +23,6 @@ HALF_LIVES = 64
 ROOM = 40
 # For cells of at most so many time units, weights are looked up in a table.
 MAX_WEIGHTS_TABLED = 1 << 16
-# 2 to a smaller power underflows to zero.
-MIN_EXPONENT = -1075
 # After so many half-lives, even the largest float has decayed to less than the smallest one.
 MAX_HALF_LIVES = 2300.0
 # Groups of cells with more values than this are summed by one cumulative sum; others step by step in parallel.
@@ -33,7 +30,7 @@ LONG_CELL = 128
 # Number of cells in a stretch: older cells have hardly any effect. Its last few cells give a first guess of what a stretch carries over.
 STRETCH, LAST_CELLS = 60, 6
 # If there are fewer cells than this, processing them one at a time is faster.
-FEW_CELLS = 1500
+FEW_CELLS = 1000
 
 
 def decays(earlier: np.ndarray, later: np.ndarray, half_life: float) -> np.ndarray:
@@ -51,17 +48,7 @@ def decays(earlier: np.ndarray, later: np.ndarray, half_life: float) -> np.ndarr
     elif len(gap) and gap.min() < 0:
         # The difference of ints that are far apart has wrapped around.
         gap = np.where(gap >= 0, gap, later.astype(np.float64) - earlier.astype(np.float64))
-    if len(gap) and gap.min() == gap.max():
-        # On a regular grid, such as row numbers, all steps are equal.
-        return np.broadcast_to(np.exp2(gap[:1] / -half_life), gap.shape)
-    exponents = gap / -half_life
-    # np.exp2 is slow for results that underflow.
-    some = exponents > MIN_EXPONENT
-    if some.all():
-        return np.exp2(exponents)
-    left = np.zeros(len(gap))
-    left[some] = np.exp2(exponents[some])
-    return left
+    return np.exp2(gap / -half_life)
 
 
 @attrs.frozen(eq=False)
@@ -214,12 +201,11 @@ def carried(first: np.ndarray, sums: np.ndarray, left: np.ndarray) -> np.ndarray
 
 def one_by_one(first: list[float], sums: list[float], left: list[float]) -> list[float]:
     """Return the result of :func:`carried` for one row, computed cell by cell."""
-    found, total = [], 0.0
-    for given, added, share in zip(first, sums, left, strict=True):
-        before = total * share if share else given
-        found.append(before)
-        total = before + added
-    return found
+    result, total = [], 0.0
+    for initial, added, share in zip(first, sums, left, strict=True):
+        result.append(total * share if share else initial)
+        total = result[-1] + added
+    return result
 
 
 def in_stretches(numbers: np.ndarray, steps: int, stretches: int) -> np.ndarray:
@@ -277,45 +263,39 @@ class CellSums:
         both = CellSums(*(np.concatenate(pair, axis=-1) for pair in pairs))
         return both if (both.owners[1:] >= both.owners[:-1]).all() else both.at(order_of([both.owners]))
 
-    def places_of(self, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def positions_of(self, owners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the position of the last cell of each owner, and a mask of the owners that have a cell."""
         table = np.full(int(max(self.owners.max(initial=-1), owners.max(initial=-1))) + 1, -1)
         table[self.owners] = np.arange(len(self.owners))
-        places = table[owners]
-        return places, places >= 0
+        return table[owners], table[owners] >= 0
 
     def last_of(self, owners: np.ndarray) -> tuple[CellSums, np.ndarray]:
         """Return the last cell of each owner (an empty one if there is none), and a mask of the owners that have a cell."""
-        places, known = self.places_of(owners)
+        positions, known = self.positions_of(owners)
         if known.all():
-            return self.at(places), known
-        found = CellSums.nothing(len(owners), self.begins.dtype)
-        chosen = self.at(places[known])
-        found.begins[known], found.sums[:, known], found.before[:, known] = chosen.begins, chosen.sums, chosen.before
-        return found, known
+            return self.at(positions), known
+        result, cells = CellSums.nothing(len(owners), self.begins.dtype), self.at(positions[known])
+        result.begins[known], result.sums[:, known], result.before[:, known] = cells.begins, cells.sums, cells.before
+        return result, known
 
     def replaced(self, other: CellSums) -> CellSums:
         """Return these cells, with cells of the same owner and time replaced by those of ``other``, whose remaining cells are added."""
-        places, known = other.places_of(self.owners)
-        same = known
-        if known.any():
-            same = known & (self.begins == other.begins[places])
-        return (self if not same.any() else self.at(np.flatnonzero(~same))).joined(other)
+        positions, is_replaced = other.positions_of(self.owners)
+        if is_replaced.any():
+            is_replaced &= self.begins == other.begins[positions]
+        return (self.at(np.flatnonzero(~is_replaced)) if is_replaced.any() else self).joined(other)
 
-    def only(self, other: CellSums) -> CellSums:
-        """Return the cells of ``other``, and those of owners that only this has; both must have at most one cell per owner."""
-        places, known = self.places_of(other.owners)
-        mine = places[known]
-        pairs = ((self.begins, other.begins), (self.sums, other.sums), (self.before, other.before))
-        begins, sums, before = (pair[0].copy() for pair in pairs)
-        for copy, (_, new) in zip((begins, sums, before), pairs, strict=True):
-            copy[..., mine] = new[..., known]
-        found = CellSums(self.owners, begins, sums, before)
-        return found if known.all() else found.joined(other.at(np.flatnonzero(~known)))
+    def overlaid(self, other: CellSums) -> CellSums:
+        """Return these cells, with the cells of ``other`` in place of those with the same owner; both must have at most one cell per owner."""
+        positions, known = self.positions_of(other.owners)
+        result = CellSums(self.owners, self.begins.copy(), self.sums.copy(), self.before.copy())
+        for old, new in ((result.begins, other.begins), (result.sums, other.sums), (result.before, other.before)):
+            old[..., positions[known]] = new[..., known]
+        return result if known.all() else result.joined(other.at(np.flatnonzero(~known)))
 
     def felt(self, cells: TimeCells) -> CellSums:
         """Return the cells that can still affect the last cell of their owner."""
-        felt = cells.are_felt(self.begins, self.begins[self.places_of(self.owners)[0]])
+        felt = cells.are_felt(self.begins, self.begins[self.positions_of(self.owners)[0]])
         return self if felt.all() else self.at(np.flatnonzero(felt))
 
     def last_ones(self, cells: TimeCells) -> CellSums:
@@ -484,11 +464,8 @@ class Heads:
 
     def followed_by(self, later: Heads) -> Heads:
         """Return these values followed by later ones, sorted by owner."""
-        if not len(later.owners):
-            return self
         pairs = ((self.owners, later.owners), (self.times, later.times), (self.values, later.values))
-        both = Heads(*(np.concatenate(pair) for pair in pairs))
-        return both.in_order()
+        return Heads(*map(np.concatenate, pairs)).in_order()
 
     def renamed(self, owners: np.ndarray) -> Heads:
         """Return the same values with other owner numbers."""
@@ -512,8 +489,6 @@ class Heads:
 
     def added_to(self, earlier: CellSums, cells: TimeCells) -> CellSums:
         """Return earlier cells with these values added, to the last cell of their owner or as new cells."""
-        if not len(self.owners):
-            return earlier
         starts = self.starts
         owners, values = self.owners[starts], ValuesInTime(self.times, self.values, starts)
         begins = cells.begins(self.times)
@@ -528,20 +503,9 @@ class Heads:
 def in_two(times: np.ndarray, cells: TimeCells) -> tuple[slice, slice]:
     """Split ascending times into those of the first cell, and those of later cells that still affect the last cell."""
     first, last = cells.begins(times[:1]), cells.begins(times[-1:])
-    stop = first_place(len(times), lambda place: bool(cells.begins(times[place : place + 1]) != first))
-    start = first_place(len(times), lambda place: bool(cells.are_felt(cells.begins(times[place : place + 1]), last)))
+    stop = bisect.bisect_left(times, True, key=lambda time: bool(cells.begins(np.array([time])) != first))
+    start = bisect.bisect_left(times, True, key=lambda time: bool(cells.are_felt(cells.begins(np.array([time])), last)))
     return slice(0, stop), slice(max(start, stop), len(times))
-
-
-def first_place(count: int, holds: Callable[[int], bool]) -> int:
-    """Return the first of ``count`` positions for which a monotone predicate holds; ``count`` if there is none.
-
-    Examples
-    --------
-    >>> first_place(10, lambda place: place > 6), first_place(3, lambda place: False)
-    (7, 3)
-    """
-    return bisect.bisect_left(range(count), True, key=holds)
 
 
 @attrs.frozen(eq=False)
@@ -595,7 +559,7 @@ class SmoothedCells:
 
     def with_last_cells(self, last: CellSums) -> SmoothedCells:
         """Return the cells with the last cells of some owners replaced; the range must have all rows so far."""
-        return attrs.evolve(self, later=self.later.only(last))
+        return attrs.evolve(self, later=self.later.overlaid(last))
 
     def followed_by(self, after: SmoothedCells, owners: np.ndarray, cells: TimeCells) -> SmoothedCells:
         """Return the cells of two adjacent ranges; ``owners`` maps owner numbers of the second range to those of the first."""
@@ -605,6 +569,6 @@ class SmoothedCells:
         later = CellSums.nothing(0, self.later.begins.dtype).joined(attrs.evolve(after.later, owners=owners[after.later.owners]))
         # Values are summed if their cell is known to begin within the two ranges.
         begins_here = np.full(len(first.owners), self.are_all)
-        begins_here |= self.later.places_of(first.owners)[1] | first.in_other_cells(self.first, cells)
+        begins_here |= self.later.positions_of(first.owners)[1] | first.in_other_cells(self.first, cells)
         known = first.at(np.flatnonzero(begins_here)).added_to(self.later, cells).joined(later).felt(cells)
         return SmoothedCells(self.first.followed_by(first.at(np.flatnonzero(~begins_here))), known, self.are_all).in_bounds()
