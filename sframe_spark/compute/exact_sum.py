@@ -248,14 +248,12 @@ def scaled(numbers: np.ndarray, bits: int) -> np.ndarray:
     return numbers * math.ldexp(1.0, bits) if abs(bits) < LARGEST else np.ldexp(numbers.astype(np.float64, copy=False), bits)
 
 
-# Running sums of floats in two words (floats or ints). Usually two words can hold all bits, and this takes a third of the time.
+# Running sums of floats in two words. Usually two words can hold all bits, and this takes a third of the time.
 
 # Rows per block.
 WORDS_BLOCK = 1 << 16
-# Bits of the upper word, which converts to a float exactly; and the numbers of bits of the lower word that are tried, in this order.
-UPPER, LOWER = 51, (34, 46)
-# With at most this many bits in the lower word, all partial sums of a block are floats without rounding.
-FLOAT_BITS = LOWER[0]
+# Bits of the upper and of the lower word. Both convert to floats exactly.
+UPPER, LOWER = 51, 46
 # Bits of ints whose differences are floats without rounding.
 MAX_FLOAT_BITS = 52
 
@@ -323,45 +321,25 @@ class WordScratch(NamedTuple):
         return cls(part, left, new_array(rows, np.complex128))
 
 
-def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: EarlierSums, scratch: WordScratch) -> tuple[np.ndarray, TwoInts] | None:
-    """Return running sums of at most a block of rows within groups, and the last sum of each group; None if two words cannot hold all bits.
-
-    The running sums are in a scratch array, or in a new array.
-    """
+def two_word_running_sums(numbers: np.ndarray, starts: np.ndarray, before: EarlierSums) -> tuple[np.ndarray, TwoInts] | None:
+    """Return running sums of at most a block of rows within groups, and the last sum of each group; None if two ints cannot hold all bits."""
     largest = largest_magnitude(numbers)
     top_bit = max(math.frexp(largest)[1] + len(numbers).bit_length(), before.max_bits()) + 1
-    for bits in LOWER:
-        unit = top_bit - UPPER - bits
-        if not (math.isfinite(largest) and unit >= MIN_EXPONENT and top_bit <= MAX_EXPONENT):
-            return None
-        result = (
-            two_float_running_sums(numbers, starts, before, (unit, bits), scratch)
-            if bits <= FLOAT_BITS
-            else two_int_running_sums(numbers, starts, before, (unit, bits))
-        )
-        if result is not None:
-            return result
-    return None
-
-
-def two_float_running_sums(
-    numbers: np.ndarray, starts: np.ndarray, before: EarlierSums, places: tuple[int, int], scratch: WordScratch
-) -> tuple[np.ndarray, TwoInts] | None:
-    """Do the same as :func:`two_word_running_sums` with two floats as words; None if these cannot hold all bits.
-
-    Both words of a row form one complex number: a cumulative sum is bound by latency, so two sums take no longer than one.
-    """
-    unit, bits = places
-    part, left, sums = (array[: len(numbers)] for array in scratch)
-    words = before.words(unit, bits) if split_into_words(numbers, places, (part, left), sums) else None
+    unit = top_bit - UPPER - LOWER
+    if not (math.isfinite(largest) and unit >= MIN_EXPONENT and top_bit <= MAX_EXPONENT):
+        return None
+    high, left = split_int_digit(numbers, unit + LOWER)
+    low, left = split_int_digit(left, unit)
+    words = None if left.any() else before.words(unit, LOWER)
     if words is None:
         return None
-    earlier = np.empty(len(starts), dtype=np.complex128)
-    earlier.real, earlier.imag = np.ldexp(words[0], unit + bits), np.ldexp(words[1], unit)
-    grouped_cumsum(sums, starts, earlier)
-    last = sums[np.append(starts[1:], len(numbers)) - 1]
-    high, low = np.ldexp(last.real, -unit - bits).astype(np.int64), np.ldexp(last.imag, -unit).astype(np.int64)
-    return np.add(sums.real, sums.imag, out=part), TwoInts(high, low, unit, bits)
+    high, low = grouped_cumsum(high, starts, words[0]), grouped_cumsum(low, starts, words[1])
+    carry(high, low, LOWER)
+    ends = np.append(starts[1:], len(high)) - 1
+    last = TwoInts(high[ends], low[ends], unit, LOWER)
+    # Both words are exact as floats, so their sum is rounded once.
+    above, below = as_floats(high, unit + LOWER), as_floats(low, unit)
+    return np.add(above, below, out=above), last
 
 
 def sums_of_windows(numbers: np.ndarray, width: int, scratch: WordScratch) -> np.ndarray | None:
@@ -405,28 +383,6 @@ def rounded_to(numbers: np.ndarray, exponent: int, out: np.ndarray) -> np.ndarra
     constant = rounding_constant(exponent)
     np.add(numbers, constant, out=out)
     return np.subtract(out, constant, out=out)
-
-
-def two_int_running_sums(numbers: np.ndarray, starts: np.ndarray, before: EarlierSums, places: tuple[int, int]) -> tuple[np.ndarray, TwoInts] | None:
-    """Do the same as :func:`two_word_running_sums` with two ints as words; None if these cannot hold all bits."""
-    unit, bits = places
-    high, left = split_int_digit(numbers, unit + bits)
-    low, left = split_int_digit(left, unit)
-    words = None if left.any() else before.words(unit, bits)
-    if words is None:
-        return None
-    return rounded_words(TwoInts(grouped_cumsum(high, starts, words[0]), grouped_cumsum(low, starts, words[1]), unit, bits), starts)
-
-
-def rounded_words(sums: TwoInts, starts: np.ndarray) -> tuple[np.ndarray, TwoInts]:
-    """Round running sums that are given as two ints to floats; return the floats, and the last sum of each group as two ints."""
-    high, low, unit, bits = sums
-    carry(high, low, bits)
-    ends = np.append(starts[1:], len(high)) - 1
-    last = TwoInts(high[ends], low[ends], unit, bits)
-    # Both words are exact as floats, so their sum is rounded once.
-    above, below = as_floats(high, unit + bits), as_floats(low, unit)
-    return np.add(above, below, out=above), last
 
 
 def carry(high: np.ndarray, low: np.ndarray, bits: int) -> None:

@@ -37,7 +37,6 @@ from sframe_spark.compute.exact_sum import (
     OneSum,
     TwoInts,
     VarianceState,
-    WordScratch,
     as_floats,
     carry,
     grouped_cumsum,
@@ -154,7 +153,7 @@ def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, start
     result, counts = new_array(len(numbers), np.float64), new_array(len(numbers), np.int64)
     ends = np.append(starts[1:], len(numbers))
     states: list[Sums] = []
-    first, open_group, scratch = 0, None, WordScratch.of(min(len(numbers), WORDS_BLOCK))
+    first, open_group = 0, None
     for start in range(0, len(numbers), WORDS_BLOCK):
         stop = min(start + WORDS_BLOCK, len(numbers))
         # The groups of this block: the first group may have begun in an earlier block, the last group may continue in the next block.
@@ -164,7 +163,7 @@ def running_sums(kind: str, numbers: np.ndarray, valid: np.ndarray | None, start
             earlier = joined_sums([open_group, earlier.taken(np.arange(1, last - first))])
         places = np.maximum(starts[first:last] - start, 0)
         part = None if valid is None else valid[start:stop]
-        result[start:stop], counts[start:stop], after = block(kind, numbers[start:stop], part, places, earlier, scratch)
+        result[start:stop], counts[start:stop], after = block(kind, numbers[start:stop], part, places, earlier)
         is_over = ends[last - 1] == stop
         closed = last if is_over else last - 1
         states.append(after.taken(np.arange(closed - first)))
@@ -182,14 +181,12 @@ def joined_sums(parts: list[Sums]) -> Sums:
     return Sums(np.concatenate([part.counts for part in parts]), sums, Digits.joined(squares) if squares else None)
 
 
-def block(
-    kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums, scratch: WordScratch
-) -> tuple[np.ndarray, np.ndarray, Sums]:
-    """Compute :func:`running_sums` of one block of rows; the result may be in a scratch array."""
+def block(kind: str, numbers: np.ndarray, valid: np.ndarray | None, starts: np.ndarray, before: Sums) -> tuple[np.ndarray, np.ndarray, Sums]:
+    """Return :func:`running_sums` of one block of rows."""
     ones = np.ones(len(numbers), dtype=np.int64) if valid is None else valid.astype(np.int64)
     counts = grouped_cumsum(ones, starts, before.counts)
     ends = np.append(starts[1:], len(numbers)) - 1
-    quick = None if before.squares is not None or before.sums.others is not None else two_word_running_sums(numbers, starts, before.sums, scratch)
+    quick = None if before.squares is not None or before.sums.others is not None else two_word_running_sums(numbers, starts, before.sums)
     if quick is not None:
         result, words = quick
         sums = Digits.of_words(words)
@@ -271,13 +268,13 @@ def running_sum(numbers: np.ndarray, before: ExactSum) -> tuple[np.ndarray, Exac
     >>> found.tolist(), after.value
     ([0.1, 0.30000000000000004, 0.6], 0.6)
     """
-    result, start, scratch = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64), WordScratch.of(min(len(numbers), WORDS_BLOCK))
+    result, start = new_array(len(numbers), np.float64), np.zeros(1, dtype=np.int64)
     for place in range(0, len(numbers), WORDS_BLOCK):
         part = numbers[place : place + WORDS_BLOCK]
-        quick = None if before.others else two_word_running_sums(part, start, OneSum(before.units), scratch)
+        quick = None if before.others else two_word_running_sums(part, start, OneSum(before.units))
         if quick is None:
             state = Sums(start, Digits.of_sum(before), None)
-            result[place : place + WORDS_BLOCK], _, after = block("sum", part, None, start, state, scratch)
+            result[place : place + WORDS_BLOCK], _, after = block("sum", part, None, start, state)
             before = after.sums.sum_of(0)
         else:
             result[place : place + WORDS_BLOCK], words = quick
@@ -465,21 +462,18 @@ def running_ints(numbers: Numbers, longest: int, rests: Numbers | None = None) -
     largest, length = largest_magnitude(numbers), longest.bit_length()
     top_bit = math.frexp(largest)[1] + length + 1
     scratch = scratch_arrays(min(len(numbers), WORDS_BLOCK))
-    for bits in LOWER if rests is None else LOWER[-1:]:
-        unit = top_bit - UPPER - bits
-        if not (math.isfinite(largest) and unit >= MIN_EXPONENT and top_bit <= MAX_EXPONENT and length + bits < MAX_WINDOW_BITS):
+    bits = min(LOWER, MAX_WINDOW_BITS - length - 1)
+    unit = top_bit - UPPER - bits
+    if not (math.isfinite(largest) and unit >= MIN_EXPONENT and top_bit <= MAX_EXPONENT and bits > 0):
+        return None
+    high, low = new_array(len(numbers) + 1, np.int64), new_array(len(numbers) + 1, np.int64)
+    high[0] = low[0] = 0
+    for start in range(0, len(numbers), WORDS_BLOCK):
+        rows = slice(start + 1, start + 1 + WORDS_BLOCK)
+        high[rows], left = split_int_digit(numbers[start : start + WORDS_BLOCK], unit + bits, scratch)
+        low[rows], left = split_int_digit(left, unit, scratch)
+        if rests is not None:
+            rests[start : start + WORDS_BLOCK] += left
+        elif left.any():
             return None
-        high, low, is_all = new_array(len(numbers) + 1, np.int64), new_array(len(numbers) + 1, np.int64), True
-        high[0] = low[0] = 0
-        for start in range(0, len(numbers), WORDS_BLOCK):
-            rows = slice(start + 1, start + 1 + WORDS_BLOCK)
-            high[rows], left = split_int_digit(numbers[start : start + WORDS_BLOCK], unit + bits, scratch)
-            low[rows], left = split_int_digit(left, unit, scratch)
-            if rests is not None:
-                rests[start : start + WORDS_BLOCK] += left
-            elif left.any():
-                is_all = False
-                break
-        if is_all:
-            return TwoInts(np.cumsum(high, out=high), np.cumsum(low, out=low), unit, bits)
-    return None
+    return TwoInts(np.cumsum(high, out=high), np.cumsum(low, out=low), unit, bits)
